@@ -68,7 +68,7 @@ def test_line_tables(benchmark: Any, program: Path) -> None:
     def rows() -> int:
         tables = LineTables(ElfFile(program))
         tables.find(0)  # they are read when they are asked for the first time
-        return int(lib.fp_lines_stats(tables._lines).rows)
+        return int(lib.fp_dwarf_lines_stats(tables._lines).rows)
 
     n = benchmark.pedantic(rows, rounds=9)
     benchmark.extra_info["rows"] = n

@@ -80,14 +80,14 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
         all = (size_t)(own.end - own.p);
         if (all != (size_t)(base.end - base.p)) return 0;
         for (size_t i = 0; i < all; i++) {
-            fp_buf_byte(out, (uint8_t)(own.p[i] - base.p[i]));
+            fp_archive_byte(out, (uint8_t)(own.p[i] - base.p[i]));
             same += own.p[i] == base.p[i];
         }
     } else {
         struct numbers a = numbers_of(base, kind), b = numbers_of(own, kind);
         for (; more(&a) && more(&b); all++) {
             const uint64_t zig = fp_zig(next(&b) - next(&a));
-            fp_buf_varint(out, zig);
+            fp_archive_varint(out, zig);
             same += !zig;
         }
         if (a.c.p != a.c.end || b.c.p != b.c.end || a.c.bad || b.c.bad) same = 0;
@@ -112,7 +112,7 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
         const uint64_t value = next(&a) + fp_zag(next(&d));
         if (n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
         if (kind == NUMBERS)
-            fp_buf_varint(out, value);
+            fp_archive_varint(out, value);
         else if (fp_buf_put(out, &value, sizeof value))
             return FP_E_NOMEM;
     }
@@ -147,8 +147,8 @@ static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
     int failed = 0;
     if (!status) {
         failed = fp_buf_put(out, pair->own.head, pair->own.head_n) != 0;
-        fp_buf_varint(out, n);
-        for (uint32_t i = 0; i < n; i++) fp_buf_varint(out, pair->streams[i].n);
+        fp_archive_varint(out, n);
+        for (uint32_t i = 0; i < n; i++) fp_archive_varint(out, pair->streams[i].n);
     }
     for (uint32_t i = 0; i < n; i++) {
         const struct fp_buf *stream = &pair->streams[i];
@@ -170,12 +170,12 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
         const enum kind kind = kind_of_stream(&pair, i);
         const struct fp_archive_cur own = pair.own.streams[i];
         struct fp_buf *stream = &pair.streams[i];
-        fp_buf_byte(stream, AGAINST);
+        fp_archive_byte(stream, AGAINST);
         if (kind != OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
             against++;
         } else {
             stream->n = 0;
-            fp_buf_byte(stream, WHOLE);
+            fp_archive_byte(stream, WHOLE);
             fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
         }
     }

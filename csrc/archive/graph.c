@@ -83,11 +83,11 @@ static inline int always_valued(uint32_t kind) {
 /* ---- encoding ----------------------------------------------------------- */
 
 static inline void put(struct fp_archive_gather *e, uint32_t stream, uint64_t v) {
-    fp_buf_varint(&e->streams[stream], v);
+    fp_archive_varint(&e->streams[stream], v);
 }
 
 static inline void put_delta(struct fp_archive_gather *e, uint32_t stream, uint64_t *last, uint64_t v) {
-    fp_buf_varint(&e->streams[stream], fp_zig(v - *last));
+    fp_archive_varint(&e->streams[stream], fp_zig(v - *last));
     *last = v;
 }
 
@@ -135,7 +135,7 @@ int fp_archive_graph_put(struct fp_archive_gather *e, const struct fp_batch *b, 
             code |= K_VALUES;
             valued = 1;
         }
-        fp_buf_byte(&e->streams[S_KIND], (uint8_t)code);
+        fp_archive_byte(&e->streams[S_KIND], (uint8_t)code);
         if (code & K_FUNCTION) put_delta(e, S_FUNCTION, &s->function, b->function[i]);
         if (code & K_FILE) put_delta(e, S_FILE, &s->file, b->file[i]);
         if (kind != FP_BLOCK) {

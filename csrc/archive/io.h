@@ -52,12 +52,12 @@ static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
 }
 
 /* Appends a varint; a failed allocation is remembered in `failed`. */
-static inline void fp_buf_varint(struct fp_buf *b, uint64_t v) {
+static inline void fp_archive_varint(struct fp_buf *b, uint64_t v) {
     if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;
     b->n = (size_t)(fp_varint(b->p + b->n, v) - b->p);
 }
 
-static inline void fp_buf_byte(struct fp_buf *b, uint8_t v) {
+static inline void fp_archive_byte(struct fp_buf *b, uint8_t v) {
     if (FP_UNLIKELY(b->cap == b->n) && fp_buf_reserve(b, 1)) return;
     b->p[b->n++] = v;
 }

@@ -101,23 +101,23 @@ static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
 
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out) {
     const struct fp_strings *s = &m->strings;
-    fp_buf_varint(out, from[0]);
-    fp_buf_varint(out, s->n - from[0]);
-    for (uint32_t i = from[0]; i < s->n; i++) fp_buf_varint(out, s->start[i + 1] - s->start[i]);
+    fp_archive_varint(out, from[0]);
+    fp_archive_varint(out, s->n - from[0]);
+    for (uint32_t i = from[0]; i < s->n; i++) fp_archive_varint(out, s->start[i + 1] - s->start[i]);
     if (fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]))) return FP_E_NOMEM;
     from[0] = s->n;
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
         const struct fp_table *t = table_of((struct fp_model *)m, k);
         uint32_t first = from[k + 1];
-        fp_buf_varint(out, first);
-        fp_buf_varint(out, t->n - first);
+        fp_archive_varint(out, first);
+        fp_archive_varint(out, t->n - first);
         uint32_t at = 0;
         for (const uint8_t *word = shapes[k]; *word != END; word++) {
             uint64_t last = 0;
             for (uint32_t i = first; i < t->n; i++) {
                 const uint32_t *row = fp_table_row(t, i) + at;
                 uint64_t v = *word == WIDE ? fp_words_u64(row) : *row;
-                fp_buf_varint(out, fp_zig(v - last));
+                fp_archive_varint(out, fp_zig(v - last));
                 last = v;
             }
             at += *word == WIDE ? 2 : 1;

@@ -32,29 +32,29 @@ struct fp_archive_time_at {
     uint32_t jitter;  /* last jitter symbol, 0 to 2 */
 };
 
-static inline unsigned fp_time_bits(uint32_t symbol) {
+static inline unsigned fp_archive_time_bits(uint32_t symbol) {
     return symbol < FP_TIME_SMALL ? 0 : (symbol - FP_TIME_SMALL) / 8 + 2;
 }
 
-static inline uint64_t fp_time_base(uint32_t symbol) {
+static inline uint64_t fp_archive_time_base(uint32_t symbol) {
     if (symbol < FP_TIME_SMALL) return symbol;
     return (uint64_t)(8 + (symbol - FP_TIME_SMALL) % 8) << ((symbol - FP_TIME_SMALL) / 8 + 2);
 }
 
 /* Whether a step is short (0), middle (1) or long (2) in its chunk. */
-static inline uint32_t fp_time_class(uint32_t symbol, const uint64_t *limits) {
+static inline uint32_t fp_archive_time_class(uint32_t symbol, const uint64_t *limits) {
     return (symbol > limits[0]) + (symbol > limits[1]);
 }
 
 /* Does the lattice go on after a step of k, whose time it missed by `miss` ticks?
  * A miss by one moves the lattice by a sixteenth of a tick.  After a long pause or
  * a greater miss the lattice starts anew at the time itself. */
-static inline int fp_time_follows(uint64_t k, uint64_t miss) {
+static inline int fp_archive_time_follows(uint64_t k, uint64_t miss) {
     return miss + 1 <= 2 && k <= 4096;
 }
 
 /* The hash of a key and the history of its thread. */
-static inline uint32_t fp_time_hash(uint32_t key, uint32_t history) {
+static inline uint32_t fp_archive_time_hash(uint32_t key, uint32_t history) {
     return (key * FP_TIME_HISTORIES + history) * 2654435761u >> (32 - FP_TIME_HASH_BITS);
 }
 

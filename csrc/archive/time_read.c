@@ -45,7 +45,7 @@ struct fp_archive_time_dec {
     uint32_t given[FP_TIME_TABLES]; /* keys with a table, n_given[0]; then hashed ones, n_given[1] */
     uint32_t n_given[2];
     uint32_t n_keys;
-    uint64_t base[FP_TIME_SYMBOLS]; /* of a symbol, see fp_time_base */
+    uint64_t base[FP_TIME_SYMBOLS]; /* of a symbol, see fp_archive_time_base */
     uint8_t n_bits[FP_TIME_SYMBOLS];
     uint64_t limits[2];
     uint64_t q;
@@ -64,8 +64,8 @@ struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
     struct fp_archive_time_dec *d = calloc(1, sizeof *d);
     if (!d) return NULL;
     for (uint32_t s = 0; s < FP_TIME_ESCAPE; s++) {
-        d->base[s] = fp_time_base(s);
-        d->n_bits[s] = (uint8_t)fp_time_bits(s);
+        d->base[s] = fp_archive_time_base(s);
+        d->n_bits[s] = (uint8_t)fp_archive_time_bits(s);
     }
     return d;
 }
@@ -111,7 +111,7 @@ static int read_step_table(const struct fp_archive_time_dec *d, struct fp_archiv
         for (uint32_t i = 0; i < FP_TIME_M; i++) slots[i] = (uint32_t)BAD << 22;
     d->heads[table] = (struct head){0, 0, 0};
     for (int u = 0; u < n; u++) {
-        const uint32_t what = symbols[u] << 2 | fp_time_class(symbols[u], d->limits), freq = freqs[u];
+        const uint32_t what = symbols[u] << 2 | fp_archive_time_class(symbols[u], d->limits), freq = freqs[u];
         if (freq > HEAD) d->heads[table] = (struct head){(uint16_t)at, (uint16_t)freq, (uint16_t)what};
         for (uint32_t i = 0; i < freq; i++) slots[at++] = what << 20 | (freq - 1) << 10 | i;
     }
@@ -235,7 +235,7 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     if (key < d->n_keys && d->n_given[1]) {
         struct context *own = NULL;
         for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) {
-            uint16_t hashed = d->table_hashed[fp_time_hash(key, h)];
+            uint16_t hashed = d->table_hashed[fp_archive_time_hash(key, h)];
             if (!hashed) continue;
             if (!own && !(own = add_context(d, table))) return 0;
             own->table[h] = hashed;
@@ -335,7 +335,7 @@ static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at 
         const uint64_t miss = FP_UNLIKELY(e == 3) ? next_many_bits(bits, &bit, 64) : (uint64_t)e - 1;
         last_jitter = e < 3 ? e : 1;
         time[i] += miss;
-        if (FP_LIKELY(fp_time_follows(k, miss)))
+        if (FP_LIKELY(fp_archive_time_follows(k, miss)))
             there += (fp_u128)((fp_i128)(int64_t)miss * (1 << 28));
         else
             there = (fp_u128)time[i] << 32 | 1u << 31;

@@ -42,7 +42,7 @@ static void bits_put(struct bit_out *o, uint64_t v, unsigned n) {
         unsigned take = n < 32 ? n : 32;
         o->acc |= (v & (((uint64_t)1 << take) - 1)) << o->n;
         o->n += take;
-        for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_buf_byte(o->b, (uint8_t)o->acc);
+        for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_archive_byte(o->b, (uint8_t)o->acc);
         v = take < 64 ? v >> take : 0;
         n -= take;
     }
@@ -136,11 +136,11 @@ static void normalize(const uint32_t *count, uint32_t n_symbols, uint16_t *freq)
 static void write_table(struct fp_buf *out, const uint16_t *freq, uint32_t n_symbols) {
     uint32_t used = 0, next = 0;
     for (uint32_t s = 0; s < n_symbols; s++) used += freq[s] != 0;
-    fp_buf_varint(out, used);
+    fp_archive_varint(out, used);
     for (uint32_t s = 0; s < n_symbols; s++) {
         if (!freq[s]) continue;
-        fp_buf_varint(out, s - next);
-        fp_buf_varint(out, freq[s]);
+        fp_archive_varint(out, s - next);
+        fp_archive_varint(out, freq[s]);
         next = s + 1;
     }
 }
@@ -186,7 +186,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
         struct fp_archive_time_at *a = &at[thread[i]];
         if (!a->epoch) *a = last;
         uint64_t d = time[i] - a->ref, k;
-        w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? fp_time_hash(key[i], a->history) : N_HASHED;
+        w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? fp_archive_time_hash(key[i], a->history) : N_HASHED;
         w->jitters[i] = 0;
         if (jitter) {
             double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) * steps + 1.0;
@@ -211,7 +211,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
                 w->jitter_hist[phase][e]++;
                 if (e == 3) bits_put(bits, miss, 64);
                 a->jitter = e < 3 ? e : 1;
-                if (fp_time_follows(k, miss)) {
+                if (fp_archive_time_follows(k, miss)) {
                     move(a, (fp_u128)((fp_i128)(int64_t)miss * (1 << 28)));
                 } else {
                     a->ref = time[i];
@@ -221,7 +221,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
                 a->ref = time[i];
             }
         }
-        a->history = a->history % 9 * 3 + fp_time_class(w->symbols[i], limits);
+        a->history = a->history % 9 * 3 + fp_archive_time_class(w->symbols[i], limits);
         last = *a;
     }
 }
@@ -281,7 +281,7 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
  * rows use now; at most `most` keys, those that save most.  Appends their list to `out`. */
 static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
-        fp_buf_varint(out, 0);
+        fp_archive_varint(out, 0);
         return 0;
     }
     int status = FP_E_NOMEM;
@@ -319,7 +319,7 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
     if (!grown) goto out;
     w->hist = grown;
     memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *grown);
-    fp_buf_varint(out, n_choices);
+    fp_archive_varint(out, n_choices);
     uint32_t next = 0;
     for (uint32_t c = 0; c < n_choices; c++) {
         uint32_t k = choices[c].key;
@@ -329,7 +329,7 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
             w->table_of[i] = (uint16_t)w->n_models;
             w->hist[(size_t)w->n_models * FP_TIME_SYMBOLS + s]++;
         }
-        fp_buf_varint(out, k - next);
+        fp_archive_varint(out, k - next);
         next = k + 1;
         w->n_models++;
     }
@@ -383,14 +383,14 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
     int jitter;
     uint64_t q = find_step(time, thread, n, &jitter), limits[2];
     find_limits(time, thread, n, q, limits);
-    fp_buf_varint(tables, time[0]);
-    fp_buf_varint(tables, q);
-    fp_buf_byte(tables, (uint8_t)jitter);
-    fp_buf_varint(tables, limits[0]);
-    fp_buf_varint(tables, limits[1]);
+    fp_archive_varint(tables, time[0]);
+    fp_archive_varint(tables, q);
+    fp_archive_byte(tables, (uint8_t)jitter);
+    fp_archive_varint(tables, limits[0]);
+    fp_archive_varint(tables, limits[1]);
     struct bit_out raw = {bits, 0, 0};
     symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
-    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
+    if (raw.n) fp_archive_byte(bits, (uint8_t)raw.acc);
 
     w->n_models = N_FIXED;
     for (uint32_t i = 0; i < n; i++) {

@@ -39,7 +39,7 @@ struct callees {
     uint32_t function[RANKS];
 };
 
-struct thread {
+struct timeline_thread {
     uint32_t epoch;
     uint32_t sp, cap;
     uint32_t *stack;
@@ -56,7 +56,7 @@ struct fp_archive_timeline {
     struct callees *callees;
     uint64_t *argument; /* last one logged */
     uint32_t functions_cap;
-    struct thread *threads;
+    struct timeline_thread *threads;
     uint32_t threads_cap;
     uint32_t thread, cpu, run_rows;
     uint32_t explicit_function; /* last of S_FUNCTION */
@@ -120,8 +120,8 @@ static inline void touch(struct fp_archive_timeline *s, uint32_t id) {
     memset(&s->callees[id], 0, sizeof s->callees[id]);
 }
 
-static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t id) {
-    struct thread *t = &s->threads[id];
+static inline struct timeline_thread *thread_at(struct fp_archive_timeline *s, uint32_t id) {
+    struct timeline_thread *t = &s->threads[id];
     if (t->epoch != s->epoch) {
         t->epoch = s->epoch;
         t->sp = 0;
@@ -133,7 +133,7 @@ static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t i
 }
 
 /* Makes room for one more frame.  A stack of DEPTH frames forgets its lower half. */
-static int make_room(struct thread *t) {
+static int make_room(struct timeline_thread *t) {
     if (t->cap == DEPTH) {
         memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
         t->sp = DEPTH / 2;
@@ -142,14 +142,14 @@ static int make_room(struct thread *t) {
     return fp_array_room(&t->stack, &t->cap, (uint64_t)t->cap + 1, sizeof *t->stack);
 }
 
-static inline int push(struct thread *t, uint32_t function) {
+static inline int push(struct timeline_thread *t, uint32_t function) {
     if (FP_UNLIKELY(t->sp == t->cap) && make_room(t)) return FP_E_NOMEM;
     t->stack[t->sp++] = function;
     return 0;
 }
 
 /* An exit of a function below the top: it and the frames above it end.  If it is not on the stack, nothing ends. */
-static void leave_deeper(struct thread *t, uint32_t function) {
+static void leave_deeper(struct timeline_thread *t, uint32_t function) {
     for (uint32_t i = t->sp; i-- > 0;) {
         if (t->stack[i] == function) {
             t->sp = i;
@@ -159,7 +159,7 @@ static void leave_deeper(struct thread *t, uint32_t function) {
 }
 
 /* The callees of the function on top of a thread's stack. */
-static inline struct callees *callees_of(struct fp_archive_timeline *s, const struct thread *t) {
+static inline struct callees *callees_of(struct fp_archive_timeline *s, const struct timeline_thread *t) {
     uint32_t caller = t->sp ? t->stack[t->sp - 1] : 0;
     touch(s, caller);
     return &s->callees[caller];
@@ -192,7 +192,7 @@ static int reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
 
 static void end_run(struct fp_archive_gather *e) {
     struct fp_archive_timeline *s = e->timeline;
-    if (s->run_rows) fp_buf_varint(&e->streams[S_RUN], s->run_rows);
+    if (s->run_rows) fp_archive_varint(&e->streams[S_RUN], s->run_rows);
     s->run_rows = 0;
 }
 
@@ -207,7 +207,8 @@ static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
 }
 
 /* Writes an exit or an entry and updates the thread's state. */
-static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t op, uint32_t id, uint32_t *key) {
+static int put_function(struct fp_archive_gather *e, struct timeline_thread *t, uint32_t op, uint32_t id,
+                        uint32_t *key) {
     struct fp_archive_timeline *s = e->timeline;
     struct fp_buf *code = &e->streams[S_CODE];
     uint32_t leaves = op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
@@ -220,11 +221,11 @@ static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t 
     if (leaves) {
         uint8_t tail = op == FP_OP_TAIL_EXIT;
         if (t->sp && t->stack[t->sp - 1] == id) {
-            fp_buf_byte(code, C_EXIT + tail);
+            fp_archive_byte(code, C_EXIT + tail);
             t->sp--;
             explicit = 0;
         } else {
-            fp_buf_byte(code, (uint8_t)(C_EXIT_OF + tail));
+            fp_archive_byte(code, (uint8_t)(C_EXIT_OF + tail));
             leave_deeper(t, id);
         }
     } else {
@@ -234,39 +235,39 @@ static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t 
         s->entered[id] ^= other;
         for (uint32_t rank = 0; rank < RANKS; rank++) {
             if (known->function[rank] != id) continue;
-            fp_buf_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
+            fp_archive_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
             to_front(known, rank, id);
             explicit = 0;
             break;
         }
         if (explicit) {
-            fp_buf_byte(code, (uint8_t)(C_ENTER_NEW + other));
+            fp_archive_byte(code, (uint8_t)(C_ENTER_NEW + other));
             to_front_new(known, id);
         }
         if (push(t, id)) return FP_E_NOMEM;
     }
     if (explicit) {
-        fp_buf_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
+        fp_archive_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
         s->explicit_function = id;
     }
     return 0;
 }
 
-static void put_event(struct fp_archive_gather *e, struct thread *t, const struct fp_batch *b, uint32_t i) {
+static void put_event(struct fp_archive_gather *e, struct timeline_thread *t, const struct fp_batch *b, uint32_t i) {
     struct fp_archive_timeline *s = e->timeline;
     uint32_t op = b->op[i];
     uint64_t aux = b->aux[i];
-    fp_buf_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
+    fp_archive_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
     if (op == FP_OP_ARGUMENT) {
         touch(s, t->function);
-        fp_buf_varint(&e->streams[S_ARGUMENT], fp_zig(aux - s->argument[t->function]));
+        fp_archive_varint(&e->streams[S_ARGUMENT], fp_zig(aux - s->argument[t->function]));
         s->argument[t->function] = aux;
     } else if (op == FP_OP_BUFFER) {
-        fp_buf_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
+        fp_archive_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
         s->wall = aux;
     } else {
-        if (op == FP_OP_TYPED) fp_buf_varint(&e->streams[S_EVENT], b->function[i]);
-        fp_buf_varint(&e->streams[S_EVENT], (uint32_t)aux);
+        if (op == FP_OP_TYPED) fp_archive_varint(&e->streams[S_EVENT], b->function[i]);
+        fp_archive_varint(&e->streams[S_EVENT], (uint32_t)aux);
         fp_buf_put(&e->streams[S_PAYLOAD], fp_batch_bytes(b, aux), (uint32_t)aux);
         e->pub.nbytes += (uint32_t)aux;
     }
@@ -283,14 +284,14 @@ int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *
         if (fp_array_zeroed(&s->threads, &s->threads_cap, (uint64_t)thread + 1, sizeof *s->threads)) return FP_E_NOMEM;
         if (!s->run_rows || thread != s->thread || b->cpu[i] != s->cpu) {
             end_run(e);
-            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
-            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)b->cpu[i] - s->cpu));
+            fp_archive_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
+            fp_archive_varint(&e->streams[S_RUN], fp_zig((uint64_t)b->cpu[i] - s->cpu));
             s->thread = thread;
             s->cpu = b->cpu[i];
             if (thread >= s->n_threads) s->n_threads = thread + 1;
         }
         s->run_rows++;
-        struct thread *t = thread_at(s, thread);
+        struct timeline_thread *t = thread_at(s, thread);
         s->time[row] = b->time[i];
         s->row_thread[row] = thread;
         if (op <= FP_OP_ENTER_ARGS) {
@@ -333,7 +334,7 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
 }
 
 /* Reads a function from S_FUNCTION, for an entry or exit that names its function. */
-static int pull_named(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint32_t *id) {
+static int pull_named(struct fp_archive_spread *d, struct timeline_thread *t, uint32_t c, uint32_t *id) {
     struct fp_archive_timeline *s = d->timeline;
     uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
     if (wide >= s->n_functions) return FP_E_MALFORMED;
@@ -345,7 +346,8 @@ static int pull_named(struct fp_archive_spread *d, struct thread *t, uint32_t c,
     return 0;
 }
 
-static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op, struct fp_batch *b, uint32_t i) {
+static int pull_event(struct fp_archive_spread *d, struct timeline_thread *t, uint32_t op, struct fp_batch *b,
+                      uint32_t i) {
     struct fp_archive_timeline *s = d->timeline;
     if (op == FP_OP_ARGUMENT) {
         touch(s, t->function);
@@ -365,7 +367,8 @@ static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op
 }
 
 /* Rows from `i` to `end`, all of thread `t`.  Their times are read afterwards, in the contexts of s->key. */
-static int pull_rows(struct fp_archive_spread *d, struct thread *t, struct fp_batch *b, uint32_t i, uint32_t end) {
+static int pull_rows(struct fp_archive_spread *d, struct timeline_thread *t, struct fp_batch *b, uint32_t i,
+                     uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;
     struct fp_archive_cur *codes = &d->streams[S_CODE];
     if ((size_t)(codes->end - codes->p) < end - i) return FP_E_MALFORMED;
@@ -444,7 +447,7 @@ int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, ui
         s->run_rows -= to - i;
         for (uint32_t j = i; j < to; j++) b->thread[j] = s->thread;
         for (uint32_t j = i; j < to; j++) b->cpu[j] = (uint16_t)s->cpu;
-        struct thread *t = thread_at(s, s->thread);
+        struct timeline_thread *t = thread_at(s, s->thread);
         *what = "row of a timeline";
         int status = pull_rows(d, t, b, i, to);
         if (status) return status;

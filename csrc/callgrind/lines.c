@@ -150,22 +150,22 @@ FP_INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
     for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* compilers make one store of this */
 }
 
-/* What fp_lines has a bit a line for; bit n is that of a block's nth line. */
+/* What fp_callgrind_lines has a bit a line for; bit n is that of a block's nth line. */
 struct line_bits {
     uint64_t cost, odd, relative[3];
 };
 
-FP_INLINE void append_line_bits(struct fp_lines *l, const struct line_bits b, uint32_t columns) {
+FP_INLINE void append_line_bits(struct fp_callgrind_lines *l, const struct line_bits b, uint32_t columns) {
     append_bits(l->cost, l->n, b.cost);
     append_bits(l->odd, l->n, b.odd);
     for (uint32_t k = 0; k < columns; k++) append_bits(l->relative[k], l->n, b.relative[k]);
 }
 
 /* Appends a block's lines and numbers; returns how many numbers.  p: the block; at: where it is in the text. */
-typedef unsigned take_fn(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers, const struct found f,
-                         uint32_t columns);
+typedef unsigned take_fn(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+                         const struct found f, uint32_t columns);
 
-FP_INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+FP_INLINE unsigned take_plain(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
                               const struct found f, uint32_t columns) {
     uint64_t start = f.start, end = f.end, line = f.line, newline = f.newline;
     int64_t *value = l->value + n_numbers;
@@ -227,8 +227,8 @@ AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, co
     return n;
 }
 
-AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
-                                         const struct found f, uint32_t columns) {
+AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
+                                         uint32_t n_numbers, const struct found f, uint32_t columns) {
     const unsigned n = numbers_avx2(l->value + n_numbers, p, &f);
     uint64_t newline = f.newline;
     append_line_bits(l, find_line_bits(&f, columns), columns);
@@ -264,8 +264,8 @@ WIDE_TARGET FP_INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t mor
         to, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes)), _mm512_set1_epi16((short)more)));
 }
 
-WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
-                                         const struct found f, uint32_t columns) {
+WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
+                                         uint32_t n_numbers, const struct found f, uint32_t columns) {
     const __m512i iota =
         _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
                          0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
@@ -298,7 +298,7 @@ WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, u
 enum { TAIL = 64 + 8 }; /* bytes that a block's numbers may be looked for in */
 
 /* A line of 64 bytes or more as one without numbers; what is behind it, or NULL if it is too long. */
-static const uint8_t *take_long(struct fp_lines *l, const uint8_t *p, const uint8_t *end, uint32_t at,
+static const uint8_t *take_long(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end, uint32_t at,
                                 uint32_t n_numbers) {
     const size_t n = end - p < FP_LINES_LONGEST ? (size_t)(end - p) : FP_LINES_LONGEST;
     const uint8_t *newline = memchr(p, '\n', n);
@@ -312,8 +312,8 @@ static const uint8_t *take_long(struct fp_lines *l, const uint8_t *p, const uint
     return newline + 1;
 }
 
-FP_INLINE const uint8_t *read_lines(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                    uint32_t columns, block_fn *masks, take_fn *take) {
+FP_INLINE const uint8_t *read_lines(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                    const uint8_t *readable, uint32_t columns, block_fn *masks, take_fn *take) {
     const uint8_t *const text = p;
     uint32_t n_numbers = 0;
     uint8_t tail[TAIL];
@@ -348,31 +348,31 @@ FP_INLINE const uint8_t *read_lines(struct fp_lines *l, const uint8_t *p, const 
 }
 
 /* The usual numbers of columns as constants. */
-FP_INLINE const uint8_t *read_any(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                  uint32_t columns, block_fn *masks, take_fn *take) {
+FP_INLINE const uint8_t *read_any(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                  const uint8_t *readable, uint32_t columns, block_fn *masks, take_fn *take) {
     if (columns == 1) return read_lines(l, p, end, readable, 1, masks, take);
     if (columns == 2) return read_lines(l, p, end, readable, 2, masks, take);
     return read_lines(l, p, end, readable, 3, masks, take);
 }
 
-static const uint8_t *read_plain(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                 uint32_t columns) {
+static const uint8_t *read_plain(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                 const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_plain, take_plain);
 }
 
 #if WIDE
-AVX2_TARGET static const uint8_t *read_avx2(struct fp_lines *l, const uint8_t *p, const uint8_t *end,
+AVX2_TARGET static const uint8_t *read_avx2(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
                                             const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_avx2, take_avx2);
 }
 
-WIDE_TARGET static const uint8_t *read_wide(struct fp_lines *l, const uint8_t *p, const uint8_t *end,
+WIDE_TARGET static const uint8_t *read_wide(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
                                             const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_wide, take_wide);
 }
 #endif
 
-uint32_t fp_costs_wide(void) {
+uint32_t fp_callgrind_costs_wide(void) {
 #if WIDE
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
         !__builtin_cpu_supports("popcnt"))
@@ -386,8 +386,8 @@ uint32_t fp_costs_wide(void) {
 #endif
 }
 
-const uint8_t *fp_lines_read(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                             uint32_t columns, uint32_t wide) {
+const uint8_t *fp_callgrind_lines_read(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                       const uint8_t *readable, uint32_t columns, uint32_t wide) {
 #if WIDE
     if (wide == FP_AVX512) return read_wide(l, p, end, readable, columns);
     if (wide == FP_AVX2) return read_avx2(l, p, end, readable, columns);

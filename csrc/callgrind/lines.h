@@ -16,7 +16,7 @@ enum fp_wide {
 };
 
 /* The widest that this machine has. */
-uint32_t fp_costs_wide(void);
+uint32_t fp_callgrind_costs_wide(void);
 
 enum {
     FP_LINES_NBYTES = 2048,             /* bytes taken apart at once; the last line may end behind them */
@@ -36,7 +36,7 @@ enum {
  *
  * A number is a run of digits, negative behind a minus.  A `*` where a position may stand is a number, too: 0.  The
  * value of a number with more than eight digits is wrong; its line is odd. */
-struct fp_lines {
+struct fp_callgrind_lines {
     uint32_t n;                       /* lines */
     uint16_t begin[FP_LINES_CAP + 1]; /* where line i begins; of i = n, where the last one ends */
     uint16_t first[FP_LINES_CAP + 1]; /* line i has numbers first[i] .. first[i + 1] - 1 */
@@ -49,14 +49,14 @@ struct fp_lines {
 };
 
 /* At least 57 bits of a map from bit `at` on. */
-static inline uint64_t fp_line_bits(const uint8_t *map, uint32_t at) {
+static inline uint64_t fp_callgrind_line_bits(const uint8_t *map, uint32_t at) {
     return fp_u64(map + (at >> 3)) >> (at & 7);
 }
 
 /* Takes lines from p on apart.  Cost lines begin with `columns` positions, 1 to 3.  [p, end) is whole lines.  Bytes of
  * [end, readable) may be looked at; there is no newline among them.  Returns what is behind the last line that was
  * taken apart.  That is p itself if the first line is longer than FP_LINES_LONGEST. */
-const uint8_t *fp_lines_read(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                             uint32_t columns, uint32_t wide);
+const uint8_t *fp_callgrind_lines_read(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                       const uint8_t *readable, uint32_t columns, uint32_t wide);
 
 #endif

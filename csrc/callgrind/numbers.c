@@ -5,43 +5,43 @@
 /* Places to begin with, and then for each number that was defined: 64 KiB, and 128 bytes. */
 enum { PLACES = 1 << 12, PLACES_EACH = 8 };
 
-static void release_segment(struct fp_numbers *t, unsigned k) {
+static void release_segment(struct fp_callgrind_numbers *t, unsigned k) {
     fp_release(t->segment[k], sizeof *t->segment[k] << k);
 }
 
-static void release_far(struct fp_far_number *far, size_t mask) {
+static void release_far(struct fp_callgrind_far_number *far, size_t mask) {
     fp_release(far, far ? (mask + 1) * sizeof *far : 0);
 }
 
-static size_t first_slot(const struct fp_numbers *t, uint64_t id) {
-    if (!t->secret.key[0]) return fp_numbers_slot(t, id);
+static size_t first_slot(const struct fp_callgrind_numbers *t, uint64_t id) {
+    if (!t->secret.key[0]) return fp_callgrind_numbers_slot(t, id);
     return (size_t)fp_secret_hash(&t->secret, &id, sizeof id) & t->far_mask;
 }
 
 /* Where a far number is, or the free slot where it will be. */
-static struct fp_far_number *slot_of(const struct fp_numbers *t, uint64_t id) {
+static struct fp_callgrind_far_number *slot_of(const struct fp_callgrind_numbers *t, uint64_t id) {
     size_t at = first_slot(t, id);
     while (t->far[at].key && t->far[at].key != id + 1) at = (at + 1) & t->far_mask;
     return &t->far[at];
 }
 
 /* Hashes the far numbers anew, with room for one more, and moves those that have a segment by now there. */
-static int rehash(struct fp_numbers *t) {
-    struct fp_far_number *was = t->far;
+static int rehash(struct fp_callgrind_numbers *t) {
+    struct fp_callgrind_far_number *was = t->far;
     const size_t mask = t->far_mask, were = was ? mask + 1 : 0;
     size_t n = 0, slots = FP_NUMBERS_FIRST;
-    for (size_t i = 0; i < were; i++) n += was[i].key && !t->segment[fp_numbers_segment(was[i].key - 1)];
+    for (size_t i = 0; i < were; i++) n += was[i].key && !t->segment[fp_callgrind_numbers_segment(was[i].key - 1)];
     while (n >= slots / 4 * 3) slots *= 2;
-    struct fp_far_number *far = fp_zeroed(slots * sizeof *far);
+    struct fp_callgrind_far_number *far = fp_zeroed(slots * sizeof *far);
     if (!far) return FP_E_NOMEM;
     t->far = far;
     t->far_mask = slots - 1;
     t->n_far = n;
     for (size_t i = 0; i < were; i++) {
         if (!was[i].key) continue;
-        struct fp_number *segment = t->segment[fp_numbers_segment(was[i].key - 1)];
+        struct fp_callgrind_number *segment = t->segment[fp_callgrind_numbers_segment(was[i].key - 1)];
         if (segment)
-            segment[fp_numbers_place(was[i].key - 1)] = was[i].number;
+            segment[fp_callgrind_numbers_place(was[i].key - 1)] = was[i].number;
         else
             *slot_of(t, was[i].key - 1) = was[i];
     }
@@ -49,8 +49,8 @@ static int rehash(struct fp_numbers *t) {
     return 0;
 }
 
-struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
-    const unsigned k = fp_numbers_segment(id);
+struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_numbers *t, uint64_t id) {
+    const unsigned k = fp_callgrind_numbers_segment(id);
     const uint64_t places = (uint64_t)1 << k; /* and as many before them */
     if (places <= (PLACES + (uint64_t)PLACES_EACH * t->n) / 2) {
         t->segment[k] = fp_zeroed((size_t)places * sizeof *t->segment[k]);
@@ -60,10 +60,10 @@ struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
             t->segment[k] = NULL;
             return NULL;
         }
-        return t->segment[k] + fp_numbers_place(id);
+        return t->segment[k] + fp_callgrind_numbers_place(id);
     }
     if (!t->far && rehash(t)) return NULL;
-    struct fp_far_number *slot = slot_of(t, id);
+    struct fp_callgrind_far_number *slot = slot_of(t, id);
     if ((((size_t)(slot - t->far) - first_slot(t, id)) & t->far_mask) > FP_FAR && !t->secret.key[0]) {
         fp_secret_take(&t->secret);
         if (rehash(t)) {
@@ -83,7 +83,7 @@ struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
     return &slot->number;
 }
 
-void fp_numbers_clear(struct fp_numbers *t) {
+void fp_callgrind_numbers_clear(struct fp_callgrind_numbers *t) {
     for (unsigned k = 0; k < sizeof t->segment / sizeof *t->segment; k++)
         if (t->segment[k]) release_segment(t, k);
     release_far(t->far, t->far_mask);

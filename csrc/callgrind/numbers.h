@@ -19,7 +19,7 @@
  *
  * The number of a function is bound to the function that it is first used for, in some file and object.  Later uses
  * mean that function, too, even where another file or object is current, until `(12) name` is read `again`. */
-struct fp_number {
+struct fp_callgrind_number {
     uint32_t name;        /* a string; 0: not defined yet */
     uint32_t function;    /* that it is bound to; 0: none yet */
     uint32_t file : 31;   /* of that function; ids of strings and objects are below 2^31 (core/model.c, grow_index) */
@@ -29,9 +29,9 @@ struct fp_number {
     uint32_t object_assumed : 1; /* it was bound at a cfn= without cob=, so a later ob= may say another object */
 };
 
-struct fp_numbers {
-    struct fp_number *segment[64]; /* NULL: none yet */
-    struct fp_far_number *far;     /* numbers without a segment: a hash table with open addressing */
+struct fp_callgrind_numbers {
+    struct fp_callgrind_number *segment[64]; /* NULL: none yet */
+    struct fp_callgrind_far_number *far;     /* numbers without a segment: a hash table with open addressing */
     size_t far_mask;
     struct fp_secret secret; /* of the hash table */
     size_t n_far;
@@ -39,47 +39,48 @@ struct fp_numbers {
 };
 
 /* A slot of that hash table. */
-struct fp_far_number {
+struct fp_callgrind_far_number {
     uint64_t key; /* the number + 1; 0: free */
-    struct fp_number number;
+    struct fp_callgrind_number number;
 };
 
 enum { FP_NUMBERS_FIRST = 256 }; /* places of the first segment */
 
 /* The segment of a number, which is below 2^63. */
-static inline unsigned fp_numbers_segment(uint64_t id) {
+static inline unsigned fp_callgrind_numbers_segment(uint64_t id) {
     return 63 - (unsigned)__builtin_clzll(id + FP_NUMBERS_FIRST);
 }
 
 /* Its place in that segment. */
-static inline size_t fp_numbers_place(uint64_t id) {
-    return (size_t)(id + FP_NUMBERS_FIRST - ((uint64_t)1 << fp_numbers_segment(id)));
+static inline size_t fp_callgrind_numbers_place(uint64_t id) {
+    return (size_t)(id + FP_NUMBERS_FIRST - ((uint64_t)1 << fp_callgrind_numbers_segment(id)));
 }
 
 /* The slot where a search of the hash table begins, if it has no secret. */
-static inline size_t fp_numbers_slot(const struct fp_numbers *t, uint64_t id) {
+static inline size_t fp_callgrind_numbers_slot(const struct fp_callgrind_numbers *t, uint64_t id) {
     return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) & t->far_mask;
 }
 
-/* fp_numbers_find for a number whose segment does not exist yet. */
-struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id);
+/* fp_callgrind_numbers_find for a number whose segment does not exist yet. */
+struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_numbers *t, uint64_t id);
 
 /* What a number stands for.  The pointer is valid until the next lookup.  NULL when memory ran out. */
-static inline struct fp_number *fp_numbers_find(struct fp_numbers *t, uint64_t id) {
-    struct fp_number *segment = t->segment[fp_numbers_segment(id)];
-    return FP_LIKELY(segment) ? segment + fp_numbers_place(id) : fp_numbers_find_far(t, id);
+static inline struct fp_callgrind_number *fp_callgrind_numbers_find(struct fp_callgrind_numbers *t, uint64_t id) {
+    struct fp_callgrind_number *segment = t->segment[fp_callgrind_numbers_segment(id)];
+    return FP_LIKELY(segment) ? segment + fp_callgrind_numbers_place(id) : fp_callgrind_numbers_find_far(t, id);
 }
 
-/* Where fp_numbers_find will look first, for a prefetch; NULL: nowhere.  (The caller prefetches, because gcc 12 drops
- * calls of a function that does nothing but prefetch.) */
-static inline const void *fp_numbers_place_of(const struct fp_numbers *t, uint64_t id) {
-    const struct fp_number *segment = t->segment[fp_numbers_segment(id)];
-    if (FP_LIKELY(segment)) return segment + fp_numbers_place(id);
-    return t->far ? &t->far[fp_numbers_slot(t, id)] : NULL;
+/* Where fp_callgrind_numbers_find will look first, for a prefetch; NULL: nowhere.  (The caller prefetches, because gcc
+ * 12 drops calls of a function that does nothing but prefetch.) */
+static inline const void *fp_callgrind_numbers_place_of(const struct fp_callgrind_numbers *t, uint64_t id) {
+    const struct fp_callgrind_number *segment = t->segment[fp_callgrind_numbers_segment(id)];
+    if (FP_LIKELY(segment)) return segment + fp_callgrind_numbers_place(id);
+    return t->far ? &t->far[fp_callgrind_numbers_slot(t, id)] : NULL;
 }
 
 /* Gives a number found in t its name.  If it had another name, it is no longer bound to a function. */
-static inline void fp_numbers_define(struct fp_numbers *t, struct fp_number *number, uint32_t name) {
+static inline void fp_callgrind_numbers_define(struct fp_callgrind_numbers *t, struct fp_callgrind_number *number,
+                                               uint32_t name) {
     if (number->name != name) {
         t->n += !number->name;
         number->name = name;
@@ -87,6 +88,6 @@ static inline void fp_numbers_define(struct fp_numbers *t, struct fp_number *num
     }
 }
 
-void fp_numbers_clear(struct fp_numbers *t);
+void fp_callgrind_numbers_clear(struct fp_callgrind_numbers *t);
 
 #endif

@@ -15,14 +15,14 @@ struct columns {
 
 /* Writes line i's positions into row `row`.  Returns 0 if the line has too few positions or too many counts, or if a
  * position does not fit. */
-FP_INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, struct fp_position *base,
-                             const struct columns *c) {
+FP_INLINE int take_positions(const struct fp_callgrind_lines *l, uint32_t i, uint32_t row,
+                             struct fp_callgrind_position *base, const struct columns *c) {
     const uint32_t columns = c->instr + c->has_bb + c->lines, n = l->first[i + 1] - l->first[i];
     const int64_t *value = l->value + l->first[i];
-    struct fp_position here = *base;
+    struct fp_callgrind_position here = *base;
     uint32_t k = 0;
     if (n < columns || n - columns > c->max_counts) return 0;
-#define RELATIVE() (0 - (fp_line_bits(l->relative[k], i) & 1))
+#define RELATIVE() (0 - (fp_callgrind_line_bits(l->relative[k], i) & 1))
     if (c->instr) {
         here.address = (base->address & RELATIVE()) + (uint64_t)value[k];
         if ((here.address ^ base->address) >> 63) return 0; /* perhaps beyond 2^64 */
@@ -47,10 +47,10 @@ FP_INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row,
 
 /* Makes rows of `run` lines from line i on, none of which is odd; returns how many.  `self`: -1 when they are self
  * cost, else 0. */
-FP_INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
-                              struct fp_batch *b, const struct columns c, int64_t self) {
+FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
+                              uint32_t run, struct fp_batch *b, const struct columns c, int64_t self) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
-    struct fp_position base = s->base;
+    struct fp_callgrind_position base = s->base;
     int64_t sum = 0;
     uint32_t row = from;
     for (; row != from + run && take_positions(l, i, row, &base, &c); row++, i++) {
@@ -133,8 +133,9 @@ WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
 }
 
 /* The numbers of eight lines from line i on, of which those `in` count, column by column: the first eight in `low`, in
- * `high` the others if `many`.  `sums` are those of the values as fp_costs has them, of `low` and of `high`. */
-WIDE_TARGET FP_INLINE void columns_of(const struct fp_lines *l, uint32_t i, __mmask8 in, __m128i width,
+ * `high` the others if `many`.  `sums` are those of the values as fp_callgrind_costs has them, of `low` and of `high`.
+ */
+WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32_t i, __mmask8 in, __m128i width,
                                       const struct columns c, const int many, __m512i low[8], __m512i high[8],
                                       __m512i sums[2]) {
     const uint32_t columns = c.instr + c.has_bb + c.lines;
@@ -162,11 +163,11 @@ WIDE_TARGET FP_INLINE void columns_of(const struct fp_lines *l, uint32_t i, __mm
 
 /* Makes eight rows at a time, so that a column of them is one store; the last ones may be fewer.  Stops when a line is
  * not as expected or the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
-WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
-                                         struct fp_batch *b, const struct columns c, const int many) {
+WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
+                                         uint32_t run, struct fp_batch *b, const struct columns c, const int many) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
     const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
-    struct fp_position base = s->base;
+    struct fp_callgrind_position base = s->base;
     __m512i sum_low = _mm512_loadu_si512(s->sums), sum_high = _mm512_loadu_si512(s->sums + 8);
     uint32_t row = from;
     while (row != from + run && c.cap - row >= 8) {
@@ -183,7 +184,7 @@ WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lin
         __mmask8 beyond = 0;
         for (unsigned j = 0, k = 0; j < 3; j++) {
             if (!has[j]) continue;
-            low[k] = eight_positions(low[k], (__mmask8)~fp_line_bits(l->relative[k], i), bases[j]);
+            low[k] = eight_positions(low[k], (__mmask8)~fp_callgrind_line_bits(l->relative[k], i), bases[j]);
             beyond |= j == 2 ? _mm512_test_epi64_mask(low[k], _mm512_set1_epi64((long long)0xffffffff00000000))
                              : (__mmask8)(_mm512_movepi64_mask(low[k]) | (0 - (bases[j] >> 63)));
             bases[j] = lane_of(low[k++], n - 1);
@@ -198,7 +199,7 @@ WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lin
             _mm512_storeu_si512(to, k < 8 ? low[k] : high[k - 8]);
         sum_low = _mm512_add_epi64(sum_low, sums[0]);
         if (many) sum_high = _mm512_add_epi64(sum_high, sums[1]);
-        base = (struct fp_position){bases[0], bases[1], bases[2]};
+        base = (struct fp_callgrind_position){bases[0], bases[1], bases[2]};
         row += n;
         i += n;
     }
@@ -215,27 +216,27 @@ FP_INLINE void fill(uint32_t *to, uint32_t v, uint32_t n) {
 }
 
 /* How many lines from i on are cost lines and not odd. */
-FP_INLINE uint32_t run_length(const struct fp_lines *l, uint32_t i) {
+FP_INLINE uint32_t run_length(const struct fp_callgrind_lines *l, uint32_t i) {
     enum { STEP = 56 }; /* bits that are there for sure */
     for (uint32_t n = 0;; n += STEP) {
-        const uint64_t costs = fp_line_bits(l->cost, i + n) & ~fp_line_bits(l->odd, i + n);
+        const uint64_t costs = fp_callgrind_line_bits(l->cost, i + n) & ~fp_callgrind_line_bits(l->odd, i + n);
         const unsigned here = fp_lowest_bit(~costs | (uint64_t)1 << STEP);
         if (here != STEP) return n + here;
     }
 }
 
 /* Makes rows of a run of lines of self cost, as far as they can be read. */
-typedef void run_fn(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
-                    const struct columns c);
+typedef void run_fn(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i, uint32_t run,
+                    struct fp_batch *b, const struct columns c);
 
-FP_INLINE void run_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
-                         const struct columns c) {
+FP_INLINE void run_plain(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i, uint32_t run,
+                         struct fp_batch *b, const struct columns c) {
     rows_plain(s, l, i, run, b, c, -1);
 }
 
 #if WIDE
-WIDE_TARGET FP_INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
-                                    struct fp_batch *b, const struct columns c) {
+WIDE_TARGET FP_INLINE void run_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
+                                    uint32_t run, struct fp_batch *b, const struct columns c) {
     const uint32_t width = c.instr + c.has_bb + c.lines + c.n_values;
     const uint32_t n = width > 16 ? 0 : rows_wide(s, l, i, run, b, c, width > 8);
     if (n != run) rows_plain(s, l, i + n, run - n, b, c, -1);
@@ -243,10 +244,10 @@ WIDE_TARGET FP_INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l
 #endif
 
 /* The same for a run whose first line is of `kind`. */
-FP_INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, uint32_t run,
-                        struct fp_batch *b, const struct columns c, run_fn *take) {
+FP_INLINE void take_run(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l, uint32_t i,
+                        uint32_t run, struct fp_batch *b, const struct columns c, run_fn *take) {
     if (kind != FP_COST) {
-        const struct fp_position base = s->base;
+        const struct fp_callgrind_position base = s->base;
         struct columns first = c;
         if (kind >= FP_JUMP) first.max_counts = 0;
         const uint32_t n = rows_plain(s, l, i, 1, b, first, 0);
@@ -258,8 +259,8 @@ FP_INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines
     take(s, l, i, run, b, c);
 }
 
-FP_INLINE uint32_t take_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i,
-                             struct fp_batch *b, run_fn *take) {
+FP_INLINE uint32_t take_rows(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l,
+                             uint32_t i, struct fp_batch *b, run_fn *take) {
     struct columns c = {s->instr, s->bb,      s->lines, s->n_values, s->n_values,
                         b->cap,   b->address, b->bb,    b->line,     b->values};
     const uint32_t shape = c.instr << 2 | c.has_bb << 1 | c.lines, from = b->n, room = c.cap - from;
@@ -292,27 +293,28 @@ FP_INLINE uint32_t take_rows(struct fp_costs *s, uint32_t kind, const struct fp_
     return n;
 }
 
-static uint32_t take_rows_plain(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i,
-                                struct fp_batch *b) {
+static uint32_t take_rows_plain(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l,
+                                uint32_t i, struct fp_batch *b) {
     return take_rows(s, kind, l, i, b, run_plain);
 }
 
 #if WIDE
-WIDE_TARGET static uint32_t take_rows_wide(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i,
-                                           struct fp_batch *b) {
+WIDE_TARGET static uint32_t take_rows_wide(struct fp_callgrind_costs *s, uint32_t kind,
+                                           const struct fp_callgrind_lines *l, uint32_t i, struct fp_batch *b) {
     return take_rows(s, kind, l, i, b, run_wide);
 }
 #endif
 
-uint32_t fp_cost_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, struct fp_batch *b) {
+uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l,
+                                uint32_t i, struct fp_batch *b) {
 #if WIDE
     if (s->wide == FP_AVX512) return take_rows_wide(s, kind, l, i, b);
 #endif
     return take_rows_plain(s, kind, l, i, b);
 }
 
-int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b) {
-    struct fp_position here = s->base;
+int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b) {
+    struct fp_callgrind_position here = s->base;
     if (s->instr && !(p = fp_text_position(p, s->base.address, &here.address))) return 0;
     if (s->bb && !(p = fp_text_position(p, s->base.bb, &here.bb))) return 0;
     if (s->lines && (!(p = fp_text_position(p, s->base.line, &here.line)) || here.line >> 32)) return 0;
@@ -329,7 +331,7 @@ int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_b
     if (*p != '\n') return 0;
     if (kind == FP_COST) {
         s->base = here;
-        for (uint32_t k = s->n_values; k--;) fp_costs_add(s, k, *(to -= b->cap));
+        for (uint32_t k = s->n_values; k--;) fp_callgrind_costs_add(s, k, *(to -= b->cap));
     }
     if (s->instr) b->address[i] = here.address;
     if (s->bb) b->bb[i] = here.bb;
@@ -341,15 +343,15 @@ int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_b
     return 1;
 }
 
-void fp_costs_settle(struct fp_costs *s) {
+void fp_callgrind_costs_settle(struct fp_callgrind_costs *s) {
     const uint32_t columns = s->instr + s->bb + s->lines;
     for (uint32_t k = 0; k < s->n_values; k++) {
-        fp_costs_add(s, k, s->recent[k]);
+        fp_callgrind_costs_add(s, k, s->recent[k]);
         s->recent[k] = 0;
     }
     for (uint32_t k = 0; k < 16; k++) {
         const uint32_t value = s->n_values == 1 ? 0 : k - columns;
-        if (value < s->n_values) fp_costs_add(s, value, s->sums[k]);
+        if (value < s->n_values) fp_callgrind_costs_add(s, value, s->sums[k]);
     }
     memset(s->sums, 0, sizeof s->sums);
 }

@@ -9,7 +9,7 @@
 #include "core/batch.h"
 #include "callgrind/lines.h"
 
-struct fp_position {
+struct fp_callgrind_position {
     uint64_t address;
     uint64_t bb;
     uint64_t line;
@@ -18,16 +18,16 @@ struct fp_position {
 /* The state of reading a part's cost lines.
  *
  * Sums of self cost are kept in three places: `recent` and `sums` are added to without a check for overflow, and
- * fp_costs_settle moves them into `totals`, with a check. */
-struct fp_costs {
+ * fp_callgrind_costs_settle moves them into `totals`, with a check. */
+struct fp_callgrind_costs {
     uint32_t instr, bb, lines; /* which position columns there are: 0 or 1, at least one of them */
     uint32_t n_values;
-    uint32_t function, file; /* of the rows */
-    uint32_t wide;           /* enum fp_wide, at most fp_costs_wide() */
-    struct fp_position base; /* of relative positions: the last self cost line */
-    int64_t *totals;         /* n_values settled sums, modulo 2^64 */
-    int64_t *beyond;         /* n_values: the true total is totals[k] + 2^64 * beyond[k] */
-    int64_t *recent;         /* n_values sums of counts below 10^8 */
+    uint32_t function, file;           /* of the rows */
+    uint32_t wide;                     /* enum fp_wide, at most fp_callgrind_costs_wide() */
+    struct fp_callgrind_position base; /* of relative positions: the last self cost line */
+    int64_t *totals;                   /* n_values settled sums, modulo 2^64 */
+    int64_t *beyond;                   /* n_values: the true total is totals[k] + 2^64 * beyond[k] */
+    int64_t *recent;                   /* n_values sums of counts below 10^8 */
     /* Sums that the AVX-512 way keeps, of counts below 10^8.  With several events, sums[j] is the sum of each line's
      * number j: first the positions, whose sums mean nothing, then the counts.  With one event, each of the sixteen is
      * a part of the sum of its counts. */
@@ -35,12 +35,12 @@ struct fp_costs {
 };
 
 /* Adds self cost to total k. */
-static inline void fp_costs_add(struct fp_costs *s, uint32_t k, int64_t v) {
+static inline void fp_callgrind_costs_add(struct fp_callgrind_costs *s, uint32_t k, int64_t v) {
     if (__builtin_add_overflow(s->totals[k], v, &s->totals[k])) s->beyond[k] += v < 0 ? -1 : 1;
 }
 
 /* Moves `recent` and `sums` into the totals.  To be called at least every 2^36 rows, or they overflow. */
-void fp_costs_settle(struct fp_costs *s);
+void fp_callgrind_costs_settle(struct fp_callgrind_costs *s);
 
 /* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or no cost line, and
  * when the batch is full.
@@ -48,10 +48,11 @@ void fp_costs_settle(struct fp_costs *s);
  * The first row is of `kind`, the others are self cost.  A first row that is not FP_COST is not added to the sums and
  * does not move the base, and the caller completes it.  Position columns that the part does not have must be 0 from row
  * b->n on. */
-uint32_t fp_cost_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, struct fp_batch *b);
+uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l,
+                                uint32_t i, struct fp_batch *b);
 
 /* The same for the one line at p, which ends in a newline.  The batch must have room for it.  The line may be odd: it
  * may have addresses in hex and numbers of up to 18 digits.  Returns 1, or 0 if there is anything else in it. */
-int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b);
+int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b);
 
 #endif

@@ -73,9 +73,10 @@ FP_INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
 
 /* ---- the counts of a line, behind the blank that ends its positions ---- */
 
-typedef uint8_t *counts_fn(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p);
+typedef uint8_t *counts_fn(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p);
 
-FP_INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p) {
+FP_INLINE uint8_t *counts_plain(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
+                                uint8_t *p) {
     const int64_t *v = b->values + row;
     while (n > 1 && v[(size_t)(n - 1) * b->cap] == 0 && !w->all_counts) n--;
     if (n == 0) *p++ = '0';
@@ -102,7 +103,7 @@ WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values
 
 /* Loads the values of sixteen rows, from row `from` on, into w->rows.  That is a transposition: first within lanes of
  * four by four values, then of the lanes. */
-WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, uint32_t from) {
+WIDE_TARGET static void load_rows(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t from) {
     __m512i r[4][4]; /* lane i of r[q][k]: row 4 i + k, columns 4 q .. 4 q + 3 */
     for (uint32_t q = 0; q < 4; q++) {
         const __m512i c0 = column(b, w->n_values, 4 * q, from), c1 = column(b, w->n_values, 4 * q + 1, from);
@@ -187,8 +188,8 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
-                                           uint8_t *p) {
+WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row,
+                                           uint32_t n, uint8_t *p) {
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
     const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
@@ -231,7 +232,8 @@ static int is_special(const uint8_t *text, size_t n, int *has_byte) {
     return *has_byte || has_text;
 }
 
-const uint8_t *fp_line_name(struct fp_line_names *t, const struct fp_strings *strings, uint32_t name, size_t *n) {
+const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const struct fp_strings *strings,
+                                      uint32_t name, size_t *n) {
     const uint8_t *p = fp_string(strings, name, n);
     int has_byte;
     if (FP_LIKELY(!is_special(p, *n, &has_byte))) return p;
@@ -252,25 +254,25 @@ const uint8_t *fp_line_name(struct fp_line_names *t, const struct fp_strings *st
     return fp_string(&t->apart.texts, text, n);
 }
 
-void fp_line_names_clear(struct fp_line_names *t) {
+void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t) {
     fp_apart_clear(&t->apart);
     fp_buf_free(&t->scratch);
 }
 
 /* The entry of `id`, which holds its number; NULL when memory ran out. */
-static struct fp_named *named(struct fp_body *w, unsigned kind, uint32_t id) {
+static struct fp_callgrind_named *named(struct fp_callgrind_body *w, unsigned kind, uint32_t id) {
     if (fp_array_zeroed(&w->named[kind], &w->n_named[kind], (uint64_t)id + 1, sizeof **w->named)) return NULL;
     return &w->named[kind][id];
 }
 
-static uint32_t name_string(const struct fp_body *w, unsigned kind, uint32_t id) {
+static uint32_t name_string(const struct fp_callgrind_body *w, unsigned kind, uint32_t id) {
     return kind == FP_NAMED_FUNCTION ? fp_table_row(&w->names, id)[FP_FUNCTION_NAME]
            : kind == FP_NAMED_OBJECT ? fp_table_row(&w->model->objects, id)[FP_OBJECT_NAME]
                                      : id;
 }
 
 /* Looks a function of the model up for the first time.  FP_NO_ID when memory ran out. */
-__attribute__((noinline)) static uint32_t add_name(struct fp_body *w, uint32_t function) {
+__attribute__((noinline)) static uint32_t add_name(struct fp_callgrind_body *w, uint32_t function) {
     if (!w->names.width && fp_table_init(&w->names, FP_FUNCTION_NAME + 1)) return FP_NO_ID;
     if (fp_array_zeroed(&w->name_of, &w->n_name_of, (uint64_t)function + 1, sizeof *w->name_of)) return FP_NO_ID;
     const uint32_t id = fp_table_intern(&w->names, fp_table_row(&w->model->functions, function));
@@ -279,7 +281,7 @@ __attribute__((noinline)) static uint32_t add_name(struct fp_body *w, uint32_t f
 }
 
 /* The row of `names` that a function of the model is; FP_NO_ID when memory ran out. */
-FP_INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
+FP_INLINE uint32_t name_of(struct fp_callgrind_body *w, uint32_t function) {
     const uint32_t known = function < w->n_name_of ? w->name_of[function] : 0;
     return FP_LIKELY(known) ? known - 1 : add_name(w, function);
 }
@@ -288,7 +290,7 @@ FP_INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
  *
  * Callgrind knows objects by their names only.  Where two builds of one file are in a profile, the second says which it
  * is: `ob=(2) /bin/prog [9b0d1c...]`; so does an object that is really called that, if it comes later. */
-static uint32_t name_of_object(struct fp_body *w, uint32_t object) {
+static uint32_t name_of_object(struct fp_callgrind_body *w, uint32_t object) {
     const struct fp_model *m = w->model;
     uint32_t name = name_string(w, FP_NAMED_OBJECT, object);
     while (name && name != FP_NO_ID) {
@@ -315,21 +317,21 @@ static uint32_t name_of_object(struct fp_body *w, uint32_t object) {
  * With compression that is `(5) name` the first time in a part, then `(5)`.  A name that looks like a number in
  * parentheses always gets a number, else it would be read as one.  A name that is empty or begins with a blank never
  * gets a number, because a reader would not read back the same name. */
-static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, uint32_t id) {
+static uint8_t *put_name_in_full(struct fp_callgrind_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
     const uint32_t name = kind == FP_NAMED_OBJECT ? name_of_object(w, id) : name_string(w, kind, id);
     if (name == FP_NO_ID) return NULL;
-    const uint8_t *text = fp_line_name(&w->line_names[kind], &w->model->strings, name, &n);
+    const uint8_t *text = fp_callgrind_line_name(&w->line_names[kind], &w->model->strings, name, &n);
     w->out->n = (size_t)(p - w->out->p);
     if (!text || fp_buf_reserve(w->out, n + w->room)) return NULL;
     p = w->out->p + w->out->n;
     const int numbered = n && text[0] != ' ' && text[0] != '\t' &&
                          (w->compress_names || (n > 1 && text[0] == '(' && fp_is_digit(text[1])));
     if (numbered) {
-        struct fp_named *entry = named(w, kind, id);
+        struct fp_callgrind_named *entry = named(w, kind, id);
         if (!entry) return NULL;
         const int defined = entry->part == w->part;
-        if (!defined) *entry = (struct fp_named){w->part, ++w->next_number[kind]};
+        if (!defined) *entry = (struct fp_callgrind_named){w->part, ++w->next_number[kind]};
         *p = '(';
         p = fp_put_decimal(p + 1, entry->number);
         *p++ = ')';
@@ -343,12 +345,12 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
 }
 
 /* Does `id` have a number in this part? */
-FP_INLINE int is_named(const struct fp_body *w, unsigned kind, uint32_t id) {
+FP_INLINE int is_named(const struct fp_callgrind_body *w, unsigned kind, uint32_t id) {
     return id < w->n_named[kind] && w->named[kind][id].part == w->part;
 }
 
 /* Writes `key` and the name of `id`; NULL when memory ran out. */
-FP_INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
+FP_INLINE uint8_t *put_name(struct fp_callgrind_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
     memcpy(p, key, strlen(key));
     p += strlen(key);
     /* compressed, and written before in this part */
@@ -363,7 +365,7 @@ FP_INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsi
 
 /* Ends a block.  If no row followed `fn=(5) name`, readers take it for the definition of the number alone: a second
  * `fn=(5)` makes it a block. */
-FP_INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
+FP_INLINE uint8_t *close_block(struct fp_callgrind_body *w, uint8_t *p) {
     if (w->empty && is_named(w, FP_NAMED_FUNCTION, w->function))
         p = put_name(w, p, "fn=", FP_NAMED_FUNCTION, w->function);
     w->empty = 0;
@@ -371,7 +373,7 @@ FP_INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
 }
 
 /* Ends the block before and writes the lines that begin a function's block; NULL when memory ran out. */
-FP_INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+FP_INLINE uint8_t *put_block(struct fp_callgrind_body *w, uint8_t *p, uint32_t model_function) {
     const uint32_t function = name_of(w, model_function);
     if (function == FP_NO_ID) return NULL;
     w->model_function = model_function;
@@ -395,11 +397,11 @@ FP_INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_funct
     w->file = w->block_file;
     w->function = function;
     w->empty = !is_named(w, FP_NAMED_FUNCTION, function);
-    w->base = w->from = (struct fp_position){0};
+    w->base = w->from = (struct fp_callgrind_position){0};
     return put_name(w, p, "fn=", FP_NAMED_FUNCTION, function);
 }
 
-FP_INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+FP_INLINE uint8_t *put_callee(struct fp_callgrind_body *w, uint8_t *p, uint32_t model_function) {
     const uint32_t callee = name_of(w, model_function);
     if (callee == FP_NO_ID) return NULL;
     const uint32_t *f = fp_table_row(&w->names, callee);
@@ -410,7 +412,7 @@ FP_INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_func
     return put_name(w, p, "cfn=", FP_NAMED_FUNCTION, callee);
 }
 
-FP_INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t model_function, uint32_t file) {
+FP_INLINE uint8_t *put_jump_target(struct fp_callgrind_body *w, uint8_t *p, uint32_t model_function, uint32_t file) {
     const uint32_t function = name_of(w, model_function);
     if (function == FP_NO_ID) return NULL;
     if (file != w->file && !(p = put_name(w, p, "jfi=", FP_NAMED_FILE, file))) return NULL;
@@ -425,8 +427,8 @@ struct shape {
     uint32_t instr, bb, lines, n_values;
 };
 
-FP_INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_position *at,
-                                 const struct fp_position *from) {
+FP_INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_callgrind_position *at,
+                                 const struct fp_callgrind_position *from) {
     if (s.instr) p = put_address(p, at->address, from->address);
     if (s.bb) p = put_address(p, at->bb, from->bb);
     if (s.lines) p = put_line(p, (uint32_t)at->line, (uint32_t)from->line);
@@ -434,12 +436,13 @@ FP_INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct 
 }
 
 /* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row that is left. */
-FP_INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i,
+FP_INLINE uint8_t *put_costs(struct fp_callgrind_body *w, const struct fp_batch *b, const struct shape s, uint32_t i,
                              uint32_t until, uint8_t *p, uint32_t *next, counts_fn *counts) {
     const uint32_t function = w->model_function, file = w->file, compress = w->compress_positions;
-    struct fp_position from = w->from;
+    struct fp_callgrind_position from = w->from;
     do {
-        const struct fp_position at = {s.instr ? b->address[i] : 0, s.bb ? b->bb[i] : 0, s.lines ? b->line[i] : 0};
+        const struct fp_callgrind_position at = {s.instr ? b->address[i] : 0, s.bb ? b->bb[i] : 0,
+                                                 s.lines ? b->line[i] : 0};
         p = put_positions(s, p, &at, &from);
         p = counts(w, b, i, s.n_values, p);
         if (compress) from = at;
@@ -451,8 +454,8 @@ FP_INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const 
 }
 
 /* Writes a call or jump; NULL when memory ran out. */
-FP_INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint8_t *p,
-                           counts_fn *counts) {
+FP_INLINE uint8_t *put_arc(struct fp_callgrind_body *w, const struct fp_batch *b, const struct shape s, uint32_t i,
+                           uint8_t *p, counts_fn *counts) {
     const uint8_t kind = b->kind[i];
     if (kind == FP_CALL) {
         if (!(p = put_callee(w, p, b->callee[i]))) return NULL;
@@ -468,10 +471,11 @@ FP_INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const st
         }
     }
     *p = ' ';
-    const struct fp_position to = {b->target_address[i], b->target_bb[i], b->target_line[i]};
+    const struct fp_callgrind_position to = {b->target_address[i], b->target_bb[i], b->target_line[i]};
     p = put_positions(s, p + 1, &to, &w->from);
     *p = '\n';
-    const struct fp_position at = {s.instr ? b->address[i] : 0, s.bb ? b->bb[i] : 0, s.lines ? b->line[i] : 0};
+    const struct fp_callgrind_position at = {s.instr ? b->address[i] : 0, s.bb ? b->bb[i] : 0,
+                                             s.lines ? b->line[i] : 0};
     p = put_positions(s, p + 1, &at, &w->from);
     w->from.address = at.address == w->base.address ? at.address : 0;
     w->from.bb = at.bb == w->base.bb ? at.bb : 0;
@@ -481,7 +485,7 @@ FP_INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const st
     return p + 1;
 }
 
-FP_INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct shape s, counts_fn *counts) {
+FP_INLINE int put_rows(struct fp_callgrind_body *w, const struct fp_batch *b, const struct shape s, counts_fn *counts) {
     if (fp_buf_reserve(w->out, w->room)) return FP_E_NOMEM;
     uint8_t *p = w->out->p + w->out->n;
     for (uint32_t i = 0; i < b->n;) {
@@ -510,7 +514,7 @@ FP_INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct
     return 0;
 }
 
-FP_INLINE int put_shape(struct fp_body *w, const struct fp_batch *b, counts_fn *counts) {
+FP_INLINE int put_shape(struct fp_callgrind_body *w, const struct fp_batch *b, counts_fn *counts) {
     if (w->instr && !w->bb && w->lines && w->n_values == 1)
         return put_rows(w, b, (struct shape){1, 0, 1, 1}, counts_plain);
     if (!w->instr && !w->bb && w->lines) return put_rows(w, b, (struct shape){0, 0, 1, w->n_values}, counts);
@@ -518,12 +522,12 @@ FP_INLINE int put_shape(struct fp_body *w, const struct fp_batch *b, counts_fn *
 }
 
 #if WIDE
-WIDE_TARGET static int put_wide(struct fp_body *w, const struct fp_batch *b) {
+WIDE_TARGET static int put_wide(struct fp_callgrind_body *w, const struct fp_batch *b) {
     return put_shape(w, b, counts_wide);
 }
 #endif
 
-int fp_body_put(struct fp_body *w, const struct fp_batch *b) {
+int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b) {
     w->ahead = NO_ROW;
 #if WIDE
     if (w->wide == FP_AVX512 && !w->all_counts) return put_wide(w, b);
@@ -531,23 +535,23 @@ int fp_body_put(struct fp_body *w, const struct fp_batch *b) {
     return put_shape(w, b, counts_plain);
 }
 
-void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
-                        uint32_t all_counts) {
+void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb,
+                                  uint32_t lines, uint32_t all_counts) {
     w->n_values = n_values;
     w->instr = instr;
     w->bb = bb;
     w->lines = lines;
     w->all_counts = all_counts;
-    w->room = ROW_BYTES + RUN * fp_cost_room(n_values);
+    w->room = ROW_BYTES + RUN * fp_callgrind_cost_room(n_values);
     w->part++;
     memset(w->next_number, 0, sizeof w->next_number);
     w->function = w->model_function = w->block_file = w->file = FP_NO_ID;
     w->object = 0;
     w->empty = 0;
-    w->base = w->from = (struct fp_position){0};
+    w->base = w->from = (struct fp_callgrind_position){0};
 }
 
-int fp_body_end_part(struct fp_body *w) {
+int fp_callgrind_body_end_part(struct fp_callgrind_body *w) {
     if (w->function == FP_NO_ID) return 0;
     if (fp_buf_reserve(w->out, w->room)) return FP_E_NOMEM;
     const uint8_t *p = close_block(w, w->out->p + w->out->n);
@@ -556,10 +560,10 @@ int fp_body_end_part(struct fp_body *w) {
     return 0;
 }
 
-void fp_body_free(struct fp_body *w) {
+void fp_callgrind_body_free(struct fp_callgrind_body *w) {
     for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) {
         free(w->named[kind]);
-        fp_line_names_clear(&w->line_names[kind]);
+        fp_callgrind_line_names_clear(&w->line_names[kind]);
     }
     free(w->object_of);
     free(w->name_of);

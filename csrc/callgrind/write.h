@@ -19,25 +19,26 @@
 #include "callgrind/rows.h"
 #include "core/model.h"
 
-enum fp_named_kind { FP_NAMED_FUNCTION, FP_NAMED_FILE, FP_NAMED_OBJECT, FP_NAMED_KINDS };
+enum fp_callgrind_named_kind { FP_NAMED_FUNCTION, FP_NAMED_FILE, FP_NAMED_OBJECT, FP_NAMED_KINDS };
 
 /* The number that a name was given last, and in which part.  In another part it has no number. */
-struct fp_named {
+struct fp_callgrind_named {
     uint32_t part, number;
 };
 
 /* Names as a line of text can hold them: a newline is `\n`, CR `\r` and NUL `\0`.  One that is called that already is
  * told apart.  0 everywhere before the first call. */
-struct fp_line_names {
+struct fp_callgrind_line_names {
     struct fp_apart apart;
     struct fp_buf scratch;
     uint64_t escaped; /* names that held such a byte */
 };
 
 /* The text of a name, which is valid until the next call.  NULL when memory ran out. */
-const uint8_t *fp_line_name(struct fp_line_names *t, const struct fp_strings *strings, uint32_t name, size_t *n);
+const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const struct fp_strings *strings,
+                                      uint32_t name, size_t *n);
 
-void fp_line_names_clear(struct fp_line_names *t);
+void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t);
 
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
  * buffer.
@@ -48,17 +49,17 @@ void fp_line_names_clear(struct fp_line_names *t);
  *
  * Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name, some 30 for each
  * function's entry in `names`. */
-struct fp_body {
+struct fp_callgrind_body {
     struct fp_model *model;
     struct fp_buf *out;
     uint32_t compress_names, compress_positions;
-    uint32_t wide; /* enum fp_wide, at most fp_costs_wide() */
+    uint32_t wide; /* enum fp_wide, at most fp_callgrind_costs_wide() */
 
-    uint32_t instr, bb, lines, n_values;    /* columns of the part */
-    uint32_t all_counts;                    /* write trailing zeros of a line, too */
-    size_t room;                            /* bytes that are free in `out` behind each name that is written */
-    uint32_t part;                          /* from 1 */
-    struct fp_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
+    uint32_t instr, bb, lines, n_values; /* columns of the part */
+    uint32_t all_counts;                 /* write trailing zeros of a line, too */
+    size_t room;                         /* bytes that are free in `out` behind each name that is written */
+    uint32_t part;                       /* from 1 */
+    struct fp_callgrind_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
     uint32_t n_named[FP_NAMED_KINDS];
     uint32_t next_number[FP_NAMED_KINDS];
     struct fp_table names; /* object, file, name */
@@ -66,7 +67,7 @@ struct fp_body {
     uint32_t n_name_of;
     uint32_t *object_of; /* by string: the first object of that name that was written, and 1 */
     uint32_t cap_object_of;
-    struct fp_line_names line_names[FP_NAMED_KINDS];
+    struct fp_callgrind_line_names line_names[FP_NAMED_KINDS];
 
     /* What readers take to be current; a function is its row in `names`.  FP_NO_ID: not yet said in this part. */
     uint32_t function, object, block_file, file;
@@ -74,28 +75,28 @@ struct fp_body {
     uint32_t empty; /* the block has no rows yet, and its fn= defined a number: so far readers take it for that only */
     /* In Callgrind a relative position counts from the last self cost line.  In KCachegrind and the format document it
      * counts from the last line with a source position.  We write relative positions only where both are the same. */
-    struct fp_position base; /* of the last self cost line */
-    struct fp_position from; /* the same, but 0 in a column where no relative position may be written */
+    struct fp_callgrind_position base; /* of the last self cost line */
+    struct fp_callgrind_position from; /* the same, but 0 in a column where no relative position may be written */
 
     uint32_t ahead;        /* rows[0] is this row of the batch */
     uint32_t rows[16][16]; /* the values of sixteen rows; 2^32 - 1 for values beyond 32 bits */
 };
 
 /* Bytes that a cost line takes at most, and those that are written behind it and then overwritten. */
-static inline size_t fp_cost_room(uint32_t n_values) {
+static inline size_t fp_callgrind_cost_room(uint32_t n_values) {
     return 256 + 21 * (size_t)n_values;
 }
 
 /* Begins a part.  Its names are numbered from 1 on again. */
-void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
-                        uint32_t all_counts);
+void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb,
+                                  uint32_t lines, uint32_t all_counts);
 
 /* Appends the rows of a batch of this part, which has at least n_values values.  0 or FP_E_NOMEM. */
-int fp_body_put(struct fp_body *w, const struct fp_batch *b);
+int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b);
 
 /* Ends the last block.  0 or FP_E_NOMEM. */
-int fp_body_end_part(struct fp_body *w);
+int fp_callgrind_body_end_part(struct fp_callgrind_body *w);
 
-void fp_body_free(struct fp_body *w);
+void fp_callgrind_body_free(struct fp_callgrind_body *w);
 
 #endif

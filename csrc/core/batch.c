@@ -5,7 +5,7 @@
 #include "core/array.h"
 
 /* Which views each column belongs to. */
-struct column {
+struct batch_column {
     size_t field;   /* offset of the pointer in struct fp_batch */
     uint32_t width; /* bytes an item */
     uint32_t views; /* bit per enum fp_view */
@@ -14,7 +14,7 @@ struct column {
 #define BIT(view) (1u << (view))
 #define COL(name, views) {offsetof(struct fp_batch, name), (uint32_t)sizeof(*((struct fp_batch *)0)->name), views}
 
-static const struct column columns[] = {
+static const struct batch_column columns[] = {
     COL(time, BIT(FP_TIMELINE) | BIT(FP_STACKS)),
     COL(aux, BIT(FP_TIMELINE)),
     COL(address, BIT(FP_GRAPH)),

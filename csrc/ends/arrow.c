@@ -8,13 +8,13 @@
 
 /* ---- columns ---- */
 
-struct fp_columns *fp_columns_new(uint32_t cap) {
-    struct fp_columns *c = calloc(1, sizeof *c);
+struct fp_ends_columns *fp_ends_columns_new(uint32_t cap) {
+    struct fp_ends_columns *c = calloc(1, sizeof *c);
     if (c) c->cap = cap;
     return c;
 }
 
-void fp_columns_free(struct fp_columns *c) {
+void fp_ends_columns_free(struct fp_ends_columns *c) {
     if (!c) return;
     for (uint32_t i = 0; i < c->n_columns; i++) {
         free(c->all[i].items);
@@ -24,9 +24,9 @@ void fp_columns_free(struct fp_columns *c) {
     free(c);
 }
 
-int fp_columns_add(struct fp_columns *c, uint32_t width, uint32_t nullable) {
+int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable) {
     if (fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all)) return FP_E_NOMEM;
-    struct fp_column *column = &c->all[c->n_columns];
+    struct fp_ends_column *column = &c->all[c->n_columns];
     column->items = calloc(c->cap, width);
     column->valid = nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
     if (!column->items || (nullable && !column->valid)) {
@@ -38,43 +38,43 @@ int fp_columns_add(struct fp_columns *c, uint32_t width, uint32_t nullable) {
     return 0;
 }
 
-static inline void has_value(struct fp_column *c, uint32_t row) {
+static inline void has_value(struct fp_ends_column *c, uint32_t row) {
     c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] | 1u << (row & 7));
 }
 
-static inline void put_u8(struct fp_column *c, uint32_t row, uint8_t v) {
+static inline void put_u8(struct fp_ends_column *c, uint32_t row, uint8_t v) {
     ((uint8_t *)c->items)[row] = v;
 }
-static inline void put_u16(struct fp_column *c, uint32_t row, uint16_t v) {
+static inline void put_u16(struct fp_ends_column *c, uint32_t row, uint16_t v) {
     ((uint16_t *)c->items)[row] = v;
 }
-static inline void put_u32(struct fp_column *c, uint32_t row, uint32_t v) {
+static inline void put_u32(struct fp_ends_column *c, uint32_t row, uint32_t v) {
     ((uint32_t *)c->items)[row] = v;
 }
-static inline void put_u64(struct fp_column *c, uint32_t row, uint64_t v) {
+static inline void put_u64(struct fp_ends_column *c, uint32_t row, uint64_t v) {
     ((uint64_t *)c->items)[row] = v;
 }
 
 /* ---- texts ---- */
 
-struct fp_tables *fp_tables_new(struct fp_model *m) {
-    struct fp_tables *t = calloc(1, sizeof *t);
+struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m) {
+    struct fp_ends_tables *t = calloc(1, sizeof *t);
     if (!t) return NULL;
     t->model = m;
     if (fp_strings_init(&t->functions.texts) || fp_strings_init(&t->callees.texts) ||
         fp_strings_init(&t->files.texts) || fp_strings_init(&t->objects.texts) || fp_strings_init(&t->labels.texts)) {
-        fp_tables_free(t);
+        fp_ends_tables_free(t);
         return NULL;
     }
     return t;
 }
 
-static void clear_texts(struct fp_texts *texts) {
+static void clear_texts(struct fp_ends_texts *texts) {
     fp_strings_clear(&texts->texts);
     free(texts->of);
 }
 
-struct fp_spans_open {
+struct fp_ends_open_spans {
     struct open_span {
         uint64_t id, start, children;
         uint32_t function;
@@ -82,7 +82,7 @@ struct fp_spans_open {
     uint32_t n, cap;
 };
 
-void fp_tables_free(struct fp_tables *t) {
+void fp_ends_tables_free(struct fp_ends_tables *t) {
     if (!t) return;
     clear_texts(&t->functions);
     clear_texts(&t->callees);
@@ -103,7 +103,8 @@ static int no_memory(struct fp_err *err) {
 }
 
 /* The number of a text for `id`, which had none.  FP_NO_ID when memory ran out. */
-static uint32_t add_text(struct fp_tables *t, struct fp_texts *texts, uint32_t id, const uint8_t *p, size_t n) {
+static uint32_t add_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, uint32_t id, const uint8_t *p,
+                         size_t n) {
     if (fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of)) return FP_NO_ID;
     if (!fp_is_utf8(p, n)) {
         t->scratch.n = 0;
@@ -117,7 +118,7 @@ static uint32_t add_text(struct fp_tables *t, struct fp_texts *texts, uint32_t i
 }
 
 /* The same for a string of the model, which may have one. */
-static inline uint32_t text_of(struct fp_tables *t, struct fp_texts *texts, uint32_t string) {
+static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *texts, uint32_t string) {
     if (FP_LIKELY(string < texts->cap && texts->of[string])) return texts->of[string] - 1;
     const struct fp_strings *strings = &t->model->strings;
     size_t n;
@@ -127,13 +128,13 @@ static inline uint32_t text_of(struct fp_tables *t, struct fp_texts *texts, uint
     return p ? add_text(t, texts, string, p, n) : FP_NO_ID;
 }
 
-int fp_tables_label(struct fp_tables *t, const uint8_t *p, size_t n) {
+int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n) {
     return add_text(t, &t->labels, t->asked, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Puts the text of a string; the empty one is no value.  0 or FP_E_NOMEM. */
-static inline int put_text(struct fp_tables *t, struct fp_texts *texts, struct fp_column *c, uint32_t row,
-                           uint32_t string) {
+static inline int put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, struct fp_ends_column *c,
+                           uint32_t row, uint32_t string) {
     const uint32_t text = text_of(t, texts, string);
     if (FP_UNLIKELY(text == FP_NO_ID)) return FP_E_NOMEM;
     put_u32(c, row, text);
@@ -153,7 +154,7 @@ static inline uint32_t object_of(const struct fp_model *m, uint32_t function) {
 }
 
 /* Thread and process; thread 0 is unknown. */
-static inline void put_thread(const struct fp_model *m, struct fp_column *c, uint32_t row, uint32_t thread) {
+static inline void put_thread(const struct fp_model *m, struct fp_ends_column *c, uint32_t row, uint32_t thread) {
     if (!thread) return;
     const uint32_t *words = fp_table_row(&m->threads, thread);
     put_u32(&c[0], row, words[FP_THREAD_TID]);
@@ -167,7 +168,7 @@ static int check_ids(const struct fp_table *table, const char *what, uint32_t id
 }
 
 /* The string that names line `line` of `frame`, or the address if it is 0.  FP_NO_ID when memory ran out. */
-static uint32_t name_of_place(struct fp_tables *t, uint32_t frame, uint32_t line) {
+static uint32_t name_of_place(struct fp_ends_tables *t, uint32_t frame, uint32_t line) {
     const struct fp_model *m = t->model;
     const uint32_t name = line ? name_of(m, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]) : 0;
     return name || !frame ? name : fp_frame_name(t->model, frame, &t->scratch);
@@ -175,20 +176,20 @@ static uint32_t name_of_place(struct fp_tables *t, uint32_t frame, uint32_t line
 
 /* ---- timelines ---- */
 
-void fp_tables_clock(struct fp_tables *t, uint64_t ticks_per_second) {
+void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second) {
     fp_clock_set(&t->clock, ticks_per_second);
 }
 
-static inline void count_other(struct fp_tables *t, uint8_t op) {
+static inline void count_other(struct fp_ends_tables *t, uint8_t op) {
     if (op == FP_OP_ARGUMENT) t->arguments++;
     if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) t->events++;
 }
 
-int fp_tables_events(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                     struct fp_err *err) {
+int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                          struct fp_ends_columns *out, struct fp_err *err) {
     enum { TS, OP, FUNCTION, THREAD, PROCESS, CPU };
     const struct fp_model *m = t->model;
-    struct fp_column *c = out->all;
+    struct fp_ends_column *c = out->all;
     for (; *from < in->n; ++*from) {
         const uint32_t i = *from, row = out->n, function = in->function[i], thread = in->thread[i];
         const uint8_t op = in->op[i];
@@ -212,12 +213,12 @@ int fp_tables_events(struct fp_tables *t, const struct fp_batch *in, uint32_t *f
     return FP_DONE;
 }
 
-static void put_span(const struct fp_tables *t, const struct fp_spans_open *open, uint32_t thread, uint64_t end,
-                     struct fp_columns *out) {
+static void put_span(const struct fp_ends_tables *t, const struct fp_ends_open_spans *open, uint32_t thread,
+                     uint64_t end, struct fp_ends_columns *out) {
     enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT };
     const struct open_span *call = &open->calls[open->n];
     const uint32_t row = out->n++;
-    struct fp_column *c = out->all;
+    struct fp_ends_column *c = out->all;
     put_u64(&c[ID], row, call->id);
     put_u64(&c[TS], row, call->start);
     put_u64(&c[DUR], row, end - call->start);
@@ -232,8 +233,8 @@ static void put_span(const struct fp_tables *t, const struct fp_spans_open *open
     }
 }
 
-int fp_tables_spans(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                    struct fp_err *err) {
+int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                         struct fp_ends_columns *out, struct fp_err *err) {
     const struct fp_model *m = t->model;
     for (; *from < in->n; ++*from) {
         const uint32_t i = *from, thread = in->thread[i], function = in->function[i];
@@ -246,7 +247,7 @@ int fp_tables_spans(struct fp_tables *t, const struct fp_batch *in, uint32_t *fr
         if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
         if (fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads))
             return no_memory(err);
-        struct fp_spans_open *open = &t->threads[thread];
+        struct fp_ends_open_spans *open = &t->threads[thread];
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls))
                 return no_memory(err);
@@ -267,10 +268,10 @@ int fp_tables_spans(struct fp_tables *t, const struct fp_batch *in, uint32_t *fr
 /* ---- stacks ---- */
 
 /* The values of row i; columns that its part does not count stay without one. */
-static inline void put_values(const struct fp_tables *t, const struct fp_batch *in, uint32_t i,
-                              struct fp_columns *out) {
+static inline void put_values(const struct fp_ends_tables *t, const struct fp_batch *in, uint32_t i,
+                              struct fp_ends_columns *out) {
     for (uint32_t k = 0; k < in->n_values && k < t->n_value_columns; k++) {
-        struct fp_column *c = &out->all[t->value_columns[k]];
+        struct fp_ends_column *c = &out->all[t->value_columns[k]];
         put_u64(c, out->n, (uint64_t)in->values[(size_t)k * in->cap + i]);
         has_value(c, out->n);
     }
@@ -287,7 +288,7 @@ static int check_place(const struct fp_model *m, uint32_t frame, uint32_t line, 
 }
 
 /* `text` becomes the number of the text of a stack's innermost function.  0, or an error. */
-static int leaf_of(struct fp_tables *t, uint32_t stack, uint32_t *text, struct fp_err *err) {
+static int leaf_of(struct fp_ends_tables *t, uint32_t stack, uint32_t *text, struct fp_err *err) {
     if (FP_LIKELY(stack < t->cap_leaves && t->leaves[stack])) {
         *text = t->leaves[stack] - 1;
         return 0;
@@ -305,11 +306,11 @@ static int leaf_of(struct fp_tables *t, uint32_t stack, uint32_t *text, struct f
     return 0;
 }
 
-int fp_tables_samples(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                      struct fp_err *err) {
+int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                           struct fp_ends_columns *out, struct fp_err *err) {
     enum { TS, STACK, FUNCTION, THREAD, PROCESS, LABELS };
     const struct fp_model *m = t->model;
-    struct fp_column *c = out->all;
+    struct fp_ends_column *c = out->all;
     for (; *from < in->n; ++*from) {
         const uint32_t i = *from, row = out->n, stack = in->stack[i], thread = in->thread[i], label = in->label[i];
         if (row == out->cap) return FP_FULL;
@@ -342,7 +343,7 @@ int fp_tables_samples(struct fp_tables *t, const struct fp_batch *in, uint32_t *
 }
 
 /* `chain` becomes the frames and lines of a stack.  0, or an error. */
-static int take_apart(struct fp_tables *t, uint32_t stack, struct fp_err *err) {
+static int take_apart(struct fp_ends_tables *t, uint32_t stack, struct fp_err *err) {
     const struct fp_model *m = t->model;
     t->n_chain = 0;
     for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
@@ -362,10 +363,10 @@ static int take_apart(struct fp_tables *t, uint32_t stack, struct fp_err *err) {
     return 0;
 }
 
-static int put_frame(struct fp_tables *t, uint32_t stack, struct fp_columns *out) {
+static int put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_columns *out) {
     enum { STACK, DEPTH, FUNCTION, FILE, LINE, ADDRESS, OBJECT };
     const struct fp_model *m = t->model;
-    struct fp_column *c = out->all;
+    struct fp_ends_column *c = out->all;
     const uint32_t row = out->n, frame = t->chain[t->n_left - 2], line = t->chain[t->n_left - 1];
     const uint32_t name = name_of_place(t, frame, line);
     if (name == FP_NO_ID || put_text(t, &t->functions, &c[FUNCTION], row, name)) return FP_E_NOMEM;
@@ -391,8 +392,8 @@ static int put_frame(struct fp_tables *t, uint32_t stack, struct fp_columns *out
     return 0;
 }
 
-int fp_tables_frames(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                     struct fp_err *err) {
+int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                          struct fp_ends_columns *out, struct fp_err *err) {
     const struct fp_model *m = t->model;
     for (; *from < in->n; ++*from) {
         const uint32_t stack = in->stack[*from];
@@ -414,11 +415,11 @@ int fp_tables_frames(struct fp_tables *t, const struct fp_batch *in, uint32_t *f
 
 /* ---- graphs ---- */
 
-int fp_tables_graph(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                    struct fp_err *err) {
+int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                         struct fp_ends_columns *out, struct fp_err *err) {
     enum { KIND, FUNCTION, FILE, LINE, OBJECT, ADDRESS, CALLEE, CALLS };
     const struct fp_model *m = t->model;
-    struct fp_column *c = out->all;
+    struct fp_ends_column *c = out->all;
     for (; *from < in->n; ++*from) {
         const uint32_t i = *from, row = out->n, function = in->function[i];
         const uint8_t kind = in->kind[i];

@@ -27,35 +27,35 @@
 
 /* A column as Arrow has it: `cap` items of one width, and a bit for each that says whether there is a value; without
  * these bits all have one. */
-struct fp_column {
+struct fp_ends_column {
     void *items;
     uint8_t *valid;
 };
 
-struct fp_columns {
-    struct fp_column *all;
+struct fp_ends_columns {
+    struct fp_ends_column *all;
     uint32_t n_columns;
     uint32_t n, cap; /* rows */
     uint32_t cap_columns;
 };
 
 /* NULL when memory ran out.  Caller owns. */
-struct fp_columns *fp_columns_new(uint32_t cap);
-void fp_columns_free(struct fp_columns *c);
+struct fp_ends_columns *fp_ends_columns_new(uint32_t cap);
+void fp_ends_columns_free(struct fp_ends_columns *c);
 
 /* Adds a column of items of `width` bytes.  With `nullable` the rows so far have no value.  0 or FP_E_NOMEM. */
-int fp_columns_add(struct fp_columns *c, uint32_t width, uint32_t nullable);
+int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable);
 
 /* The texts of a column of names. */
-struct fp_texts {
+struct fp_ends_texts {
     struct fp_strings texts;
     /* private: by string of the model, or by label set: 1 + the number of its text, or 0 */
     uint32_t *of;
     uint32_t cap;
 };
 
-struct fp_tables {
-    struct fp_texts functions, callees, files, objects, labels;
+struct fp_ends_tables {
+    struct fp_ends_texts functions, callees, files, objects, labels;
     struct fp_clock clock; /* of the events to come */
     uint64_t jumps;        /* rows of a graph whose target has no column; so far */
     uint64_t arguments;    /* of calls, whose values have no column; so far */
@@ -71,7 +71,7 @@ struct fp_tables {
     struct fp_apart apart; /* texts of strings that are not UTF-8 */
     uint32_t n_told;       /* strings of the model that were told apart */
     struct fp_buf scratch;
-    struct fp_spans_open *threads; /* spans: by thread */
+    struct fp_ends_open_spans *threads; /* spans: by thread */
     uint32_t cap_threads;
     uint64_t n_calls;
     uint32_t *leaves; /* samples: by stack 1 + the number of its function's text, or 0.  frames: whether it was seen */
@@ -81,29 +81,29 @@ struct fp_tables {
 };
 
 /* The model is borrowed; names of addresses are entered into it.  NULL when memory ran out. */
-struct fp_tables *fp_tables_new(struct fp_model *m);
-void fp_tables_free(struct fp_tables *t);
+struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
+void fp_ends_tables_free(struct fp_ends_tables *t);
 
 /* Answers FP_ASK: the text of the label set `asked`.  0 or FP_E_NOMEM. */
-int fp_tables_label(struct fp_tables *t, const uint8_t *p, size_t n);
+int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 
-void fp_tables_clock(struct fp_tables *t, uint64_t ticks_per_second);
+void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);
 
 /* Each appends rows for those of `in` from *from on, and moves it; the columns stand as above.
  * FP_DONE; FP_FULL when there is no room in `out`: call again with another; FP_ASK (samples);
  * FP_E_NOMEM, FP_E_OVERFLOW for a time beyond 2^63 - 1, FP_E_MALFORMED for an id that the model does not have. */
-int fp_tables_events(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                     struct fp_err *err);
+int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                          struct fp_ends_columns *out, struct fp_err *err);
 /* Of a timeline whose calls nest, in nanoseconds (nest.h).  A call gets its number, `id`, as it begins. */
-int fp_tables_spans(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                    struct fp_err *err);
-int fp_tables_samples(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                      struct fp_err *err);
+int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                         struct fp_ends_columns *out, struct fp_err *err);
+int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                           struct fp_ends_columns *out, struct fp_err *err);
 /* The frames of each stack that was not in a batch before; depth 0 is the outermost. */
-int fp_tables_frames(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                     struct fp_err *err);
-int fp_tables_graph(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
-                    struct fp_err *err);
+int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                          struct fp_ends_columns *out, struct fp_err *err);
+int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
+                         struct fp_ends_columns *out, struct fp_err *err);
 
 /* cffi-end */
 

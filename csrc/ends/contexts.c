@@ -46,7 +46,7 @@ static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint
 
 /* ---- adding stacks ---- */
 
-struct walk {
+struct context_walk {
     uint32_t *node_of;   /* by stack: its node in the thread at hand */
     uint32_t *thread_of; /* by stack: 1 + the thread that node_of is of */
     uint32_t *path;      /* stacks from a leaf upwards */
@@ -76,7 +76,7 @@ static uint32_t below(struct fp_contexts *c, const struct fp_project *s, uint32_
     return node;
 }
 
-static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s, struct walk *w, uint32_t stack,
+static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t stack,
                               uint32_t thread) {
     const uint32_t root = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, thread + 1});
     uint32_t n = 0, node = root;
@@ -104,7 +104,7 @@ int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp
         c->n_values = s->n_values;
     }
     const size_t n_stacks = s->model->stacks.n;
-    struct walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0};
+    struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0};
     int status = w.node_of && w.thread_of ? 0 : no_memory(err);
     for (uint32_t group = 0; group < s->n_groups && !status; group++)
         for (uint32_t at = s->group_start[group]; at < s->group_start[group + 1] && !status; at++) {

@@ -157,13 +157,13 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
 }
 
 /* qsort has no context argument in C11, so what is compared travels along. */
-struct place {
+struct shown_place {
     uint64_t position; /* line or address */
     uint32_t group, callee, id;
 };
 
 static int by_place(const void *x, const void *y) {
-    const struct place *a = x, *b = y;
+    const struct shown_place *a = x, *b = y;
     if (a->group != b->group) return a->group < b->group ? -1 : 1;
     if (a->position != b->position) return a->position < b->position ? -1 : 1;
     if (!a->callee != !b->callee) return a->callee ? 1 : -1;
@@ -172,7 +172,7 @@ static int by_place(const void *x, const void *y) {
 
 static int sort(struct fp_places *p) {
     const uint32_t n = p->rows.keys.n - 1; /* id 0 is reserved */
-    struct place *places = malloc(((size_t)n + 1) * sizeof *places);
+    struct shown_place *places = malloc(((size_t)n + 1) * sizeof *places);
     p->order = malloc(((size_t)n + 1) * sizeof *p->order);
     if (!places || !p->order) {
         free(places);
@@ -181,7 +181,7 @@ static int sort(struct fp_places *p) {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *key = fp_table_row(&p->rows.keys, i + 1);
         const uint64_t position = p->by_address ? fp_words_u64(key + ADDRESS) : key[LINE];
-        places[i] = (struct place){position, key[GROUP], key[CALLEE], i + 1};
+        places[i] = (struct shown_place){position, key[GROUP], key[CALLEE], i + 1};
     }
     qsort(places, n, sizeof *places, by_place);
     for (uint32_t i = 0; i < n; i++) p->order[i] = places[i].id;

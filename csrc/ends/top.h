@@ -73,24 +73,24 @@ struct fp_top_arc {
     int64_t cost, calls;
 };
 
-struct fp_functions {
+struct fp_top_functions {
     struct fp_model *model;
     struct fp_top all;
-    uint32_t *cycle; /* by function: its cycle from 1 on, 0 = none; set by fp_functions_end */
+    uint32_t *cycle; /* by function: its cycle from 1 on, 0 = none; set by fp_top_functions_end */
     uint32_t n_cycles;
 
     /* private from here on */
-    int32_t how; /* enum fp_functions_part */
+    int32_t how; /* enum fp_top_functions_part */
     int32_t keep_arcs;
     int64_t *self, *inclusive; /* by function: the shares of `all` that are of graphs */
     int64_t *recursive;        /* by function: inclusive if it is in a cycle, and cycles are not shown */
     uint32_t cap_graph;
-    struct fp_function_sums *by_function; /* of the part at hand */
+    struct fp_top_function_sums *by_function; /* of the part at hand */
     uint32_t cap;
     uint32_t *touched; /* functions of the part at hand */
     uint32_t n_touched, cap_touched;
     struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
-    /* set by fp_functions_index */
+    /* set by fp_top_functions_index */
     uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
     uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */
     struct fp_top_arc *found; /* of one function */
@@ -98,51 +98,52 @@ struct fp_functions {
 };
 
 /* Functions are ids of `model` (borrowed).  NULL when memory ran out. */
-struct fp_functions *fp_functions_new(struct fp_model *model);
-void fp_functions_free(struct fp_functions *f);
+struct fp_top_functions *fp_top_functions_new(struct fp_model *model);
+void fp_top_functions_free(struct fp_top_functions *f);
 
 /* What the graph rows to come are of. */
-enum fp_functions_part {
+enum fp_top_functions_part {
     FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
     FP_PART_EXACT = 1, /* something else: inclusive costs are added to `all` by others */
     FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
 };
 
-/* A part begins.  `how` is enum fp_functions_part; without `arcs` its arcs are forgotten, which those of a graph must
- * not be: cycles are found in them. */
-void fp_functions_begin(struct fp_functions *f, int how, int arcs);
+/* A part begins.  `how` is enum fp_top_functions_part; without `arcs` its arcs are forgotten, which those of a graph
+ * must not be: cycles are found in them. */
+void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
  * says how often their function was called; without it, arcs into a function do. FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
  * FP_E_MALFORMED (a function that the model does not have). */
-int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
-                     struct fp_err *err);
+int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                         struct fp_err *err);
 
 /* The part ends: its inclusive costs are known.  As above. */
-int fp_functions_end_part(struct fp_functions *f, struct fp_err *err);
+int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err);
 
 /* After the last part: finds the cycles, and what their members cost.  Without `cycles` n_cycles is 0 and no function
  * has a cycle.  As above. */
-int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err);
+int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err);
 
 /* After that: readies the two calls below.  0 or FP_E_NOMEM. */
-int fp_functions_index(struct fp_functions *f);
+int fp_top_functions_index(struct fp_top_functions *f);
 
 /* Who calls a function (`into`), or whom it calls: the `room` arcs that cost most, in any order.  Others that have the
  * same name, file, object and cycle are one.  Calls into another cycle are one, to any of its members; who calls a
  * member from outside calls the cycle, and is left out.  How many arcs there are, FP_E_NOMEM or FP_E_OVERFLOW. */
-int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
-                          struct fp_err *err);
+int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
+                              uint32_t room, struct fp_err *err);
 
 /* The same arcs, of those from or to `n` others; each is there once.  `arcs` has room for `n`. */
-int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
-                               struct fp_top_arc *arcs, struct fp_err *err);
+int64_t fp_top_functions_arcs_with(struct fp_top_functions *f, uint32_t function, int into, const uint32_t *others,
+                                   uint32_t n, struct fp_top_arc *arcs, struct fp_err *err);
 
 /* The functions that are in some cycle: the first `room` of them.  How many there are. */
-uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
+uint32_t fp_top_functions_in_cycles(const struct fp_top_functions *f, uint32_t *functions, uint32_t room);
 
 /* The arcs into a cycle, or into any (0), from outside: what it is called with.  As above; the callee is the member. */
-uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);
+uint32_t fp_top_functions_cycle_arcs(const struct fp_top_functions *f, uint32_t cycle, struct fp_top_arc *arcs,
+                                     uint32_t room);
 
 /* After fp_project_end, instead of the graph: adds to `c` what each function, line, file or object (`by`, enum
  * fp_top_by) of all groups costs in sum `value`.  Exact: a stack counts once in the inclusive cost of what it

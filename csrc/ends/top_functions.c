@@ -5,7 +5,7 @@
 #include "core/memory.h"
 
 /* What a part says of one function. */
-struct fp_function_sums {
+struct fp_top_function_sums {
     int64_t self, second;
     int64_t into, out; /* cost of the calls into and out of it, without those by itself */
     int64_t calls;     /* into it */
@@ -22,7 +22,7 @@ struct fp_top_arcs {
     uint32_t merge_at; /* when there are so many, equal ones are merged */
     uint32_t *start;   /* by caller, n_start + 1 of them; set by a merge */
     uint32_t n_start;
-    uint32_t *into, *into_start; /* arcs by callee; set by fp_functions_index */
+    uint32_t *into, *into_start; /* arcs by callee; set by fp_top_functions_index */
 };
 
 enum { FIRST_MERGE = 1 << 16 };
@@ -35,13 +35,13 @@ static int beyond(struct fp_err *err) {
     return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");
 }
 
-struct fp_functions *fp_functions_new(struct fp_model *model) {
-    struct fp_functions *f = calloc(1, sizeof *f);
+struct fp_top_functions *fp_top_functions_new(struct fp_model *model) {
+    struct fp_top_functions *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     f->model = model;
     f->arcs = calloc(2, sizeof *f->arcs);
     if (!f->arcs) {
-        fp_functions_free(f);
+        fp_top_functions_free(f);
         return NULL;
     }
     f->arcs[0].merge_at = f->arcs[1].merge_at = FIRST_MERGE;
@@ -49,7 +49,7 @@ struct fp_functions *fp_functions_new(struct fp_model *model) {
 }
 
 /* Gives back what only rows to come would need. */
-static void forget_parts(struct fp_functions *f) {
+static void forget_parts(struct fp_top_functions *f) {
     fp_release(f->self, f->cap_graph * sizeof *f->self);
     fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
     fp_release(f->recursive, f->cap_graph * sizeof *f->recursive);
@@ -61,7 +61,7 @@ static void forget_parts(struct fp_functions *f) {
     f->cap = f->cap_graph = f->cap_touched = 0;
 }
 
-void fp_functions_free(struct fp_functions *f) {
+void fp_top_functions_free(struct fp_top_functions *f) {
     if (!f) return;
     for (int exact = 0; f->arcs && exact < 2; exact++) {
         fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
@@ -79,14 +79,14 @@ void fp_functions_free(struct fp_functions *f) {
     free(f);
 }
 
-void fp_functions_begin(struct fp_functions *f, int how, int arcs) {
+void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
     f->how = how;
     f->keep_arcs = arcs;
 }
 
 /* Makes one arc of all that have the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
  */
-static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
+static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
     const uint32_t n_functions = f->model->functions.n, n = a->n;
     uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
     uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the caller at hand */
@@ -139,13 +139,13 @@ static uint32_t more_than(uint32_t cap, uint64_t need) {
 }
 
 /* Room for the functions of the model.  0 or FP_E_NOMEM. */
-static int room(struct fp_functions *f) {
+static int room(struct fp_top_functions *f) {
     if (f->model->functions.n <= f->cap) return 0;
     const uint32_t cap = more_than(f->cap, f->model->functions.n);
     if (!cap || fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched)) return FP_E_NOMEM;
-    struct fp_function_sums *sums = fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums);
+    struct fp_top_function_sums *sums = fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums);
     if (!sums) return FP_E_NOMEM;
-    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_function_sums){.last_caller = FP_NO_ID};
+    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
     f->by_function = sums;
     f->cap = cap;
     return 0;
@@ -163,7 +163,7 @@ static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
 }
 
 /* Room for what graphs say of functions.  0 or FP_E_NOMEM. */
-static int graph_room(struct fp_functions *f) {
+static int graph_room(struct fp_top_functions *f) {
     if (f->cap <= f->cap_graph) return 0;
     int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
     enum { N = sizeof columns / sizeof *columns };
@@ -185,8 +185,8 @@ static int graph_room(struct fp_functions *f) {
     return 0;
 }
 
-static inline struct fp_function_sums *touch(struct fp_functions *f, uint32_t function) {
-    struct fp_function_sums *sums = &f->by_function[function];
+static inline struct fp_top_function_sums *touch(struct fp_top_functions *f, uint32_t function) {
+    struct fp_top_function_sums *sums = &f->by_function[function];
     if (FP_UNLIKELY(!sums->touched)) {
         sums->touched = 1;
         f->touched[f->n_touched++] = function;
@@ -194,8 +194,8 @@ static inline struct fp_function_sums *touch(struct fp_functions *f, uint32_t fu
     return sums;
 }
 
-int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
-                     struct fp_err *err) {
+int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                         struct fp_err *err) {
     const uint32_t n = in->n, n_functions = f->model->functions.n;
     const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
     const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
@@ -220,7 +220,7 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
             }
             const uint32_t callee = in->callee[i];
             if (callee >= n_functions) return fp_unknown_id(err, "the function of a call", callee, n_functions);
-            struct fp_function_sums *to = touch(f, callee);
+            struct fp_top_function_sums *to = touch(f, callee);
             int64_t count;
             overflow |= __builtin_add_overflow(in->count[i], 0, &count);
             if (by_arcs) overflow |= __builtin_add_overflow(to->calls, count, &to->calls);
@@ -239,7 +239,7 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
                 arcs->items[arcs->n++] = (struct fp_top_arc){caller, callee, cost, count};
             }
         }
-        struct fp_function_sums *from = touch(f, caller);
+        struct fp_top_function_sums *from = touch(f, caller);
         overflow |= __builtin_add_overflow(from->out, out, &from->out);
         if (f->how == FP_PART_ARCS) continue;
         overflow |= __builtin_add_overflow(from->self, self, &from->self);
@@ -257,7 +257,7 @@ static int64_t farther(int64_t a, int64_t b) {
 
 /* Adds what a function cost inclusively in a part.  Calls without a recorded caller are not in `into`; in a cycle
  * `out` counts costs again and again.  Is a sum beyond 64 bits? */
-static int add_inclusive(struct fp_functions *f, uint32_t id, const struct fp_function_sums *s) {
+static int add_inclusive(struct fp_top_functions *f, uint32_t id, const struct fp_top_function_sums *s) {
     int64_t spent, inclusive, recursive;
     int overflow = __builtin_add_overflow(s->self, s->out, &spent);
     inclusive = recursive = spent;
@@ -271,19 +271,19 @@ static int add_inclusive(struct fp_functions *f, uint32_t id, const struct fp_fu
     return overflow;
 }
 
-int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
+int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     int overflow = 0;
     if (fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
     for (uint32_t i = 0; i < f->n_touched; i++) {
         const uint32_t id = f->touched[i];
-        struct fp_function_sums *s = &f->by_function[id];
+        struct fp_top_function_sums *s = &f->by_function[id];
         all->seen[id] = 1;
         overflow |= __builtin_add_overflow(all->self[id], s->self, &all->self[id]);
         overflow |= __builtin_add_overflow(all->second[id], s->second, &all->second[id]);
         overflow |= __builtin_add_overflow(all->calls[id], s->calls, &all->calls[id]);
         if (f->how == FP_PART_GRAPH) overflow |= add_inclusive(f, id, s);
-        *s = (struct fp_function_sums){.last_caller = FP_NO_ID};
+        *s = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
     }
     f->n_touched = 0;
     return overflow ? beyond(err) : FP_DONE;
@@ -291,7 +291,7 @@ int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
 
 /* Finds the functions that call each other in a cycle: Tarjan's strongly connected components, without recursion.
  * `low` is 0 for a function not visited yet, `done` for one whose component is known. */
-static int find_cycles(struct fp_functions *f, const struct fp_top_arcs *a) {
+static int find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a) {
     const uint32_t n = a->n_start, done = UINT32_MAX;
     uint32_t *low = calloc((size_t)n + 1, sizeof *low), *number = malloc(((size_t)n + 1) * sizeof *number);
     uint32_t *stack = malloc(((size_t)n + 1) * sizeof *stack), *path = malloc(((size_t)n + 1) * sizeof *path);
@@ -338,7 +338,7 @@ static int find_cycles(struct fp_functions *f, const struct fp_top_arcs *a) {
     return status;
 }
 
-int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
+int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     const struct fp_top_arcs *const a = &f->arcs[0];
     int overflow = 0;
@@ -371,7 +371,7 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
 /* ---- callers and callees ---- */
 
 /* Sets f->shown_as.  0 or FP_E_NOMEM. */
-static int find_names(struct fp_functions *f) {
+static int find_names(struct fp_top_functions *f) {
     const struct fp_model *m = f->model;
     const uint32_t n = f->arcs[0].n_start;
     struct fp_table names = {0};
@@ -392,7 +392,7 @@ static int find_names(struct fp_functions *f) {
     return status;
 }
 
-int fp_functions_index(struct fp_functions *f) {
+int fp_top_functions_index(struct fp_top_functions *f) {
     for (int exact = 0; exact < 2; exact++) {
         struct fp_top_arcs *a = &f->arcs[exact];
         free(a->into);
@@ -443,14 +443,14 @@ static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_t
 }
 
 /* Where arcs of `function` to or from `other` are added up.  NULL: that one calls the cycle of `function`. */
-static uint32_t *slot_of(const struct fp_functions *f, uint32_t function, uint32_t other, int into) {
+static uint32_t *slot_of(const struct fp_top_functions *f, uint32_t function, uint32_t other, int into) {
     const uint32_t mine = f->cycle[function], cycle = f->cycle[other];
     if (into && mine && cycle != mine) return NULL;
     return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
 }
 
 /* Adds up the arcs of a function in f->found.  How many there are, FP_E_NOMEM or FP_E_OVERFLOW. */
-static int64_t find_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_err *err) {
+static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_err *err) {
     uint32_t n = 0;
     int overflow = 0;
     if (function >= f->arcs[0].n_start) return 0;
@@ -477,20 +477,20 @@ static int64_t find_arcs(struct fp_functions *f, uint32_t function, int into, st
 }
 
 /* Readies the slots for another function.  `n` may be an error, which it is again. */
-static int64_t forget_arcs(struct fp_functions *f, uint32_t function, int into, int64_t n) {
+static int64_t forget_arcs(struct fp_top_functions *f, uint32_t function, int into, int64_t n) {
     for (int64_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
     return n;
 }
 
-int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
-                          struct fp_err *err) {
+int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
+                              uint32_t room, struct fp_err *err) {
     const int64_t n = find_arcs(f, function, into, err);
     if (n > 0) copy_largest(arcs, room, f->found, (uint32_t)n);
     return forget_arcs(f, function, into, n);
 }
 
-int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
-                               struct fp_top_arc *arcs, struct fp_err *err) {
+int64_t fp_top_functions_arcs_with(struct fp_top_functions *f, uint32_t function, int into, const uint32_t *others,
+                                   uint32_t n, struct fp_top_arc *arcs, struct fp_err *err) {
     const int64_t all = find_arcs(f, function, into, err);
     uint32_t taken = 0;
     for (uint32_t i = 0; all > 0 && i < n; i++) {
@@ -502,7 +502,7 @@ int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int in
     return forget_arcs(f, function, into, all) < 0 ? all : taken;
 }
 
-uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room) {
+uint32_t fp_top_functions_in_cycles(const struct fp_top_functions *f, uint32_t *functions, uint32_t room) {
     uint32_t n = 0;
     for (uint32_t i = 0; f->n_cycles && i < f->all.cap; i++)
         if (f->cycle[i]) {
@@ -512,7 +512,8 @@ uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *function
     return n;
 }
 
-uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room) {
+uint32_t fp_top_functions_cycle_arcs(const struct fp_top_functions *f, uint32_t cycle, struct fp_top_arc *arcs,
+                                     uint32_t room) {
     const struct fp_top_arcs *a = &f->arcs[0];
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->n; i++) {

@@ -3,7 +3,7 @@
 #include "bridges/project/project_private.h"
 #include "ends/top.h"
 
-struct walk {
+struct stack_walk {
     struct fp_project_tree tree;
     int64_t *total; /* by depth: what was found so far of the samples that end there or below */
     uint32_t cap_depth;
@@ -40,7 +40,7 @@ static uint32_t *things(const struct fp_project *s, int by, struct fp_table *pla
 }
 
 /* Books a node's own cost and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
-static int enter(const struct fp_project *s, struct walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
     uint32_t n, key = w->tree.nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
@@ -58,7 +58,7 @@ static int enter(const struct fp_project *s, struct walk *w, struct fp_top *c, u
 }
 
 /* Books a node's total, which is complete now, on what is not further up on the stack. */
-static int leave(const struct fp_project *s, struct walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     uint32_t n;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     int overflow = 0;
@@ -71,7 +71,7 @@ static int leave(const struct fp_project *s, struct walk *w, struct fp_top *c, u
 }
 
 /* Along the tree's links, so its depth does not matter. */
-static int walk(const struct fp_project *s, struct walk *w, struct fp_top *c) {
+static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top *c) {
     const struct fp_project_node *nodes = w->tree.nodes;
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, c, 0, 0);
@@ -105,7 +105,7 @@ static int walk(const struct fp_project *s, struct walk *w, struct fp_top *c) {
 int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
                   struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
-    struct walk w = {.value = value, .second = second, .thing = things(s, by, places)};
+    struct stack_walk w = {.value = value, .second = second, .thing = things(s, by, places)};
     uint32_t n = 1;
     for (uint32_t i = 0; w.thing && i < s->positions.n; i++)
         if (w.thing[i] >= n) n = w.thing[i] + 1;

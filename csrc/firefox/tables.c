@@ -32,13 +32,13 @@ int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const
 }
 
 /* An entry of a table is a bit of several columns.  0 or FP_E_NOMEM. */
-struct item {
+struct table_item {
     uint32_t column;
     int64_t number;
     const char *none;
 };
 
-static int put_items(struct fp_firefox *w, const struct item *items, uint32_t n) {
+static int put_items(struct fp_firefox *w, const struct table_item *items, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (fp_firefox_item(w, items[i].column, items[i].number, items[i].none)) return FP_E_NOMEM;
     return 0;
@@ -113,24 +113,24 @@ static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name
     if (func > w->n_funcs) {
         const int64_t source = source_of(w, file), text = fp_firefox_string(w, name);
         if (source < 0 || text < 0 || !next_id(&w->n_funcs)) return 0;
-        const struct item items[] = {{FP_FIREFOX_FUNC_NAME, text, ""},
-                                     {FP_FIREFOX_FUNC_RESOURCE, resource - 1, "-1"},
-                                     {FP_FIREFOX_FUNC_SOURCE, source - 1, "null"},
-                                     {FP_FIREFOX_FUNC_LINE, (int64_t)first - !first, "null"}};
+        const struct table_item items[] = {{FP_FIREFOX_FUNC_NAME, text, ""},
+                                           {FP_FIREFOX_FUNC_RESOURCE, resource - 1, "-1"},
+                                           {FP_FIREFOX_FUNC_SOURCE, source - 1, "null"},
+                                           {FP_FIREFOX_FUNC_LINE, (int64_t)first - !first, "null"}};
         if (put_items(w, items, 4)) return 0;
     }
-    const struct item items[] = {{FP_FIREFOX_FRAME_ADDRESS, address, "-1"},
-                                 {FP_FIREFOX_FRAME_DEPTH, depth, ""},
-                                 {FP_FIREFOX_FRAME_CATEGORY, resource < FP_FIREFOX_CATEGORIES ? resource : 0, ""},
-                                 {FP_FIREFOX_FRAME_FUNC, (int64_t)func - 1, ""},
-                                 {FP_FIREFOX_FRAME_LINE, line, "null"}};
+    const struct table_item items[] = {{FP_FIREFOX_FRAME_ADDRESS, address, "-1"},
+                                       {FP_FIREFOX_FRAME_DEPTH, depth, ""},
+                                       {FP_FIREFOX_FRAME_CATEGORY, resource < FP_FIREFOX_CATEGORIES ? resource : 0, ""},
+                                       {FP_FIREFOX_FRAME_FUNC, (int64_t)func - 1, ""},
+                                       {FP_FIREFOX_FRAME_LINE, line, "null"}};
     return put_items(w, items, 5) ? 0 : next_id(&w->n_frames);
 }
 
 /* A stack: its index + 1, or 0 when memory ran out. */
 static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix) {
-    const struct item items[] = {{FP_FIREFOX_STACK_FRAME, (int64_t)frame - 1, ""},
-                                 {FP_FIREFOX_STACK_PREFIX, (int64_t)prefix - 1, "null"}};
+    const struct table_item items[] = {{FP_FIREFOX_STACK_FRAME, (int64_t)frame - 1, ""},
+                                       {FP_FIREFOX_STACK_PREFIX, (int64_t)prefix - 1, "null"}};
     return put_items(w, items, 2) ? 0 : next_id(&w->n_stacks);
 }
 

@@ -25,48 +25,48 @@
 enum { FP_PLAIN_LINES = 32, FP_PLAIN_MOST = 1 << 14 };
 
 /* A plain line: n bytes of stack at p, and its count. */
-struct fp_plain {
+struct fp_folded_plain {
     const uint8_t *p;
     uint32_t n;
-    uint32_t hash; /* set by fp_known_prefetch */
+    uint32_t hash; /* set by fp_folded_known_prefetch */
     int64_t count;
 };
 
 /* Splits up to `most` <= FP_PLAIN_LINES whole lines of p .. end, as long as they are plain.  Returns the number of
  * lines; the next one begins at *next. */
-uint32_t fp_plain_lines(const uint8_t *p, const uint8_t *end, struct fp_plain *lines, uint32_t most,
-                        const uint8_t **next);
+uint32_t fp_folded_plain_lines(const uint8_t *p, const uint8_t *end, struct fp_folded_plain *lines, uint32_t most,
+                               const uint8_t **next);
 
 /* A stack that is known; its text follows. */
-struct fp_known_stack {
+struct fp_folded_known_stack {
     uint32_t node;  /* in the model's stack tree */
     uint32_t empty; /* its frames without a name */
     uint32_t n;     /* bytes of text */
 };
 
 /* All zeros is an empty table. */
-struct fp_known {
+struct fp_folded_known {
     uint64_t *index; /* open addressing: hash << 32 | place + 1, or 0 for a free slot */
-    uint8_t *stacks; /* struct fp_known_stack and text, each at a multiple of 8 bytes: its place */
+    uint8_t *stacks; /* struct fp_folded_known_stack and text, each at a multiple of 8 bytes: its place */
     size_t n, cap;   /* bytes of `stacks` */
     uint32_t n_slots, n_keys;
     uint64_t n_lines, n_found; /* since the table was empty */
     uint64_t rest;             /* bytes of input until it is used again */
 };
 
-void fp_known_clear(struct fp_known *k);
+void fp_folded_known_clear(struct fp_folded_known *k);
 
 /* Forgets all stacks, for example because the model's stacks were emptied. */
-void fp_known_empty(struct fp_known *k);
+void fp_folded_known_empty(struct fp_folded_known *k);
 
 /* Hashes n lines, which take up `nbytes` of the input, and fetches what the searches will look at.  Returns 0 while the
  * table rests: then call neither of the two below. */
-int fp_known_prefetch(struct fp_known *k, struct fp_plain *lines, uint32_t n, size_t nbytes);
+int fp_folded_known_prefetch(struct fp_folded_known *k, struct fp_folded_plain *lines, uint32_t n, size_t nbytes);
 
-/* The stack of a line, or NULL.  Valid until fp_known_add. */
-const struct fp_known_stack *fp_known_find(struct fp_known *k, const struct fp_plain *line);
+/* The stack of a line, or NULL.  Valid until fp_folded_known_add. */
+const struct fp_folded_known_stack *fp_folded_known_find(struct fp_folded_known *k, const struct fp_folded_plain *line);
 
 /* Remembers a stack that was not found.  0 or FP_E_NOMEM. */
-int fp_known_add(struct fp_known *k, const struct fp_plain *line, uint32_t node, uint32_t empty);
+int fp_folded_known_add(struct fp_folded_known *k, const struct fp_folded_plain *line, uint32_t node, uint32_t empty);
 
 #endif

@@ -9,19 +9,19 @@ enum { HEADER = 0, HEADER_REST, RECORDS, RESYNC, TEXT };
 
 enum { MAX_HEADER_WORDS = 4096 };
 
-struct fp_gperf_reader *fp_gperf_reader_new(struct fp_model *model, int lenient) {
-    struct fp_gperf_reader *g = calloc(1, sizeof *g);
+struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient) {
+    struct fp_gperftools_reader *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->model = model;
     g->lenient = lenient;
     if (fp_strings_init(&g->chains) || fp_table_init(&g->pcs, 3)) {
-        fp_gperf_reader_free(g);
+        fp_gperftools_reader_free(g);
         return NULL;
     }
     return g;
 }
 
-void fp_gperf_reader_free(struct fp_gperf_reader *g) {
+void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     if (!g) return;
     fp_strings_clear(&g->chains);
     fp_table_clear(&g->pcs);
@@ -36,37 +36,37 @@ void fp_gperf_reader_free(struct fp_gperf_reader *g) {
     free(g);
 }
 
-int fp_gperf_sniff(const uint8_t *p, size_t n, int *swap) {
+int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap) {
     for (int word = 4; word <= 8; word += 4)
         for (*swap = 0; *swap < 2; ++*swap) {
             if (n < (size_t)word * 5) continue;
-            uint64_t words = fp_gperf_word(p + word, word, *swap);
-            const uint64_t period_us = fp_gperf_word(p + 3 * word, word, *swap);
-            if (fp_gperf_word(p, word, *swap) == 0 && words >= 3 && words <= MAX_HEADER_WORDS &&
-                fp_gperf_word(p + 2 * word, word, *swap) <= 1 && period_us && period_us <= UINT32_MAX &&
-                fp_gperf_word(p + 4 * word, word, *swap) == 0)
+            uint64_t words = fp_gperftools_word(p + word, word, *swap);
+            const uint64_t period_us = fp_gperftools_word(p + 3 * word, word, *swap);
+            if (fp_gperftools_word(p, word, *swap) == 0 && words >= 3 && words <= MAX_HEADER_WORDS &&
+                fp_gperftools_word(p + 2 * word, word, *swap) <= 1 && period_us && period_us <= UINT32_MAX &&
+                fp_gperftools_word(p + 4 * word, word, *swap) == 0)
                 return word;
         }
     *swap = 0;
     return 0;
 }
 
-static int header(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err) {
+static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos;
     uint64_t at = in->base + in->pos;
     /* 40 bytes hold the five words of either size.  Only a 32-bit profile without records is shorter. */
     if (left < 40 && !in->eof) return FP_MORE;
     int swap;
-    g->word = fp_gperf_sniff(p, left, &swap);
+    g->word = fp_gperftools_sniff(p, left, &swap);
     g->swap = swap;
     if (!g->word) {
         if (left < 20) return fp_fail(err, FP_E_TRUNCATED, at, "the header is cut short");
         return fp_fail(err, FP_E_MALFORMED, at, "the header is not that of a CPU profile");
     }
-    uint64_t words = fp_gperf_word(p + g->word, g->word, g->swap);
-    g->java = fp_gperf_word(p + 2 * g->word, g->word, g->swap) == 1;
-    g->period_us = fp_gperf_word(p + 3 * g->word, g->word, g->swap);
+    uint64_t words = fp_gperftools_word(p + g->word, g->word, g->swap);
+    g->java = fp_gperftools_word(p + 2 * g->word, g->word, g->swap) == 1;
+    g->period_us = fp_gperftools_word(p + 3 * g->word, g->word, g->swap);
     if (g->java) g->exact_callers = 1;
     g->header_words = (uint32_t)words + 2;
     g->skip = g->header_words * (uint64_t)g->word;
@@ -75,7 +75,7 @@ static int header(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *er
 }
 
 /* Passes over g->skip bytes.  FP_DONE or FP_MORE. */
-static int pass_over(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err) {
+static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
     size_t n = g->skip < left ? (size_t)g->skip : left;
     in->pos += n;
@@ -94,9 +94,9 @@ struct record {
 };
 
 /* In a second run, and nearly no file has one: a chain that comes for the first time in this run begins at 0 again. */
-static int settle(struct fp_gperf_reader *g, uint32_t id) {
+static int settle(struct fp_gperftools_reader *g, uint32_t id) {
     if (fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
-    struct fp_gperf_before *before = &g->before[id];
+    struct fp_gperftools_before *before = &g->before[id];
     if (before->run == g->run) return 0;
     if (g->ticks[id] > before->most) before->most = g->ticks[id];
     g->ticks[id] = 0;
@@ -108,7 +108,7 @@ static int settle(struct fp_gperf_reader *g, uint32_t id) {
 enum { GROUP = 32 };
 
 /* Counts a record. */
-static int add(struct fp_gperf_reader *g, const struct record *r, struct fp_err *err) {
+static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp_err *err) {
     if (r->count > INT64_MAX || g->stats.ticks > INT64_MAX - r->count)
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
@@ -124,7 +124,7 @@ static int add(struct fp_gperf_reader *g, const struct record *r, struct fp_err 
 }
 
 /* Counts some records. */
-static int add_all(struct fp_gperf_reader *g, struct record *records, uint32_t n, struct fp_err *err) {
+static int add_all(struct fp_gperftools_reader *g, struct record *records, uint32_t n, struct fp_err *err) {
     for (struct record *r = records; r < records + n; r++) {
         r->guess = fp_strings_guess(&g->chains, r->hash);
         if (r->guess < g->cap_ticks) __builtin_prefetch(&g->ticks[r->guess], 1);
@@ -143,14 +143,14 @@ static int add_all(struct fp_gperf_reader *g, struct record *records, uint32_t n
 enum { GOT = 16 };
 
 /* The record at hand.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->state says what follows. */
-static inline int next_record(struct fp_gperf_reader *g, struct fp_in *in, struct record *r, struct fp_err *err) {
+static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, struct record *r, struct fp_err *err) {
     const size_t w = (size_t)g->word;
     const int word = g->word, swap = g->swap;
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos, nbytes = 2 * w;
     uint64_t at = in->base + in->pos, depth = 0;
     if (left >= nbytes) {
-        depth = fp_gperf_word(p + w, word, swap);
+        depth = fp_gperftools_word(p + w, word, swap);
         if (FP_UNLIKELY(depth > FP_GPERF_MAX_DEPTH)) {
             if (g->lenient) {
                 g->stats.bad_records++;
@@ -174,8 +174,8 @@ static inline int next_record(struct fp_gperf_reader *g, struct fp_in *in, struc
         return FP_DONE;
     }
     in->pos += nbytes;
-    *r = (struct record){.count = fp_gperf_word(p, word, swap), .depth = depth, .at = at, .pcs = p + 2 * w};
-    if (!r->count && depth == 1 && !fp_gperf_word(r->pcs, word, swap)) {
+    *r = (struct record){.count = fp_gperftools_word(p, word, swap), .depth = depth, .at = at, .pcs = p + 2 * w};
+    if (!r->count && depth == 1 && !fp_gperftools_word(r->pcs, word, swap)) {
         g->trailer = 1;
         g->state = TEXT;
         return FP_DONE;
@@ -183,7 +183,7 @@ static inline int next_record(struct fp_gperf_reader *g, struct fp_in *in, struc
     return GOT;
 }
 
-static int records(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err) {
+static int records(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     struct record group[GROUP];
     for (;;) {
         int status = GOT;
@@ -201,7 +201,7 @@ static int records(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *e
 }
 
 /* Lenient: after a record that is broken, looks for the trailer word by word, so that the mapped objects are found. */
-static int resync(struct fp_gperf_reader *g, struct fp_in *in) {
+static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
     const size_t w = (size_t)g->word;
     for (;;) {
         const uint8_t *p = in->p + in->pos;
@@ -213,8 +213,8 @@ static int resync(struct fp_gperf_reader *g, struct fp_in *in) {
             g->state = TEXT;
             return FP_DONE;
         }
-        if (!fp_gperf_word(p, g->word, g->swap) && fp_gperf_word(p + w, g->word, g->swap) == 1 &&
-            !fp_gperf_word(p + 2 * w, g->word, g->swap)) {
+        if (!fp_gperftools_word(p, g->word, g->swap) && fp_gperftools_word(p + w, g->word, g->swap) == 1 &&
+            !fp_gperftools_word(p + 2 * w, g->word, g->swap)) {
             in->pos += 3 * w;
             g->trailer = 1;
             g->state = TEXT;
@@ -227,14 +227,15 @@ static int resync(struct fp_gperf_reader *g, struct fp_in *in) {
 
 /* The text, line by line.  Words follow it where a forked process has written into the file (gperftools/read.h).  They
  * are recognized by their small numbers, which hold bytes of 0: text has none. */
-static int text(struct fp_gperf_reader *g, struct fp_in *in) {
+static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
     const size_t w = (size_t)g->word;
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos;
     if (left < 5 * w && !in->eof) return FP_MORE;
     if (left >= 3 * w && !g->java) {
         uint64_t words[5] = {0};
-        for (size_t i = 0; i < 5 && (i + 1) * w <= left; i++) words[i] = fp_gperf_word(p + i * w, g->word, g->swap);
+        for (size_t i = 0; i < 5 && (i + 1) * w <= left; i++)
+            words[i] = fp_gperftools_word(p + i * w, g->word, g->swap);
         int again = left >= 5 * w && !words[0] && words[1] + 2 == g->header_words && !words[2] &&
                     words[3] == g->period_us && words[3];
         int ends = !words[0] && words[1] == 1 && !words[2];
@@ -257,7 +258,7 @@ static int text(struct fp_gperf_reader *g, struct fp_in *in) {
     return FP_ASK;
 }
 
-int fp_gperf_feed(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err) {
+int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         int status = FP_DONE;
         switch (g->state) {

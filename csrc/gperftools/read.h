@@ -44,7 +44,7 @@ enum {
     FP_GPERF_MAX_DEPTH = 65536
 };
 
-struct fp_gperf_stats {
+struct fp_gperftools_stats {
     uint64_t records;
     uint64_t ticks;            /* samples */
     uint64_t chains;           /* distinct */
@@ -59,7 +59,7 @@ struct fp_gperf_stats {
     uint64_t lost_bytes;
 };
 
-struct fp_gperf_reader {
+struct fp_gperftools_reader {
     struct fp_model *model;
     int32_t lenient;
     int32_t keep_signal_frames;
@@ -71,7 +71,7 @@ struct fp_gperf_reader {
     int32_t trailer;    /* 1: the trailer was seen */
     uint64_t period_us; /* microseconds a tick; the caller may change it before the rows */
     size_t line_n;      /* after FP_ASK: bytes of the line of text at hand, 0 at the end */
-    struct fp_gperf_stats stats;
+    struct fp_gperftools_stats stats;
 
     /* private from here on */
     int32_t state;
@@ -82,11 +82,11 @@ struct fp_gperf_reader {
     struct fp_strings chains; /* the program counters as they stand in the file */
     uint64_t *ticks;          /* by chain: its ticks, of the last run that has it */
     uint32_t cap_ticks;
-    struct fp_gperf_before *before; /* by chain, when there is a second run */
+    struct fp_gperftools_before *before; /* by chain, when there is a second run */
     uint32_t cap_before;
-    struct fp_gperf_range *ranges;
+    struct fp_gperftools_range *ranges;
     uint32_t n_ranges, cap_ranges;
-    struct fp_gperf_name *names;
+    struct fp_gperftools_name *names;
     uint32_t n_names, cap_names;
     struct fp_table pcs; /* (address low, high, is leaf) */
     uint32_t *pc_frames; /* by pcs id: frame */
@@ -101,26 +101,26 @@ struct fp_gperf_reader {
 };
 
 /* NULL when memory ran out.  Borrows the model; caller owns the reader. */
-struct fp_gperf_reader *fp_gperf_reader_new(struct fp_model *model, int lenient);
-void fp_gperf_reader_free(struct fp_gperf_reader *g);
+struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient);
+void fp_gperftools_reader_free(struct fp_gperftools_reader *g);
 
 /* Bytes a word if these first bytes of a file begin like a profile (*swap gets its byte order), else 0. */
-int fp_gperf_sniff(const uint8_t *p, size_t n, int *swap);
+int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap);
 
 /* Takes header and records.  FP_MORE, or an error, or FP_ASK: the caller takes the line of text at hand, line_n bytes,
  * and calls again.  line_n 0 is the end of the file: now give the mapped objects and names, then pull the rows. */
-int fp_gperf_feed(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err);
+int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err);
 
 /* [start, limit) belongs to `mapping` of the model.  Where ranges overlap, the one given first holds.  0 or
  * FP_E_NOMEM. */
-int fp_gperf_map(struct fp_gperf_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
+int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
 
 /* The address, as it stands in the file, has this line chain of the model.  0 or FP_E_NOMEM. */
-int fp_gperf_name(struct fp_gperf_reader *g, uint64_t address, uint32_t lines);
+int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines);
 
 /* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds).  FP_FULL, FP_DONE, FP_E_NOMEM, or
  * FP_E_OVERFLOW. */
-int fp_gperf_rows(struct fp_gperf_reader *g, struct fp_batch *out, struct fp_err *err);
+int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -4,41 +4,41 @@
 #include "gperftools/read_private.h"
 
 /* As many kinds of signal frames one profile may have. */
-enum { MAX_RULES = sizeof((struct fp_gperf_reader *)0)->rules / sizeof(uint64_t) };
+enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rules / sizeof(uint64_t) };
 
 /* ---- mapped objects and names ---- */
 
-int fp_gperf_map(struct fp_gperf_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
+int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
     if (fp_array_zeroed(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges)) return FP_E_NOMEM;
-    g->ranges[g->n_ranges] = (struct fp_gperf_range){start, limit, mapping, g->n_ranges};
+    g->ranges[g->n_ranges] = (struct fp_gperftools_range){start, limit, mapping, g->n_ranges};
     g->n_ranges++;
     return 0;
 }
 
-int fp_gperf_name(struct fp_gperf_reader *g, uint64_t address, uint32_t lines) {
+int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines) {
     if (fp_array_zeroed(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names)) return FP_E_NOMEM;
-    g->names[g->n_names] = (struct fp_gperf_name){address, lines, g->n_names};
+    g->names[g->n_names] = (struct fp_gperftools_name){address, lines, g->n_names};
     g->n_names++;
     return 0;
 }
 
 static int by_start(const void *a, const void *b) {
-    const struct fp_gperf_range *x = a, *y = b;
+    const struct fp_gperftools_range *x = a, *y = b;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     return x->order < y->order ? -1 : 1;
 }
 
 static int by_address(const void *a, const void *b) {
-    const struct fp_gperf_name *x = a, *y = b;
+    const struct fp_gperftools_name *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
     return x->order < y->order ? -1 : 1;
 }
 
 /* Makes ranges that are sorted by their start disjoint.  The front of a range that others cover is cut off. */
-static void disjoin(struct fp_gperf_reader *g) {
+static void disjoin(struct fp_gperftools_reader *g) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_ranges; i++) {
-        struct fp_gperf_range r = g->ranges[i];
+        struct fp_gperftools_range r = g->ranges[i];
         if (n && r.start < g->ranges[n - 1].limit) r.start = g->ranges[n - 1].limit;
         if (r.start < r.limit) g->ranges[n++] = r;
     }
@@ -46,7 +46,7 @@ static void disjoin(struct fp_gperf_reader *g) {
 }
 
 /* The mapping an address is in; 0 for none. */
-static uint32_t mapping_of(const struct fp_gperf_reader *g, uint64_t address) {
+static uint32_t mapping_of(const struct fp_gperftools_reader *g, uint64_t address) {
     uint32_t low = 0, high = g->n_ranges;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
@@ -59,7 +59,7 @@ static uint32_t mapping_of(const struct fp_gperf_reader *g, uint64_t address) {
 }
 
 /* The line chain given for an address; 0 for none. */
-static uint32_t lines_of(const struct fp_gperf_reader *g, uint64_t address) {
+static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address) {
     uint32_t low = 0, high = g->n_names;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
@@ -75,11 +75,11 @@ static uint32_t lines_of(const struct fp_gperf_reader *g, uint64_t address) {
 
 /* Decodes a chain into g->pc, without the signal frames and duplicated leaves that g->rules name.  Returns its depth.
  * `counting`: what is left out is counted. */
-static uint32_t decode(struct fp_gperf_reader *g, uint32_t id, int counting) {
+static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting) {
     size_t nbytes;
     const uint8_t *p = fp_string(&g->chains, id, &nbytes);
     uint32_t n = (uint32_t)(nbytes / (size_t)g->word);
-    for (uint32_t i = 0; i < n; i++) g->pc[i] = fp_gperf_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
+    for (uint32_t i = 0; i < n; i++) g->pc[i] = fp_gperftools_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
     for (uint32_t k = 0; k < g->n_rules && n >= 2; k++) {
         uint64_t rule = g->rules[k];
         if (g->pc[1] != (rule ? rule : g->pc[0])) continue;
@@ -95,7 +95,7 @@ static uint32_t decode(struct fp_gperf_reader *g, uint32_t id, int counting) {
 enum home { IN_PROGRAM, IN_C_LIBRARY, IN_KERNEL };
 
 /* The kernel's code is what is in no mapping, and the vdso.  It calls no function of the program. */
-static enum home home_of(const struct fp_gperf_reader *g, uint64_t address) {
+static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address) {
     static const char *const c_libraries[] = {"libc.", "libc-", "libpthread.", "libpthread-", "libthr.", "ld-musl-"};
     uint32_t mapping = mapping_of(g, address);
     if (!mapping) return g->n_ranges ? IN_KERNEL : IN_PROGRAM;
@@ -131,7 +131,7 @@ static enum home home_of(const struct fp_gperf_reader *g, uint64_t address) {
  *                             elsewhere, and the leaves are further apart than the code of one callback
  *
  * Returns 1 and appends to g->rules when there is one. */
-static int find_rule(struct fp_gperf_reader *g) {
+static int find_rule(struct fp_gperftools_reader *g) {
     uint64_t candidate = 0, votes = 0, deep = 0, repeated = 0;
     for (uint32_t id = 1; id < g->chains.n; id++) {
         if (decode(g, id, 0) < 2) continue;
@@ -168,14 +168,14 @@ static int find_rule(struct fp_gperf_reader *g) {
     return 1;
 }
 
-static void find_rules(struct fp_gperf_reader *g) {
+static void find_rules(struct fp_gperftools_reader *g) {
     while (g->n_rules < MAX_RULES && find_rule(g)) continue;
 }
 
 /* ---- stacks ---- */
 
 /* The frame of an address.  A caller's is a return address: it lies behind the call.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_gperf_reader *g, uint64_t address, uint32_t leaf) {
+static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint32_t leaf) {
     uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
     if (id == FP_NO_ID || fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
         return FP_NO_ID;
@@ -190,7 +190,7 @@ static uint32_t frame_of(struct fp_gperf_reader *g, uint64_t address, uint32_t l
 }
 
 /* Makes the ticks of each chain final, and adds them up. */
-static void count_ticks(struct fp_gperf_reader *g) {
+static void count_ticks(struct fp_gperftools_reader *g) {
     g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
     g->stats.ticks = 0;
     for (uint32_t id = 0; id < g->chains.n; id++) {
@@ -204,7 +204,7 @@ static void count_ticks(struct fp_gperf_reader *g) {
 }
 
 /* Enters the stack of each chain into the model. */
-static int enter_stacks(struct fp_gperf_reader *g) {
+static int enter_stacks(struct fp_gperftools_reader *g) {
     for (uint32_t id = 1, n; id < g->chains.n; id += n) {
         uint32_t depths[FP_MODEL_STACKS];
         g->frames.n = 0;
@@ -222,7 +222,7 @@ static int enter_stacks(struct fp_gperf_reader *g) {
 }
 
 /* Chains that differ in removed frames only have one stack now: the first of them gets the ticks of all. */
-static int join_equal_stacks(struct fp_gperf_reader *g) {
+static int join_equal_stacks(struct fp_gperftools_reader *g) {
     uint32_t *first = calloc(g->model->stacks.n, sizeof *first); /* by stack: its first chain */
     if (!first) return FP_E_NOMEM;
     for (uint32_t id = 1; id < g->chains.n; id++) {
@@ -239,7 +239,7 @@ static int join_equal_stacks(struct fp_gperf_reader *g) {
 }
 
 /* When the file is read: everything that the rows need.  0 or FP_E_NOMEM. */
-static int prepare(struct fp_gperf_reader *g) {
+static int prepare(struct fp_gperftools_reader *g) {
     if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
     if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);
     disjoin(g);
@@ -253,7 +253,7 @@ static int prepare(struct fp_gperf_reader *g) {
     return status || !g->n_rules ? status : join_equal_stacks(g);
 }
 
-int fp_gperf_rows(struct fp_gperf_reader *g, struct fp_batch *out, struct fp_err *err) {
+int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err) {
     if (!g->prepared) {
         if (prepare(g)) return fp_no_memory(err);
         g->prepared = 1;

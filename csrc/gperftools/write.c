@@ -2,8 +2,8 @@
 
 #include "gperftools/read.h" /* FP_GPERF_MAX_DEPTH */
 
-int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
-                 struct fp_err *err) {
+int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
+                      struct fp_err *err) {
     const struct fp_model *m = w->model;
     const int64_t *values = in->values + (size_t)column * in->cap;
     for (; w->row < in->n; w->row++) {

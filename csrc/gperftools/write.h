@@ -11,7 +11,7 @@
 
 /* cffi-begin */
 
-struct fp_gperf_writer {
+struct fp_gperftools_writer {
     struct fp_model *model; /* borrowed */
     uint64_t period_ns;     /* nanoseconds a tick */
     uint64_t unit_ns;       /* values are times, and this many nanoseconds are 1; 0: values are ticks */
@@ -29,8 +29,8 @@ struct fp_gperf_writer {
 
 /* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or
  * FP_FULL: drain `out` and call again with the same batch. */
-int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
-                 struct fp_err *err);
+int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
+                      struct fp_err *err);
 
 /* cffi-end */
 

@@ -51,7 +51,7 @@ int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image
 /* ---- places ---- */
 
 /* A run of file positions that belong to the same function and section. */
-struct place {
+struct section_place {
     uint64_t start, end;
     uint32_t symbol; /* of the image, or NO_SYMBOL */
     uint64_t bias;   /* address - position */
@@ -59,7 +59,7 @@ struct place {
 enum { NO_SYMBOL = 0xffffffffu };
 
 /* The symbol that a position is in, and how far that holds. */
-static void find_symbol(const struct fp_oprofile_image *image, uint64_t position, struct place *place) {
+static void find_symbol(const struct fp_oprofile_image *image, uint64_t position, struct section_place *place) {
     uint32_t low = 0, high = image->n_symbols;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
@@ -70,7 +70,7 @@ static void find_symbol(const struct fp_oprofile_image *image, uint64_t position
     }
     const struct fp_oprofile_symbol *before = low ? &image->symbols[low - 1] : NULL;
     if (before && position < before->end) {
-        *place = (struct place){before->start, before->end, low - 1, 0};
+        *place = (struct section_place){before->start, before->end, low - 1, 0};
         return;
     }
     place->start = before ? before->end : 0;
@@ -97,7 +97,7 @@ const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofil
 }
 
 /* The section of a position: narrows the place to it, or to what lies between two sections. */
-static void find_section(const struct fp_oprofile_image *image, uint64_t position, struct place *place) {
+static void find_section(const struct fp_oprofile_image *image, uint64_t position, struct section_place *place) {
     const uint32_t low = sections_before(image, position);
     const struct fp_oprofile_section *before = low ? &image->sections[low - 1] : NULL;
     const int inside = before && position < before->end;
@@ -121,7 +121,7 @@ static int is_plain(const uint8_t *name, size_t n) {
 }
 
 /* The function of a place.  0 or FP_E_NOMEM; FP_ASK if the caller has to enter it. */
-static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, const struct place *place,
+static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, const struct section_place *place,
                        uint32_t *function) {
     if (place->symbol == NO_SYMBOL) {
         *function = image->whole;
@@ -148,7 +148,7 @@ static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *i
 
 /* Goes on to the place and the function of a position, which mostly is in the same place as the one before. */
 static inline int move_to(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, uint64_t position,
-                          struct place *place, uint32_t *function) {
+                          struct section_place *place, uint32_t *function) {
     if (FP_LIKELY(position - place->start < place->end - place->start)) return 0;
     find_symbol(image, position, place);
     find_section(image, position, place);
@@ -173,7 +173,7 @@ static uint32_t add_up(const struct fp_oprofile_reader *r, uint32_t i, int64_t *
 
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err) {
     if (out->n_values != r->n_values && fp_batch_set_values(out, r->n_values)) return fp_no_memory(err);
-    struct place here = {0, 0, NO_SYMBOL, 0}, there = here;
+    struct section_place here = {0, 0, NO_SYMBOL, 0}, there = here;
     uint32_t function = 0, callee = 0;
     while (r->next < r->n_entries) {
         if (out->n == out->cap) return FP_FULL;

@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-enum key {
+enum speedscope_key {
     OTHER = 0,
     SHARED,
     FRAMES,

@@ -1,37 +1,38 @@
 #include "symbols/dwarf.h"
 
-void fp_take_form(struct fp_cursor *c, const struct fp_dwarf_unit *u, uint64_t form, struct fp_value *v) {
-    *v = (struct fp_value){0};
+void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u, uint64_t form,
+                        struct fp_dwarf_value *v) {
+    *v = (struct fp_dwarf_value){0};
     if (form == FP_FORM_INDIRECT) {
-        form = fp_take_uleb(c);
-        if (form == FP_FORM_INDIRECT || form == FP_FORM_IMPLICIT_CONST) fp_cursor_fail(c);
+        form = fp_dwarf_take_uleb(c);
+        if (form == FP_FORM_INDIRECT || form == FP_FORM_IMPLICIT_CONST) fp_dwarf_cursor_fail(c);
     }
     switch (form) {
         case FP_FORM_FLAG_PRESENT:
         case FP_FORM_IMPLICIT_CONST: return;
-        case FP_FORM_ADDR: v->number = fp_take(c, u->address_size); return;
+        case FP_FORM_ADDR: v->number = fp_dwarf_take(c, u->address_size); return;
         case FP_FORM_DATA1:
         case FP_FORM_FLAG:
         case FP_FORM_REF1:
         case FP_FORM_STRX1:
-        case FP_FORM_ADDRX1: v->number = fp_take(c, 1); return;
+        case FP_FORM_ADDRX1: v->number = fp_dwarf_take(c, 1); return;
         case FP_FORM_DATA2:
         case FP_FORM_REF2:
         case FP_FORM_STRX1 + 1:
-        case FP_FORM_ADDRX1 + 1: v->number = fp_take(c, 2); return;
+        case FP_FORM_ADDRX1 + 1: v->number = fp_dwarf_take(c, 2); return;
         case FP_FORM_STRX1 + 2:
-        case FP_FORM_ADDRX1 + 2: v->number = fp_take(c, 3); return;
+        case FP_FORM_ADDRX1 + 2: v->number = fp_dwarf_take(c, 3); return;
         case FP_FORM_DATA4:
         case FP_FORM_REF4:
         case FP_FORM_REF_SUP4:
         case FP_FORM_STRX4:
-        case FP_FORM_ADDRX4: v->number = fp_take(c, 4); return;
+        case FP_FORM_ADDRX4: v->number = fp_dwarf_take(c, 4); return;
         case FP_FORM_DATA8:
         case FP_FORM_REF8:
         case FP_FORM_REF_SIG8:
-        case FP_FORM_REF_SUP8: v->number = fp_take(c, 8); return;
-        case FP_FORM_DATA16: fp_take_bytes(c, 16); return;
-        case FP_FORM_SDATA: v->number = (uint64_t)fp_take_sleb(c); return;
+        case FP_FORM_REF_SUP8: v->number = fp_dwarf_take(c, 8); return;
+        case FP_FORM_DATA16: fp_dwarf_take_bytes(c, 16); return;
+        case FP_FORM_SDATA: v->number = (uint64_t)fp_dwarf_take_sleb(c); return;
         case FP_FORM_UDATA:
         case FP_FORM_REF_UDATA:
         case FP_FORM_STRX:
@@ -39,33 +40,33 @@ void fp_take_form(struct fp_cursor *c, const struct fp_dwarf_unit *u, uint64_t f
         case FP_FORM_LOCLISTX:
         case FP_FORM_RNGLISTX:
         case FP_FORM_GNU_ADDR_INDEX:
-        case FP_FORM_GNU_STR_INDEX: v->number = fp_take_uleb(c); return;
+        case FP_FORM_GNU_STR_INDEX: v->number = fp_dwarf_take_uleb(c); return;
         case FP_FORM_STRP:
         case FP_FORM_LINE_STRP:
         case FP_FORM_STRP_SUP:
         case FP_FORM_SEC_OFFSET:
         case FP_FORM_GNU_REF_ALT:
-        case FP_FORM_GNU_STRP_ALT: v->number = fp_take(c, u->offset_size); return;
+        case FP_FORM_GNU_STRP_ALT: v->number = fp_dwarf_take(c, u->offset_size); return;
         case FP_FORM_REF_ADDR: /* DWARF 2 took it for an address */
-            v->number = fp_take(c, u->version < 3 ? u->address_size : u->offset_size);
+            v->number = fp_dwarf_take(c, u->version < 3 ? u->address_size : u->offset_size);
             return;
-        case FP_FORM_STRING: v->text = fp_take_string(c); return;
-        case FP_FORM_BLOCK1: fp_take_bytes(c, fp_take(c, 1)); return;
-        case FP_FORM_BLOCK2: fp_take_bytes(c, fp_take(c, 2)); return;
-        case FP_FORM_BLOCK4: fp_take_bytes(c, fp_take(c, 4)); return;
+        case FP_FORM_STRING: v->text = fp_dwarf_take_string(c); return;
+        case FP_FORM_BLOCK1: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 1)); return;
+        case FP_FORM_BLOCK2: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 2)); return;
+        case FP_FORM_BLOCK4: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 4)); return;
         case FP_FORM_BLOCK:
-        case FP_FORM_EXPRLOC: fp_take_bytes(c, fp_take_uleb(c)); return;
-        default: fp_cursor_fail(c);
+        case FP_FORM_EXPRLOC: fp_dwarf_take_bytes(c, fp_dwarf_take_uleb(c)); return;
+        default: fp_dwarf_cursor_fail(c);
     }
 }
 
-static struct fp_bytes string_at(const struct fp_dwarf *d, enum fp_dwarf_section section, uint64_t offset) {
-    struct fp_cursor c = fp_cursor_at(d, section, offset);
-    return fp_take_string(&c);
+static struct fp_dwarf_bytes string_at(const struct fp_dwarf *d, enum fp_dwarf_section section, uint64_t offset) {
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, section, offset);
+    return fp_dwarf_take_string(&c);
 }
 
-struct fp_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
-                                const struct fp_value *v) {
+struct fp_dwarf_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
+                                      const struct fp_dwarf_value *v) {
     uint64_t at;
     switch (form) {
         case FP_FORM_STRING: return v->text;
@@ -80,27 +81,27 @@ struct fp_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_
             if (__builtin_mul_overflow(v->number, u->offset_size, &at) ||
                 __builtin_add_overflow(at, u->str_offsets, &at))
                 break;
-            struct fp_cursor c = fp_cursor_at(d, FP_DWARF_STR_OFFSETS, at);
-            const uint64_t offset = fp_take(&c, u->offset_size);
+            struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_STR_OFFSETS, at);
+            const uint64_t offset = fp_dwarf_take(&c, u->offset_size);
             if (!c.bad) return string_at(d, FP_DWARF_STR, offset);
             break;
         default: break;
     }
-    return (struct fp_bytes){NULL, 0};
+    return (struct fp_dwarf_bytes){NULL, 0};
 }
 
 enum { TAG_COMPILE_UNIT = 0x11, TAG_SKELETON_UNIT = 0x4a, AT_GNU_DWO_NAME = 0x2130 };
 
 int fp_dwarf_is_split(const struct fp_dwarf *d) {
-    struct fp_cursor c = fp_cursor_at(d, FP_DWARF_ABBREV, 0);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_ABBREV, 0);
     while (c.p < c.end && !c.bad) {
-        if (!fp_take_uleb(&c)) continue; /* the end of a table */
-        const uint64_t tag = fp_take_uleb(&c);
-        fp_take(&c, 1); /* whether there are children */
+        if (!fp_dwarf_take_uleb(&c)) continue; /* the end of a table */
+        const uint64_t tag = fp_dwarf_take_uleb(&c);
+        fp_dwarf_take(&c, 1); /* whether there are children */
         if (tag == TAG_SKELETON_UNIT && !c.bad) return 1;
         for (;;) {
-            const uint64_t attribute = fp_take_uleb(&c), form = fp_take_uleb(&c);
-            if (form == FP_FORM_IMPLICIT_CONST) fp_take_sleb(&c);
+            const uint64_t attribute = fp_dwarf_take_uleb(&c), form = fp_dwarf_take_uleb(&c);
+            if (form == FP_FORM_IMPLICIT_CONST) fp_dwarf_take_sleb(&c);
             if (c.bad || (!attribute && !form)) break;
             if (attribute == AT_GNU_DWO_NAME && tag == TAG_COMPILE_UNIT) return 1;
         }

@@ -23,17 +23,17 @@ enum fp_dwarf_section {
     FP_DWARF_SECTIONS = 7
 };
 
-struct fp_bytes {
+struct fp_dwarf_bytes {
     const uint8_t *p;
     size_t n;
 };
 
 /* The sections of a file, decompressed; those it does not have are empty. */
 struct fp_dwarf {
-    struct fp_bytes sections[7]; /* by enum fp_dwarf_section */
-    int32_t swap;                /* the other byte order */
-    int32_t address_size;        /* of the file: 4 or 8 */
-    int32_t has_all;             /* else only the first two are there yet: what needs others returns FP_ASK */
+    struct fp_dwarf_bytes sections[7]; /* by enum fp_dwarf_section */
+    int32_t swap;                      /* the other byte order */
+    int32_t address_size;              /* of the file: 4 or 8 */
+    int32_t has_all;                   /* else only the first two are there yet: what needs others returns FP_ASK */
 };
 
 /* Whether a unit has its functions in another file (.dwo), as .debug_abbrev says. */
@@ -42,15 +42,16 @@ int fp_dwarf_is_split(const struct fp_dwarf *d);
 /* cffi-end */
 
 /* Reads from p up to `end`.  `bad` is sticky: a value reached past the end or does not fit; what is read then is 0. */
-struct fp_cursor {
+struct fp_dwarf_cursor {
     const uint8_t *p, *end;
     int32_t swap;
     int32_t bad;
 };
 
-static inline struct fp_cursor fp_cursor_at(const struct fp_dwarf *d, enum fp_dwarf_section section, uint64_t offset) {
-    const struct fp_bytes s = d->sections[section];
-    struct fp_cursor c = {s.p, s.p, d->swap, 0};
+static inline struct fp_dwarf_cursor fp_dwarf_cursor_at(const struct fp_dwarf *d, enum fp_dwarf_section section,
+                                                        uint64_t offset) {
+    const struct fp_dwarf_bytes s = d->sections[section];
+    struct fp_dwarf_cursor c = {s.p, s.p, d->swap, 0};
     if (!s.p || offset > s.n) {
         c.bad = 1;
         return c;
@@ -60,19 +61,19 @@ static inline struct fp_cursor fp_cursor_at(const struct fp_dwarf *d, enum fp_dw
     return c;
 }
 
-static inline uint64_t fp_cursor_fail(struct fp_cursor *c) {
+static inline uint64_t fp_dwarf_cursor_fail(struct fp_dwarf_cursor *c) {
     c->bad = 1;
     c->p = c->end;
     return 0;
 }
 
-static inline size_t fp_cursor_left(const struct fp_cursor *c) {
+static inline size_t fp_dwarf_cursor_left(const struct fp_dwarf_cursor *c) {
     return (size_t)(c->end - c->p);
 }
 
-static inline const uint8_t *fp_take_bytes(struct fp_cursor *c, uint64_t n) {
-    if (n > fp_cursor_left(c)) {
-        fp_cursor_fail(c);
+static inline const uint8_t *fp_dwarf_take_bytes(struct fp_dwarf_cursor *c, uint64_t n) {
+    if (n > fp_dwarf_cursor_left(c)) {
+        fp_dwarf_cursor_fail(c);
         return NULL;
     }
     const uint8_t *p = c->p;
@@ -81,8 +82,8 @@ static inline const uint8_t *fp_take_bytes(struct fp_cursor *c, uint64_t n) {
 }
 
 /* A number of 1 to 8 bytes. */
-static inline uint64_t fp_take(struct fp_cursor *c, unsigned n) {
-    const uint8_t *p = fp_take_bytes(c, n);
+static inline uint64_t fp_dwarf_take(struct fp_dwarf_cursor *c, unsigned n) {
+    const uint8_t *p = fp_dwarf_take_bytes(c, n);
     if (!p) return 0;
     switch (n) {
         case 1: return p[0];
@@ -97,7 +98,7 @@ static inline uint64_t fp_take(struct fp_cursor *c, unsigned n) {
     return v;
 }
 
-static inline uint64_t fp_take_uleb(struct fp_cursor *c) {
+static inline uint64_t fp_dwarf_take_uleb(struct fp_dwarf_cursor *c) {
     uint64_t v = 0;
     for (unsigned shift = 0; c->p < c->end; shift += 7) {
         const uint8_t byte = *c->p++;
@@ -105,15 +106,15 @@ static inline uint64_t fp_take_uleb(struct fp_cursor *c) {
         if (shift < 64 && bits << shift >> shift == bits)
             v |= bits << shift;
         else if (bits)
-            return fp_cursor_fail(c);
+            return fp_dwarf_cursor_fail(c);
         if (byte < 0x80) return v;
         if (shift >= 1 << 10) break; /* padded beyond all reason */
     }
-    return fp_cursor_fail(c);
+    return fp_dwarf_cursor_fail(c);
 }
 
 /* Signed; bits beyond 64 are dropped. */
-static inline int64_t fp_take_sleb(struct fp_cursor *c) {
+static inline int64_t fp_dwarf_take_sleb(struct fp_dwarf_cursor *c) {
     uint64_t v = 0;
     for (unsigned shift = 0; c->p < c->end; shift += 7) {
         const uint8_t byte = *c->p++;
@@ -124,21 +125,21 @@ static inline int64_t fp_take_sleb(struct fp_cursor *c) {
         }
         if (shift >= 1 << 10) break;
     }
-    return (int64_t)fp_cursor_fail(c);
+    return (int64_t)fp_dwarf_cursor_fail(c);
 }
 
 enum { FP_LONGEST_STRING = 1 << 16 }; /* of names of files; real systems end at 4096 */
 
 /* A string up to its NUL. */
-static inline struct fp_bytes fp_take_string(struct fp_cursor *c) {
-    const size_t left = fp_cursor_left(c), most = left < FP_LONGEST_STRING ? left : FP_LONGEST_STRING;
+static inline struct fp_dwarf_bytes fp_dwarf_take_string(struct fp_dwarf_cursor *c) {
+    const size_t left = fp_dwarf_cursor_left(c), most = left < FP_LONGEST_STRING ? left : FP_LONGEST_STRING;
     const uint8_t *p = c->p, *nul = most ? memchr(p, 0, most) : NULL;
     if (!nul) {
-        fp_cursor_fail(c);
-        return (struct fp_bytes){NULL, 0};
+        fp_dwarf_cursor_fail(c);
+        return (struct fp_dwarf_bytes){NULL, 0};
     }
     c->p = nul + 1;
-    return (struct fp_bytes){p, (size_t)(nul - p)};
+    return (struct fp_dwarf_bytes){p, (size_t)(nul - p)};
 }
 
 /* What the forms of a unit depend on. */
@@ -151,26 +152,26 @@ struct fp_dwarf_unit {
 
 /* Reads the length of a unit and the version behind it.  Returns the end of the unit, or NULL, with c->bad set, if
  * there is none. */
-static inline const uint8_t *fp_take_unit(struct fp_cursor *c, struct fp_dwarf_unit *u) {
-    uint64_t length = fp_take(c, 4);
+static inline const uint8_t *fp_dwarf_take_unit(struct fp_dwarf_cursor *c, struct fp_dwarf_unit *u) {
+    uint64_t length = fp_dwarf_take(c, 4);
     u->offset_size = 4;
     if (length == 0xffffffff) {
-        length = fp_take(c, 8);
+        length = fp_dwarf_take(c, 8);
         u->offset_size = 8;
     } else if (length >= 0xfffffff0) {
-        fp_cursor_fail(c);
+        fp_dwarf_cursor_fail(c);
     }
-    if (!c->bad && length > fp_cursor_left(c)) fp_cursor_fail(c);
+    if (!c->bad && length > fp_dwarf_cursor_left(c)) fp_dwarf_cursor_fail(c);
     if (c->bad) return NULL;
     const uint8_t *end = c->p + length;
-    u->version = (uint16_t)fp_take(c, 2);
+    u->version = (uint16_t)fp_dwarf_take(c, 2);
     return end;
 }
 
 /* Where a string of a form is; `value` is what the form holds. */
-struct fp_value {
-    uint64_t number;      /* of a constant, an offset, an index, an address */
-    struct fp_bytes text; /* of DW_FORM_string */
+struct fp_dwarf_value {
+    uint64_t number;            /* of a constant, an offset, an index, an address */
+    struct fp_dwarf_bytes text; /* of DW_FORM_string */
 };
 
 enum fp_form {
@@ -220,10 +221,11 @@ enum fp_form {
 };
 
 /* Reads a value of a form; an unknown form sets c->bad.  Forms without bytes (flag_present, implicit_const) are 0. */
-void fp_take_form(struct fp_cursor *c, const struct fp_dwarf_unit *u, uint64_t form, struct fp_value *v);
+void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u, uint64_t form,
+                        struct fp_dwarf_value *v);
 
 /* The string that a value is; empty if it is none, or lies elsewhere (in another file, past the end). */
-struct fp_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
-                                const struct fp_value *v);
+struct fp_dwarf_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
+                                      const struct fp_dwarf_value *v);
 
 #endif

@@ -26,11 +26,11 @@ enum content { PATH = 1, DIRECTORY_INDEX = 2 };
 enum { MOST_CONTENTS = 16 };
 
 struct file {
-    struct fp_bytes name;
+    struct fp_dwarf_bytes name;
     uint64_t directory;
 };
 
-struct unit {
+struct line_unit {
     struct fp_dwarf_unit forms;
     uint64_t offset; /* in .debug_line */
     uint64_t tables, program, end;
@@ -41,7 +41,7 @@ struct unit {
     /* read when a file is asked for */
     int has_files;
     struct file *files;
-    struct fp_bytes *directories;
+    struct fp_dwarf_bytes *directories;
     uint32_t n_files, n_directories, cap_files, cap_directories;
 };
 
@@ -59,61 +59,61 @@ struct defined {
     struct file file;
 };
 
-struct fp_lines {
+struct fp_dwarf_lines {
     const struct fp_dwarf *d;
     uint64_t mask; /* addresses have 32 or 64 bits */
-    struct unit *units;
+    struct line_unit *units;
     struct sequence *sequences;
-    struct fp_pair *lows; /* first addresses, sorted: the number of the sequence */
-    struct fp_pair *rows; /* address; BODY | file << 32 | line */
+    struct fp_pairs_item *lows; /* first addresses, sorted: the number of the sequence */
+    struct fp_pairs_item *rows; /* address; BODY | file << 32 | line */
     struct defined *defined;
     uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
     uint32_t n_lows;
-    struct fp_units *infos; /* opened when something is asked that only .debug_info says */
-    struct fp_lines_stats stats;
+    struct fp_dwarf_units *infos; /* opened when something is asked that only .debug_info says */
+    struct fp_dwarf_lines_stats stats;
 };
 
 /* ---- headers */
 
 /* Reads the header at the cursor, which moves behind the unit.  0 or FP_E_MALFORMED. */
-static int read_header(const struct fp_lines *l, struct fp_cursor *c, struct unit *u) {
+static int read_header(const struct fp_dwarf_lines *l, struct fp_dwarf_cursor *c, struct line_unit *u) {
     const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
-    *u = (struct unit){.offset = (uint64_t)(c->p - section)};
+    *u = (struct line_unit){.offset = (uint64_t)(c->p - section)};
     u->forms.address_size = (uint8_t)l->d->address_size;
-    const uint8_t *end = fp_take_unit(c, &u->forms);
+    const uint8_t *end = fp_dwarf_take_unit(c, &u->forms);
     if (!end) return FP_E_MALFORMED;
-    struct fp_cursor head = *c;
+    struct fp_dwarf_cursor head = *c;
     head.end = c->p = end;
     const unsigned version = u->forms.version;
     if (head.p > end || version < 2 || version > 5) return FP_E_MALFORMED;
     if (version >= 5) {
-        u->forms.address_size = (uint8_t)fp_take(&head, 1);
-        fp_take(&head, 1); /* size of a segment selector */
+        u->forms.address_size = (uint8_t)fp_dwarf_take(&head, 1);
+        fp_dwarf_take(&head, 1); /* size of a segment selector */
     }
-    const uint64_t length = fp_take(&head, u->forms.offset_size);
-    if (head.bad || length > fp_cursor_left(&head)) return FP_E_MALFORMED;
+    const uint64_t length = fp_dwarf_take(&head, u->forms.offset_size);
+    if (head.bad || length > fp_dwarf_cursor_left(&head)) return FP_E_MALFORMED;
     u->program = (uint64_t)(head.p - section) + length;
     u->end = (uint64_t)(end - section);
-    u->min_instruction = (uint8_t)fp_take(&head, 1);
-    u->max_operations = version >= 4 ? (uint8_t)fp_take(&head, 1) : 1;
-    u->is_statement = !!fp_take(&head, 1);
-    u->line_base = (int8_t)fp_take(&head, 1);
-    u->line_range = (uint8_t)fp_take(&head, 1);
-    u->opcode_base = (uint8_t)fp_take(&head, 1);
-    u->operands = fp_take_bytes(&head, u->opcode_base ? u->opcode_base - 1u : 0);
+    u->min_instruction = (uint8_t)fp_dwarf_take(&head, 1);
+    u->max_operations = version >= 4 ? (uint8_t)fp_dwarf_take(&head, 1) : 1;
+    u->is_statement = !!fp_dwarf_take(&head, 1);
+    u->line_base = (int8_t)fp_dwarf_take(&head, 1);
+    u->line_range = (uint8_t)fp_dwarf_take(&head, 1);
+    u->opcode_base = (uint8_t)fp_dwarf_take(&head, 1);
+    u->operands = fp_dwarf_take_bytes(&head, u->opcode_base ? u->opcode_base - 1u : 0);
     u->tables = (uint64_t)(head.p - section);
     if (!u->max_operations) u->max_operations = 1;
     const int is_whole = !head.bad && u->tables <= u->program && u->line_range && u->opcode_base;
     return is_whole && u->forms.address_size >= 1 && u->forms.address_size <= 8 ? 0 : FP_E_MALFORMED;
 }
 
-static int add_file(struct unit *u, struct file file) {
+static int add_file(struct line_unit *u, struct file file) {
     if (fp_array_room(&u->files, &u->cap_files, (uint64_t)u->n_files + 1, sizeof file)) return FP_E_NOMEM;
     u->files[u->n_files++] = file;
     return 0;
 }
 
-static int add_directory(struct unit *u, struct fp_bytes name) {
+static int add_directory(struct line_unit *u, struct fp_dwarf_bytes name) {
     if (fp_array_room(&u->directories, &u->cap_directories, (uint64_t)u->n_directories + 1, sizeof name))
         return FP_E_NOMEM;
     u->directories[u->n_directories++] = name;
@@ -121,23 +121,23 @@ static int add_directory(struct unit *u, struct fp_bytes name) {
 }
 
 /* The rest of a file's entry in versions 2 to 4: its directory, time and size. */
-static struct file take_file(struct fp_cursor *c, struct fp_bytes name) {
-    const struct file file = {name, fp_take_uleb(c)};
-    fp_take_uleb(c);
-    fp_take_uleb(c);
+static struct file take_file(struct fp_dwarf_cursor *c, struct fp_dwarf_bytes name) {
+    const struct file file = {name, fp_dwarf_take_uleb(c)};
+    fp_dwarf_take_uleb(c);
+    fp_dwarf_take_uleb(c);
     return file;
 }
 
 /* Versions 2 to 4: directories from 1 on, 0 is the compilation directory; files from 1 on.  Both end with "". */
-static int read_old_tables(struct unit *u, struct fp_cursor *c, struct fp_bytes compilation) {
+static int read_old_tables(struct line_unit *u, struct fp_dwarf_cursor *c, struct fp_dwarf_bytes compilation) {
     int status = add_directory(u, compilation);
     while (!status && !c->bad) {
-        const struct fp_bytes name = fp_take_string(c);
+        const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
         if (!name.n) break;
         status = add_directory(u, name);
     }
     while (!status && !c->bad) {
-        const struct fp_bytes name = fp_take_string(c);
+        const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
         if (!name.n) break;
         const struct file file = take_file(c, name);
         if (!c->bad) status = add_file(u, file);
@@ -146,41 +146,42 @@ static int read_old_tables(struct unit *u, struct fp_cursor *c, struct fp_bytes 
 }
 
 /* Version 5: a table says of what its entries are made, then how many there are. */
-static int read_new_table(const struct fp_lines *l, struct unit *u, struct fp_cursor *c, int is_files) {
+static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, struct fp_dwarf_cursor *c,
+                          int is_files) {
     uint64_t contents[MOST_CONTENTS], forms[MOST_CONTENTS];
-    const unsigned n_contents = (unsigned)fp_take(c, 1);
-    if (n_contents > MOST_CONTENTS) fp_cursor_fail(c);
+    const unsigned n_contents = (unsigned)fp_dwarf_take(c, 1);
+    if (n_contents > MOST_CONTENTS) fp_dwarf_cursor_fail(c);
     for (unsigned i = 0; i < n_contents && !c->bad; i++) {
-        contents[i] = fp_take_uleb(c);
-        forms[i] = fp_take_uleb(c);
+        contents[i] = fp_dwarf_take_uleb(c);
+        forms[i] = fp_dwarf_take_uleb(c);
         const int is_here = forms[i] == FP_FORM_STRING || forms[i] == FP_FORM_LINE_STRP;
         if (contents[i] == PATH && !is_here && !l->d->has_all) return FP_ASK;
     }
-    const uint64_t n = fp_take_uleb(c);
+    const uint64_t n = fp_dwarf_take_uleb(c);
     int status = 0;
     for (uint64_t i = 0; i < n && !c->bad && !status; i++) {
         const uint8_t *before = c->p;
         struct file file = {0};
         for (unsigned k = 0; k < n_contents; k++) {
-            struct fp_value v;
-            fp_take_form(c, &u->forms, forms[k], &v);
+            struct fp_dwarf_value v;
+            fp_dwarf_take_form(c, &u->forms, forms[k], &v);
             if (contents[k] == PATH) file.name = fp_dwarf_string(l->d, &u->forms, forms[k], &v);
             if (contents[k] == DIRECTORY_INDEX) file.directory = v.number;
         }
-        if (c->p == before) fp_cursor_fail(c); /* or a count could ask for any number of empty entries */
+        if (c->p == before) fp_dwarf_cursor_fail(c); /* or a count could ask for any number of empty entries */
         if (!c->bad) status = is_files ? add_file(u, file) : add_directory(u, file.name);
     }
     return status;
 }
 
-static struct fp_units *infos(struct fp_lines *l) {
-    if (!l->infos) l->infos = fp_units_new(l->d);
+static struct fp_dwarf_units *infos(struct fp_dwarf_lines *l) {
+    if (!l->infos) l->infos = fp_dwarf_units_new(l->d);
     return l->infos;
 }
 
-static int read_files(struct fp_lines *l, uint32_t number) {
-    struct unit *u = &l->units[number];
-    struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, u->tables);
+static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
+    struct line_unit *u = &l->units[number];
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, u->tables);
     int status = 0;
     c.end = l->d->sections[FP_DWARF_LINE].p + u->program;
     if (u->forms.version >= 5) {
@@ -189,7 +190,7 @@ static int read_files(struct fp_lines *l, uint32_t number) {
     } else {
         if (!l->d->has_all) return FP_ASK; /* the compilation directory is in .debug_info */
         if (!infos(l)) return FP_E_NOMEM;
-        status = read_old_tables(u, &c, fp_units_directory(l->infos, u->offset));
+        status = read_old_tables(u, &c, fp_dwarf_units_directory(l->infos, u->offset));
         uint32_t at = 0;
         for (uint32_t n = l->n_defined; n;) { /* the first one of this unit */
             const uint32_t half = n / 2;
@@ -222,7 +223,7 @@ struct machine {
 };
 
 /* Moves the address on by `n` operations. */
-static inline void advance(const struct unit *u, struct machine *m, uint64_t n) {
+static inline void advance(const struct line_unit *u, struct machine *m, uint64_t n) {
     if (FP_LIKELY(u->max_operations == 1)) {
         m->address += n * u->min_instruction;
         return;
@@ -233,8 +234,8 @@ static inline void advance(const struct unit *u, struct machine *m, uint64_t n) 
 }
 
 /* A file that a program defines.  Only the run that looks for sequences enters it. */
-static int define_file(struct fp_lines *l, uint32_t unit, struct fp_cursor *c) {
-    const struct fp_bytes name = fp_take_string(c);
+static int define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_cursor *c) {
+    const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
     const struct defined d = {unit, take_file(c, name)};
     if (c->bad) return 0;
     if (fp_array_room(&l->defined, &l->cap_defined, (uint64_t)l->n_defined + 1, sizeof d)) return FP_E_NOMEM;
@@ -251,11 +252,12 @@ struct wanted {
 };
 
 /* The n-th row.  Line numbers beyond 32 bits come from damage.  0 or FP_E_NOMEM. */
-FP_INLINE int add_row(struct fp_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
+FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
     const uint64_t address = m->address & w.mask;
     if (w.rows) {
         if (fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows)) return FP_E_NOMEM;
-        l->rows[l->n_rows++] = (struct fp_pair){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
+        l->rows[l->n_rows++] =
+            (struct fp_pairs_item){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
     } else if (!n) {
         *w.low = address;
     }
@@ -265,12 +267,12 @@ FP_INLINE int add_row(struct fp_lines *l, struct machine *m, uint64_t n, const s
 
 /* An extended instruction, behind its opcode, after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
  * FP_E_NOMEM. */
-FP_INLINE int extended(struct fp_lines *l, uint32_t number, struct fp_cursor *c, struct machine *m, uint64_t n,
-                       const struct wanted w) {
-    const uint64_t length = fp_take_uleb(c);
-    const uint8_t *start = fp_take_bytes(c, length);
+FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, struct machine *m,
+                       uint64_t n, const struct wanted w) {
+    const uint64_t length = fp_dwarf_take_uleb(c);
+    const uint8_t *start = fp_dwarf_take_bytes(c, length);
     if (!start || !length) return FP_E_MALFORMED;
-    struct fp_cursor inside = {start + 1, start + length, c->swap, 0};
+    struct fp_dwarf_cursor inside = {start + 1, start + length, c->swap, 0};
     if (*start == END_SEQUENCE) {
         if (w.rows) return 1;
         w.s->high = m->address & w.mask;
@@ -279,7 +281,7 @@ FP_INLINE int extended(struct fp_lines *l, uint32_t number, struct fp_cursor *c,
     }
     if (*start == SET_ADDRESS) {
         if (length - 1 > 8) return FP_E_MALFORMED;
-        m->address = fp_take(&inside, (unsigned)(length - 1));
+        m->address = fp_dwarf_take(&inside, (unsigned)(length - 1));
         m->operation = 0;
     } else if (*start == DEFINE_FILE && !w.rows) {
         return define_file(l, number, &inside);
@@ -288,31 +290,31 @@ FP_INLINE int extended(struct fp_lines *l, uint32_t number, struct fp_cursor *c,
 }
 
 /* An instruction that neither makes a row nor is extended. */
-FP_INLINE void standard(const struct unit *u, unsigned opcode, struct fp_cursor *c, struct machine *m) {
+FP_INLINE void standard(const struct line_unit *u, unsigned opcode, struct fp_dwarf_cursor *c, struct machine *m) {
     switch (opcode) {
-        case ADVANCE_PC: advance(u, m, fp_take_uleb(c)); break;
-        case ADVANCE_LINE: m->line += (uint64_t)fp_take_sleb(c); break;
-        case SET_FILE: m->file = fp_take_uleb(c) & (UINT32_MAX >> 1); break;
+        case ADVANCE_PC: advance(u, m, fp_dwarf_take_uleb(c)); break;
+        case ADVANCE_LINE: m->line += (uint64_t)fp_dwarf_take_sleb(c); break;
+        case SET_FILE: m->file = fp_dwarf_take_uleb(c) & (UINT32_MAX >> 1); break;
         case SET_COLUMN:
-        case SET_ISA: fp_take_uleb(c); break;
+        case SET_ISA: fp_dwarf_take_uleb(c); break;
         case NEGATE_STMT: m->body ^= NO_STATEMENT; break;
         case SET_BASIC_BLOCK:
         case SET_EPILOGUE_BEGIN: break;
         case SET_PROLOGUE_END: m->body |= BEHIND_PROLOGUE; break;
         case CONST_ADD_PC: advance(u, m, (255u - u->opcode_base) / u->line_range); break;
         case FIXED_ADVANCE_PC:
-            m->address += fp_take(c, 2);
+            m->address += fp_dwarf_take(c, 2);
             m->operation = 0;
             break;
         default: /* one of later versions */
-            for (unsigned i = 0; i < u->operands[opcode - 1]; i++) fp_take_uleb(c);
+            for (unsigned i = 0; i < u->operands[opcode - 1]; i++) fp_dwarf_take_uleb(c);
     }
 }
 
 /* Runs a program from the start of a sequence to its end.  Returns 1 behind a sequence, 0 at the end of the program,
  * FP_E_MALFORMED or FP_E_NOMEM. */
-FP_INLINE int run(struct fp_lines *l, uint32_t number, struct fp_cursor *c, const struct wanted w) {
-    const struct unit u = l->units[number];
+FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, const struct wanted w) {
+    const struct line_unit u = l->units[number];
     struct machine m = {.file = 1, .line = 1, .body = u.is_statement ? 0 : NO_STATEMENT};
     uint64_t n = 0;
     while (c->p < c->end) {
@@ -338,9 +340,9 @@ FP_INLINE int run(struct fp_lines *l, uint32_t number, struct fp_cursor *c, cons
 }
 
 /* Enters the sequences of a unit.  Damage ends it. */
-static int list_sequences(struct fp_lines *l, uint32_t number) {
+static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
     const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
-    struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, l->units[number].program);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, l->units[number].program);
     c.end = section + l->units[number].end;
     for (;;) {
         struct sequence s = {.program = (uint64_t)(c.p - section), .unit = number};
@@ -352,13 +354,13 @@ static int list_sequences(struct fp_lines *l, uint32_t number) {
         if (fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s) ||
             fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows))
             return FP_E_NOMEM;
-        l->lows[l->n_sequences] = (struct fp_pair){low, l->n_sequences};
+        l->lows[l->n_sequences] = (struct fp_pairs_item){low, l->n_sequences};
         l->sequences[l->n_sequences++] = s;
     }
 }
 
 /* Sorts the sequences by address, without those that begin inside the one before. */
-static int sort_sequences(struct fp_lines *l) {
+static int sort_sequences(struct fp_dwarf_lines *l) {
     if (l->n_sequences && fp_pairs_sort(l->lows, l->n_sequences)) return FP_E_NOMEM;
     uint64_t taken = 0;
     for (uint32_t i = 0; i < l->n_sequences; i++) {
@@ -369,14 +371,14 @@ static int sort_sequences(struct fp_lines *l) {
     return 0;
 }
 
-struct fp_lines *fp_lines_new(const struct fp_dwarf *d) {
-    struct fp_lines *l = calloc(1, sizeof *l);
+struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d) {
+    struct fp_dwarf_lines *l = calloc(1, sizeof *l);
     if (!l) return NULL;
     l->d = d;
     l->mask = d->address_size < 8 ? UINT32_MAX : UINT64_MAX;
-    struct fp_cursor c = fp_cursor_at(d, FP_DWARF_LINE, 0);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_LINE, 0);
     while (c.p < c.end && !c.bad) {
-        struct unit u;
+        struct line_unit u;
         int status = read_header(l, &c, &u);
         if (!status) {
             if (fp_array_room(&l->units, &l->cap_units, (uint64_t)l->n_units + 1, sizeof u)) goto failed;
@@ -391,11 +393,11 @@ struct fp_lines *fp_lines_new(const struct fp_dwarf *d) {
     l->stats.sequences = l->n_lows;
     return l;
 failed:
-    fp_lines_free(l);
+    fp_dwarf_lines_free(l);
     return NULL;
 }
 
-void fp_lines_free(struct fp_lines *l) {
+void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
     if (!l) return;
     for (uint32_t i = 0; i < l->n_units; i++) {
         free(l->units[i].files);
@@ -406,18 +408,18 @@ void fp_lines_free(struct fp_lines *l) {
     free(l->lows);
     free(l->rows);
     free(l->defined);
-    fp_units_free(l->infos);
+    fp_dwarf_units_free(l->infos);
     free(l);
 }
 
-struct fp_lines_stats fp_lines_stats(const struct fp_lines *l) {
+struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l) {
     return l->stats;
 }
 
 /* ---- questions */
 
 /* The sequence that an address is in, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
-static const struct sequence *sequence_at(struct fp_lines *l, uint64_t address, int *status) {
+static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t address, int *status) {
     *status = 0;
     const size_t at = fp_pairs_upper(l->lows, l->n_lows, address);
     if (!at) return NULL;
@@ -425,7 +427,7 @@ static const struct sequence *sequence_at(struct fp_lines *l, uint64_t address, 
     if (address >= s->high) return NULL;
     if (!s->rows) {
         const uint32_t first = l->n_rows;
-        struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, s->program);
+        struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, s->program);
         c.end = l->d->sections[FP_DWARF_LINE].p + l->units[s->unit].end;
         const struct wanted rows = {1, l->mask, NULL, NULL};
         *status = run(l, s->unit, &c, rows) == FP_E_NOMEM || fp_pairs_sort(l->rows + first, l->n_rows - first)
@@ -441,27 +443,27 @@ static const struct sequence *sequence_at(struct fp_lines *l, uint64_t address, 
     return s;
 }
 
-static int is_row(const struct sequence *s, const struct fp_pair *row, struct fp_line *found) {
+static int is_row(const struct sequence *s, const struct fp_pairs_item *row, struct fp_dwarf_line *found) {
     const uint32_t file = (uint32_t)((row->value & ~BODY) >> 32);
-    *found = (struct fp_line){row->key, s->unit, file, (uint32_t)row->value, !!(row->value & BODY)};
+    *found = (struct fp_dwarf_line){row->key, s->unit, file, (uint32_t)row->value, !!(row->value & BODY)};
     return 1;
 }
 
-int fp_lines_find(struct fp_lines *l, uint64_t address, struct fp_line *found) {
+int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
     int status;
     const struct sequence *s = sequence_at(l, address, &status);
     if (!s) return status;
-    const struct fp_pair *rows = l->rows + s->rows - 1;
+    const struct fp_pairs_item *rows = l->rows + s->rows - 1;
     const size_t at = fp_pairs_upper(rows, s->n, address);
     return at ? is_row(s, &rows[at - 1], found) : 0;
 }
 
 /* The row that a declaration says, in a unit that may have no rows. */
-static int declared(struct fp_lines *l, uint64_t address, struct fp_line *found) {
-    struct fp_declaration d;
+static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
+    struct fp_dwarf_declaration d;
     if (!l->d->has_all) return FP_ASK;
     if (!infos(l)) return FP_E_NOMEM;
-    const int status = fp_units_declaration(l->infos, address, &d);
+    const int status = fp_dwarf_units_declaration(l->infos, address, &d);
     if (status <= 0) return status;
     uint32_t low = 0;
     for (uint32_t n = l->n_units; n;) {
@@ -474,15 +476,15 @@ static int declared(struct fp_lines *l, uint64_t address, struct fp_line *found)
         }
     }
     if (!low || l->units[low - 1].offset != d.line_table || d.file > UINT32_MAX || d.line > UINT32_MAX) return 0;
-    *found = (struct fp_line){address, low - 1, (uint32_t)d.file, (uint32_t)d.line, 0};
+    *found = (struct fp_dwarf_line){address, low - 1, (uint32_t)d.file, (uint32_t)d.line, 0};
     return 1;
 }
 
-int fp_lines_entry(struct fp_lines *l, uint64_t address, struct fp_line *found) {
+int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
     int status;
     const struct sequence *s = sequence_at(l, address, &status);
     if (status) return status;
-    const struct fp_pair *body = NULL, *rows = s ? l->rows + s->rows - 1 : NULL;
+    const struct fp_pairs_item *body = NULL, *rows = s ? l->rows + s->rows - 1 : NULL;
     for (size_t at = s && address ? fp_pairs_upper(rows, s->n, address - 1) : 0; s && at < s->n; at++) {
         if (rows[at].key != address) break;
         if (!(uint32_t)rows[at].value) continue;
@@ -494,9 +496,9 @@ int fp_lines_entry(struct fp_lines *l, uint64_t address, struct fp_line *found) 
     return status || !body ? status : is_row(s, body, found);
 }
 
-int fp_lines_file(struct fp_lines *l, uint32_t unit, uint32_t file, struct fp_bytes pieces[3]) {
+int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]) {
     if (unit >= l->n_units) return 0;
-    struct unit *u = &l->units[unit];
+    struct line_unit *u = &l->units[unit];
     if (!u->has_files) {
         const int status = read_files(l, unit);
         if (status) return status;
@@ -504,8 +506,9 @@ int fp_lines_file(struct fp_lines *l, uint32_t unit, uint32_t file, struct fp_by
     const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* they count from 1 before version 5; 0 is none */
     if (at >= u->n_files) return 0;
     const uint64_t directory = u->files[at].directory;
-    pieces[0] = u->n_directories ? u->directories[0] : (struct fp_bytes){NULL, 0};
-    pieces[1] = directory && directory < u->n_directories ? u->directories[directory] : (struct fp_bytes){NULL, 0};
+    pieces[0] = u->n_directories ? u->directories[0] : (struct fp_dwarf_bytes){NULL, 0};
+    pieces[1] =
+        directory && directory < u->n_directories ? u->directories[directory] : (struct fp_dwarf_bytes){NULL, 0};
     pieces[2] = u->files[at].name;
     return 1;
 }

@@ -22,19 +22,19 @@
 
 /* cffi-begin */
 
-struct fp_lines;
+struct fp_dwarf_lines;
 
 /* A row: what it says holds from `address` up to the next row. */
-struct fp_line {
+struct fp_dwarf_line {
     uint64_t address;
     uint32_t unit;
     uint32_t file;   /* a number in the unit */
     uint32_t line;   /* 0: the compiler says that the code belongs to no line */
-    int32_t is_body; /* of fp_lines_entry: the line is that of the first statement */
+    int32_t is_body; /* of fp_dwarf_lines_entry: the line is that of the first statement */
 };
 
 /* What was found when the tables were opened. */
-struct fp_lines_stats {
+struct fp_dwarf_lines_stats {
     uint64_t rows;
     uint32_t units;
     uint32_t sequences;
@@ -42,23 +42,23 @@ struct fp_lines_stats {
 };
 
 /* Opens the tables.  Borrows d and its sections.  NULL when memory ran out.  Caller owns. */
-struct fp_lines *fp_lines_new(const struct fp_dwarf *d);
-void fp_lines_free(struct fp_lines *l);
-struct fp_lines_stats fp_lines_stats(const struct fp_lines *l);
+struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d);
+void fp_dwarf_lines_free(struct fp_dwarf_lines *l);
+struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l);
 
 /* The row that holds for an address.  1, 0 if there is none, or FP_E_NOMEM. */
-int fp_lines_find(struct fp_lines *l, uint64_t address, struct fp_line *found);
+int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
 /* Where the function begins whose first instruction is at `address`.  That is the first row there that has a line and
  * begins a statement; the last row there is that of the first instruction, which often belongs to no line.  In
  * optimized code the first row may already be behind the prologue, in a statement of the function or of one that was
  * inlined into it.  Then it is where the function is declared, or, if that is not known either, the row, with is_body
  * set. 1, 0 if nothing is known, FP_ASK or FP_E_NOMEM. */
-int fp_lines_entry(struct fp_lines *l, uint64_t address, struct fp_line *found);
+int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
 /* The three pieces of a file's path: the compilation directory, a directory and a name; each may be empty, and from the
  * last absolute one on they count.  1, 0 for a number that no file has, FP_ASK or FP_E_NOMEM. */
-int fp_lines_file(struct fp_lines *l, uint32_t unit, uint32_t file, struct fp_bytes pieces[3]);
+int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]);
 
 /* cffi-end */
 

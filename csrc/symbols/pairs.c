@@ -2,15 +2,15 @@
 
 #include <stdlib.h>
 
-static int in_order(const struct fp_pair *pairs, size_t n) {
+static int in_order(const struct fp_pairs_item *pairs, size_t n) {
     for (size_t i = 1; i < n; i++)
         if (pairs[i].key < pairs[i - 1].key) return 0;
     return 1;
 }
 
-int fp_pairs_sort(struct fp_pair *pairs, size_t n) {
+int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n) {
     if (in_order(pairs, n)) return 0;
-    struct fp_pair *other = malloc(n * sizeof *other), *from = pairs, *to = other;
+    struct fp_pairs_item *other = malloc(n * sizeof *other), *from = pairs, *to = other;
     if (!other) return FP_E_NOMEM;
     uint64_t differ = 0;
     for (size_t i = 1; i < n; i++) differ |= pairs[i].key ^ pairs[0].key;
@@ -24,7 +24,7 @@ int fp_pairs_sort(struct fp_pair *pairs, size_t n) {
             sum += count;
         }
         for (size_t i = 0; i < n; i++) to[place[from[i].key >> shift & 0xff]++] = from[i];
-        struct fp_pair *swap = from;
+        struct fp_pairs_item *swap = from;
         from = to;
         to = swap;
     }

@@ -4,16 +4,16 @@
 
 #include "core/fp.h"
 
-struct fp_pair {
+struct fp_pairs_item {
     uint64_t key, value;
 };
 
 /* Sorts by key; pairs of equal keys stay in their order.  Time is linear: a pass for each byte in which keys differ,
  * none if they are in order.  0 or FP_E_NOMEM. */
-int fp_pairs_sort(struct fp_pair *pairs, size_t n);
+int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n);
 
 /* The number of pairs whose key is at most `key`, in pairs that are sorted. */
-static inline size_t fp_pairs_upper(const struct fp_pair *pairs, size_t n, uint64_t key) {
+static inline size_t fp_pairs_upper(const struct fp_pairs_item *pairs, size_t n, uint64_t key) {
     size_t low = 0;
     while (n) {
         const size_t half = n / 2;

@@ -43,7 +43,7 @@ static uint64_t take(const uint8_t *p, int width, int swap) {
     return width == 8 ? fp_u64s(p, swap) : fp_u32s(p, swap);
 }
 
-void fp_place_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags) {
+void fp_relocate_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags) {
     const int swap = !!(flags & FP_SYMTAB_SWAP), wide = !!(flags & FP_SYMTAB_WIDE);
     const size_t step = wide ? SYMBOL_64 : SYMBOL_32;
     for (uint8_t *p = table; n >= step; p += step, n -= step) {

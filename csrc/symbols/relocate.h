@@ -18,7 +18,7 @@
 /* cffi-begin */
 
 /* Adds to each symbol of a table the place of its section.  `flags`: FP_SYMTAB_SWAP, FP_SYMTAB_WIDE. */
-void fp_place_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags);
+void fp_relocate_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags);
 
 /* Fills in a section of `n` bytes what its relocations say; `symbols` are placed.  `addends`: they are of the kind that
  * has addends (SHT_RELA), else those are in the section.  0, FP_E_MALFORMED for a place or symbol that is not there, or

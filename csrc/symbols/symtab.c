@@ -7,15 +7,15 @@
 enum { NO_TYPE = 0, DATA = 1, FUNCTION = 2, INDIRECT = 10 };
 enum { ENTRY_32 = 16, ENTRY_64 = 24 };
 
-struct entry {
+struct symtab_entry {
     uint64_t address, size;
     uint32_t name;
     unsigned type, section;
 };
 
-static struct entry read_entry(const uint8_t *p, uint32_t flags) {
+static struct symtab_entry read_entry(const uint8_t *p, uint32_t flags) {
     const int swap = !!(flags & FP_SYMTAB_SWAP);
-    struct entry e = {.name = fp_u32s(p, swap)};
+    struct symtab_entry e = {.name = fp_u32s(p, swap)};
     if (flags & FP_SYMTAB_WIDE) {
         e.type = p[4] & 15;
         e.section = fp_u16s(p + 6, swap);
@@ -48,13 +48,13 @@ struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *s
     size_t count = n / step, kept = 0;
     if (count > UINT32_MAX) count = UINT32_MAX;
     struct fp_symtab *s = calloc(1, sizeof *s);
-    struct fp_pair *pairs = malloc((count + 1) * sizeof *pairs); /* by address: the number of the entry */
+    struct fp_pairs_item *pairs = malloc((count + 1) * sizeof *pairs); /* by address: the number of the entry */
     if (!s || !pairs) goto failed;
     for (size_t i = 0; i < count; i++) {
-        const struct entry e = read_entry(table + i * step, flags);
+        const struct symtab_entry e = read_entry(table + i * step, flags);
         const int is_marker = flags & FP_SYMTAB_MARKERS && e.name < n_strings && strings[e.name] == '$';
         const int names_code = e.type == NO_TYPE || e.type == DATA || e.type == FUNCTION || e.type == INDIRECT;
-        if (e.section && names_code && !is_marker) pairs[kept++] = (struct fp_pair){e.address, i};
+        if (e.section && names_code && !is_marker) pairs[kept++] = (struct fp_pairs_item){e.address, i};
     }
     if (fp_pairs_sort(pairs, kept)) goto failed;
     s->starts = malloc((kept + 1) * sizeof *s->starts);
@@ -62,7 +62,7 @@ struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *s
     s->names = malloc((kept + 1) * sizeof *s->names);
     if (!s->starts || !s->sizes || !s->names) goto failed;
     for (size_t i = 0; i < kept; i++) {
-        const struct entry e = read_entry(table + pairs[i].value * step, flags);
+        const struct symtab_entry e = read_entry(table + pairs[i].value * step, flags);
         const int again = s->n && s->starts[s->n - 1] == e.address;
         if (again && e.size < s->sizes[s->n - 1]) continue;
         if (again && e.size == s->sizes[s->n - 1] && is_old_version(strings, n_strings, e.name)) continue;

@@ -21,13 +21,13 @@ enum attribute {
 enum { UNIT_TYPE = 2, UNIT_SKELETON = 4, UNIT_SPLIT_COMPILE = 5, UNIT_SPLIT_TYPE = 6 };
 enum { MOST_REFERENCES = 16 }; /* from a function to what it is a copy of, and so on */
 
-struct unit {
+struct info_unit {
     struct fp_dwarf_unit forms;
     uint64_t offset, first, end; /* in .debug_info: the unit, its first entry, its end */
     uint64_t abbreviations;      /* in .debug_abbrev */
     uint64_t line_table;
     uint64_t addresses; /* where its part of .debug_addr begins */
-    struct fp_bytes directory;
+    struct fp_dwarf_bytes directory;
 };
 
 struct attribute_form {
@@ -45,20 +45,20 @@ struct abbreviation {
 struct table {
     struct abbreviation *items;
     struct attribute_form *attributes;
-    struct fp_pair *codes; /* by code: the number of the item */
+    struct fp_pairs_item *codes; /* by code: the number of the item */
     uint32_t n, n_attributes, cap_items, cap_attributes, cap_codes;
     uint64_t offset;
     int is_read;
 };
 
-struct fp_units {
+struct fp_dwarf_units {
     const struct fp_dwarf *d;
-    struct unit *units;
+    struct info_unit *units;
     uint32_t n, cap;
-    struct fp_pair *by_line_table; /* the number of the unit */
+    struct fp_pairs_item *by_line_table; /* the number of the unit */
     struct table table;
-    uint64_t work, most_work;  /* bytes of abbreviations read: damaged files could make that quadratic */
-    struct fp_pair *functions; /* by address: where the entry begins in .debug_info */
+    uint64_t work, most_work;        /* bytes of abbreviations read: damaged files could make that quadratic */
+    struct fp_pairs_item *functions; /* by address: where the entry begins in .debug_info */
     uint32_t n_functions, cap_functions;
     int has_functions;
 };
@@ -66,29 +66,29 @@ struct fp_units {
 /* ---- abbreviations */
 
 /* Reads an abbreviation.  Returns its code, 0 at the end of the table. */
-static uint64_t take_abbreviation(struct fp_cursor *c, struct abbreviation *a) {
-    const uint64_t code = fp_take_uleb(c);
+static uint64_t take_abbreviation(struct fp_dwarf_cursor *c, struct abbreviation *a) {
+    const uint64_t code = fp_dwarf_take_uleb(c);
     if (!code) return 0;
-    a->tag = fp_take_uleb(c);
-    a->has_children = !!fp_take(c, 1);
+    a->tag = fp_dwarf_take_uleb(c);
+    a->has_children = !!fp_dwarf_take(c, 1);
     return c->bad ? 0 : code;
 }
 
 /* Reads one attribute of an abbreviation.  Returns 0 behind the last one. */
-static int take_attribute(struct fp_cursor *c, struct attribute_form *a) {
-    const uint64_t attribute = fp_take_uleb(c), form = fp_take_uleb(c);
-    a->constant = form == FP_FORM_IMPLICIT_CONST ? fp_take_sleb(c) : 0;
-    if (attribute > UINT32_MAX || form > UINT32_MAX) fp_cursor_fail(c);
+static int take_attribute(struct fp_dwarf_cursor *c, struct attribute_form *a) {
+    const uint64_t attribute = fp_dwarf_take_uleb(c), form = fp_dwarf_take_uleb(c);
+    a->constant = form == FP_FORM_IMPLICIT_CONST ? fp_dwarf_take_sleb(c) : 0;
+    if (attribute > UINT32_MAX || form > UINT32_MAX) fp_dwarf_cursor_fail(c);
     a->attribute = (uint32_t)attribute;
     a->form = (uint32_t)form;
     return !c->bad && (attribute || form);
 }
 
 /* Reads the table at `offset`, unless it is the one that was read last.  0, FP_E_MALFORMED or FP_E_NOMEM. */
-static int read_table(struct fp_units *u, uint64_t offset) {
+static int read_table(struct fp_dwarf_units *u, uint64_t offset) {
     struct table *t = &u->table;
     if (t->is_read && t->offset == offset) return 0;
-    struct fp_cursor c = fp_cursor_at(u->d, FP_DWARF_ABBREV, offset);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(u->d, FP_DWARF_ABBREV, offset);
     const uint8_t *start = c.p;
     struct abbreviation a;
     uint64_t code;
@@ -105,7 +105,7 @@ static int read_table(struct fp_units *u, uint64_t offset) {
         a.end = t->n_attributes;
         if (fp_array_room(&t->items, &t->cap_items, (uint64_t)t->n + 1, sizeof a)) return FP_E_NOMEM;
         if (fp_array_room(&t->codes, &t->cap_codes, (uint64_t)t->n + 1, sizeof *t->codes)) return FP_E_NOMEM;
-        t->codes[t->n] = (struct fp_pair){code, t->n};
+        t->codes[t->n] = (struct fp_pairs_item){code, t->n};
         t->items[t->n++] = a;
         if (c.bad || u->work + (size_t)(c.p - start) > u->most_work) break;
     }
@@ -126,16 +126,16 @@ static const struct abbreviation *find_abbreviation(const struct table *t, uint6
 /* ---- entries */
 
 /* What is wanted of an entry. */
-struct entry {
+struct info_entry {
     uint64_t line_table, low_pc, str_offsets, addresses, decl_file, decl_line;
     uint64_t reference; /* in .debug_info; of a specification or an abstract origin */
-    struct fp_value directory;
+    struct fp_dwarf_value directory;
     uint64_t directory_form;
     int has_line_table, has_low_pc, has_reference, has_decl_file;
     uint64_t low_pc_form;
 };
 
-static uint64_t reference(const struct unit *unit, uint64_t form, uint64_t number) {
+static uint64_t reference(const struct info_unit *unit, uint64_t form, uint64_t number) {
     return form == FP_FORM_REF_ADDR ? number : unit->offset + number;
 }
 
@@ -143,13 +143,13 @@ static int is_reference(uint64_t form) {
     return form == FP_FORM_REF_ADDR || (form >= FP_FORM_REF1 && form <= FP_FORM_REF_UDATA);
 }
 
-static void take_entry(const struct table *t, const struct abbreviation *a, const struct unit *unit,
-                       struct fp_cursor *c, struct entry *e) {
-    *e = (struct entry){0};
+static void take_entry(const struct table *t, const struct abbreviation *a, const struct info_unit *unit,
+                       struct fp_dwarf_cursor *c, struct info_entry *e) {
+    *e = (struct info_entry){0};
     for (uint32_t i = a->first; i < a->end && !c->bad; i++) {
         const struct attribute_form *form = &t->attributes[i];
-        struct fp_value v;
-        fp_take_form(c, &unit->forms, form->form, &v);
+        struct fp_dwarf_value v;
+        fp_dwarf_take_form(c, &unit->forms, form->form, &v);
         if (form->form == FP_FORM_IMPLICIT_CONST) v.number = (uint64_t)form->constant;
         switch (form->attribute) {
             case AT_STMT_LIST:
@@ -185,24 +185,26 @@ static void take_entry(const struct table *t, const struct abbreviation *a, cons
 }
 
 /* Skips the attributes of an entry. */
-static void pass_entry(const struct table *t, const struct abbreviation *a, const struct unit *unit,
-                       struct fp_cursor *c) {
-    struct fp_value v;
-    for (uint32_t i = a->first; i < a->end && !c->bad; i++) fp_take_form(c, &unit->forms, t->attributes[i].form, &v);
+static void pass_entry(const struct table *t, const struct abbreviation *a, const struct info_unit *unit,
+                       struct fp_dwarf_cursor *c) {
+    struct fp_dwarf_value v;
+    for (uint32_t i = a->first; i < a->end && !c->bad; i++)
+        fp_dwarf_take_form(c, &unit->forms, t->attributes[i].form, &v);
 }
 
-static uint64_t low_pc(const struct fp_units *u, const struct unit *unit, const struct entry *e) {
+static uint64_t low_pc(const struct fp_dwarf_units *u, const struct info_unit *unit, const struct info_entry *e) {
     if (e->low_pc_form == FP_FORM_ADDR) return e->low_pc;
     uint64_t at; /* an index */
     if (__builtin_mul_overflow(e->low_pc, unit->forms.address_size, &at) ||
         __builtin_add_overflow(at, unit->addresses, &at))
         return 0;
-    struct fp_cursor c = fp_cursor_at(u->d, FP_DWARF_ADDR, at);
-    return fp_take(&c, unit->forms.address_size);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(u->d, FP_DWARF_ADDR, at);
+    return fp_dwarf_take(&c, unit->forms.address_size);
 }
 
-static struct fp_cursor entries_from(const struct fp_units *u, const struct unit *unit, uint64_t offset) {
-    struct fp_cursor c = fp_cursor_at(u->d, FP_DWARF_INFO, offset);
+static struct fp_dwarf_cursor entries_from(const struct fp_dwarf_units *u, const struct info_unit *unit,
+                                           uint64_t offset) {
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(u->d, FP_DWARF_INFO, offset);
     if (!c.bad) c.end = u->d->sections[FP_DWARF_INFO].p + unit->end;
     return c;
 }
@@ -210,10 +212,10 @@ static struct fp_cursor entries_from(const struct fp_units *u, const struct unit
 /* ---- units */
 
 /* Reads the abbreviation of a unit's first entry alone, which is nearly always the first of its table. */
-static int read_first_entry(struct fp_units *u, struct unit *unit) {
-    struct fp_cursor c = entries_from(u, unit, unit->first);
-    const uint64_t code = fp_take_uleb(&c);
-    struct fp_cursor table = fp_cursor_at(u->d, FP_DWARF_ABBREV, unit->abbreviations);
+static int read_first_entry(struct fp_dwarf_units *u, struct info_unit *unit) {
+    struct fp_dwarf_cursor c = entries_from(u, unit, unit->first);
+    const uint64_t code = fp_dwarf_take_uleb(&c);
+    struct fp_dwarf_cursor table = fp_dwarf_cursor_at(u->d, FP_DWARF_ABBREV, unit->abbreviations);
     const uint8_t *start = table.p;
     struct table one = {0};
     struct abbreviation a;
@@ -231,7 +233,7 @@ static int read_first_entry(struct fp_units *u, struct unit *unit) {
     u->work += (uint64_t)(table.p - start);
     if (!status && (c.bad || table.bad || !code || found != code || u->work > u->most_work)) status = FP_E_MALFORMED;
     if (!status) {
-        struct entry e;
+        struct info_entry e;
         a.first = 0;
         a.end = one.n_attributes;
         take_entry(&one, &a, unit, &c, &e);
@@ -246,20 +248,20 @@ static int read_first_entry(struct fp_units *u, struct unit *unit) {
 }
 
 /* Reads the unit at the cursor and moves behind it.  0, FP_E_MALFORMED or FP_E_NOMEM. */
-static int read_unit(struct fp_units *u, struct fp_cursor *c) {
+static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c) {
     const uint8_t *info = u->d->sections[FP_DWARF_INFO].p;
-    struct unit unit = {.offset = (uint64_t)(c->p - info)};
-    const uint8_t *end = fp_take_unit(c, &unit.forms);
+    struct info_unit unit = {.offset = (uint64_t)(c->p - info)};
+    const uint8_t *end = fp_dwarf_take_unit(c, &unit.forms);
     if (!end) return FP_E_MALFORMED;
-    struct fp_cursor head = *c;
+    struct fp_dwarf_cursor head = *c;
     head.end = c->p = end;
     if (head.p > end || unit.forms.version < 2 || unit.forms.version > 5) return FP_E_MALFORMED;
-    const unsigned version = unit.forms.version, kind = version >= 5 ? (unsigned)fp_take(&head, 1) : 0;
-    if (version >= 5) unit.forms.address_size = (uint8_t)fp_take(&head, 1);
-    unit.abbreviations = fp_take(&head, unit.forms.offset_size);
-    if (version < 5) unit.forms.address_size = (uint8_t)fp_take(&head, 1);
-    if (kind == UNIT_SKELETON || kind == UNIT_SPLIT_COMPILE) fp_take(&head, 8);
-    if (kind == UNIT_TYPE || kind == UNIT_SPLIT_TYPE) fp_take_bytes(&head, 8u + unit.forms.offset_size);
+    const unsigned version = unit.forms.version, kind = version >= 5 ? (unsigned)fp_dwarf_take(&head, 1) : 0;
+    if (version >= 5) unit.forms.address_size = (uint8_t)fp_dwarf_take(&head, 1);
+    unit.abbreviations = fp_dwarf_take(&head, unit.forms.offset_size);
+    if (version < 5) unit.forms.address_size = (uint8_t)fp_dwarf_take(&head, 1);
+    if (kind == UNIT_SKELETON || kind == UNIT_SPLIT_COMPILE) fp_dwarf_take(&head, 8);
+    if (kind == UNIT_TYPE || kind == UNIT_SPLIT_TYPE) fp_dwarf_take_bytes(&head, 8u + unit.forms.offset_size);
     if (head.bad || unit.forms.address_size < 1 || unit.forms.address_size > 8) return FP_E_MALFORMED;
     unit.first = (uint64_t)(head.p - info);
     unit.end = (uint64_t)(end - info);
@@ -270,25 +272,25 @@ static int read_unit(struct fp_units *u, struct fp_cursor *c) {
     return 0;
 }
 
-struct fp_units *fp_units_new(const struct fp_dwarf *d) {
-    struct fp_units *u = calloc(1, sizeof *u);
+struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d) {
+    struct fp_dwarf_units *u = calloc(1, sizeof *u);
     if (!u) return NULL;
     u->d = d;
     u->most_work = 32 * ((uint64_t)d->sections[FP_DWARF_ABBREV].n + d->sections[FP_DWARF_INFO].n) + (1 << 20);
-    struct fp_cursor c = fp_cursor_at(d, FP_DWARF_INFO, 0);
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_INFO, 0);
     int status = 0;
     while (status != FP_E_NOMEM && c.p < c.end && !c.bad) status = read_unit(u, &c);
     u->by_line_table = malloc(((size_t)u->n + 1) * sizeof *u->by_line_table);
     if (status == FP_E_NOMEM || !u->by_line_table) goto failed;
-    for (uint32_t i = 0; i < u->n; i++) u->by_line_table[i] = (struct fp_pair){u->units[i].line_table, i};
+    for (uint32_t i = 0; i < u->n; i++) u->by_line_table[i] = (struct fp_pairs_item){u->units[i].line_table, i};
     if (u->n && fp_pairs_sort(u->by_line_table, u->n)) goto failed;
     return u;
 failed:
-    fp_units_free(u);
+    fp_dwarf_units_free(u);
     return NULL;
 }
 
-void fp_units_free(struct fp_units *u) {
+void fp_dwarf_units_free(struct fp_dwarf_units *u) {
     if (!u) return;
     free(u->units);
     free(u->by_line_table);
@@ -299,34 +301,34 @@ void fp_units_free(struct fp_units *u) {
     free(u);
 }
 
-struct fp_bytes fp_units_directory(const struct fp_units *u, uint64_t line_table) {
+struct fp_dwarf_bytes fp_dwarf_units_directory(const struct fp_dwarf_units *u, uint64_t line_table) {
     const size_t at = fp_pairs_upper(u->by_line_table, u->n, line_table);
-    if (!at || u->by_line_table[at - 1].key != line_table) return (struct fp_bytes){NULL, 0};
+    if (!at || u->by_line_table[at - 1].key != line_table) return (struct fp_dwarf_bytes){NULL, 0};
     return u->units[u->by_line_table[at - 1].value].directory;
 }
 
 /* ---- functions */
 
 /* Enters the functions of a unit.  Damage ends it. */
-static int list_functions(struct fp_units *u, const struct unit *unit) {
+static int list_functions(struct fp_dwarf_units *u, const struct info_unit *unit) {
     const int status = read_table(u, unit->abbreviations);
     if (status) return status;
     const uint8_t *info = u->d->sections[FP_DWARF_INFO].p;
-    struct fp_cursor c = entries_from(u, unit, unit->first);
+    struct fp_dwarf_cursor c = entries_from(u, unit, unit->first);
     while (c.p < c.end) {
-        const uint64_t offset = (uint64_t)(c.p - info), code = fp_take_uleb(&c);
+        const uint64_t offset = (uint64_t)(c.p - info), code = fp_dwarf_take_uleb(&c);
         if (!code && !c.bad) continue; /* the end of an entry's children */
         const struct abbreviation *a = find_abbreviation(&u->table, code);
         if (!a) return FP_E_MALFORMED;
         if (a->tag != TAG_SUBPROGRAM) {
             pass_entry(&u->table, a, unit, &c);
         } else {
-            struct entry e;
+            struct info_entry e;
             take_entry(&u->table, a, unit, &c, &e);
             if (!c.bad && e.has_low_pc) {
                 if (fp_array_room(&u->functions, &u->cap_functions, (uint64_t)u->n_functions + 1, sizeof *u->functions))
                     return FP_E_NOMEM;
-                u->functions[u->n_functions++] = (struct fp_pair){low_pc(u, unit, &e), offset};
+                u->functions[u->n_functions++] = (struct fp_pairs_item){low_pc(u, unit, &e), offset};
             }
         }
         if (c.bad) return FP_E_MALFORMED;
@@ -334,7 +336,7 @@ static int list_functions(struct fp_units *u, const struct unit *unit) {
     return 0;
 }
 
-static const struct unit *unit_of(const struct fp_units *u, uint64_t offset) {
+static const struct info_unit *unit_of(const struct fp_dwarf_units *u, uint64_t offset) {
     uint32_t low = 0, n = u->n;
     while (n) {
         const uint32_t half = n / 2;
@@ -346,11 +348,11 @@ static const struct unit *unit_of(const struct fp_units *u, uint64_t offset) {
         }
     }
     if (!low) return NULL;
-    const struct unit *unit = &u->units[low - 1];
+    const struct info_unit *unit = &u->units[low - 1];
     return offset >= unit->first && offset < unit->end ? unit : NULL;
 }
 
-int fp_units_declaration(struct fp_units *u, uint64_t address, struct fp_declaration *found) {
+int fp_dwarf_units_declaration(struct fp_dwarf_units *u, uint64_t address, struct fp_dwarf_declaration *found) {
     if (!u->has_functions) {
         for (uint32_t i = 0; i < u->n; i++) {
             const int status = list_functions(u, &u->units[i]);
@@ -363,19 +365,19 @@ int fp_units_declaration(struct fp_units *u, uint64_t address, struct fp_declara
     if (!at || u->functions[at - 1].key != address) return 0;
     uint64_t offset = u->functions[at - 1].value, line = 0;
     for (int i = 0; i < MOST_REFERENCES; i++) {
-        const struct unit *unit = unit_of(u, offset);
+        const struct info_unit *unit = unit_of(u, offset);
         if (!unit) return 0;
         const int status = read_table(u, unit->abbreviations);
         if (status) return status == FP_E_NOMEM ? status : 0;
-        struct fp_cursor c = entries_from(u, unit, offset);
-        const struct abbreviation *a = find_abbreviation(&u->table, fp_take_uleb(&c));
-        struct entry e;
+        struct fp_dwarf_cursor c = entries_from(u, unit, offset);
+        const struct abbreviation *a = find_abbreviation(&u->table, fp_dwarf_take_uleb(&c));
+        struct info_entry e;
         if (!a) return 0;
         take_entry(&u->table, a, unit, &c, &e);
         if (c.bad) return 0;
         if (!line) line = e.decl_line; /* what an entry does not say is as in the one that it refers to */
         if (line && e.has_decl_file) {
-            *found = (struct fp_declaration){unit->line_table, e.decl_file, line};
+            *found = (struct fp_dwarf_declaration){unit->line_table, e.decl_file, line};
             return 1;
         }
         if (!e.has_reference) return 0;

@@ -16,24 +16,24 @@
 
 #include "symbols/dwarf.h"
 
-struct fp_units;
+struct fp_dwarf_units;
 
 /* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns.
  * Loses: units that are damaged, and what follows the last of these. */
-struct fp_units *fp_units_new(const struct fp_dwarf *d);
-void fp_units_free(struct fp_units *u);
+struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d);
+void fp_dwarf_units_free(struct fp_dwarf_units *u);
 
 /* The compilation directory of the unit whose line table begins at `line_table`; empty if that is not known. */
-struct fp_bytes fp_units_directory(const struct fp_units *u, uint64_t line_table);
+struct fp_dwarf_bytes fp_dwarf_units_directory(const struct fp_dwarf_units *u, uint64_t line_table);
 
 /* Where a function is declared. */
-struct fp_declaration {
+struct fp_dwarf_declaration {
     uint64_t line_table; /* its file is a number in this one */
     uint64_t file;
     uint64_t line;
 };
 
 /* The declaration of the function whose first instruction is at `address`.  1, 0 if there is none, or FP_E_NOMEM. */
-int fp_units_declaration(struct fp_units *u, uint64_t address, struct fp_declaration *found);
+int fp_dwarf_units_declaration(struct fp_dwarf_units *u, uint64_t address, struct fp_dwarf_declaration *found);
 
 #endif

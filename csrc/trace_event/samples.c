@@ -29,7 +29,7 @@ enum within {
 };
 
 /* Keys that mean something somewhere. */
-enum key {
+enum samples_key {
     NO_KEY = 0,
     K_TRACE_EVENTS,
     K_STACK_FRAMES,
@@ -106,8 +106,8 @@ static const struct {
     {FRAMES, ANY_KEY, 1, FRAME},
 };
 
-struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient) {
-    struct fp_samples_read *r = calloc(1, sizeof *r);
+struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, int lenient) {
+    struct fp_trace_samples_read *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
@@ -119,11 +119,11 @@ struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient)
         status |= !r->columns[i].values;
     }
     if (!status) return r;
-    fp_samples_read_free(r);
+    fp_trace_samples_read_free(r);
     return NULL;
 }
 
-void fp_samples_read_free(struct fp_samples_read *r) {
+void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
     if (!r) return;
     fp_trace_who_clear(&r->who);
     fp_buf_free(&r->text);
@@ -143,7 +143,7 @@ void fp_samples_read_free(struct fp_samples_read *r) {
 
 /* ---- where we are ---- */
 
-static uint8_t becomes(const struct fp_samples_read *r, uint8_t within, int is_object) {
+static uint8_t becomes(const struct fp_trace_samples_read *r, uint8_t within, int is_object) {
     if (!r->json.depth) return is_object ? TOP : EVENTS;
     if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* a profile's: no objects */
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
@@ -159,12 +159,12 @@ static uint32_t key_of(const struct fp_json *j) {
     return NO_KEY;
 }
 
-static void begin(struct fp_samples_read *r, const struct fp_in *in, uint8_t within) {
+static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8_t within) {
     const uint64_t at = in->base + in->pos;
     switch (within) {
         case EVENT:
         case SAMPLE:
-            r->event = (struct fp_samples_event){.at = at, .weight = 1};
+            r->event = (struct fp_trace_samples_event){.at = at, .weight = 1};
             r->who.pid = r->who.tid = (struct fp_trace_id){0};
             r->who.noted = 0;
             r->name.n = r->text.n = 0;
@@ -173,7 +173,7 @@ static void begin(struct fp_samples_read *r, const struct fp_in *in, uint8_t wit
         case NODE: {
             if (r->within[r->json.depth] == CHILDREN) r->outer[r->n_outer++] = r->frame;
             const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
-            r->frame = (struct fp_samples_frame){.at = at, .id = id, .first_child = r->n_said};
+            r->frame = (struct fp_trace_samples_frame){.at = at, .id = id, .first_child = r->n_said};
             break;
         }
         case CALL: r->frame.is_call = 1; break;
@@ -187,7 +187,7 @@ static void begin(struct fp_samples_read *r, const struct fp_in *in, uint8_t wit
 
 /* ---- values ---- */
 
-static int take_text(struct fp_samples_read *r, struct fp_buf *to) {
+static int take_text(struct fp_trace_samples_read *r, struct fp_buf *to) {
     size_t n;
     if (r->json.token != FP_JSON_STRING) return 0;
     const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
@@ -195,7 +195,7 @@ static int take_text(struct fp_samples_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-static int take_string(struct fp_samples_read *r, struct fp_strings *strings, uint32_t *string) {
+static int take_string(struct fp_trace_samples_read *r, struct fp_strings *strings, uint32_t *string) {
     size_t n;
     const uint8_t *p = r->json.token == FP_JSON_NUMBER ? r->json.text : fp_json_plain(&r->json, &r->scratch, &n);
     if (r->json.token == FP_JSON_NUMBER) n = r->json.text_n;
@@ -204,16 +204,16 @@ static int take_string(struct fp_samples_read *r, struct fp_strings *strings, ui
 }
 
 /* An id: a number or a text, which mean the same. */
-static int take_id(struct fp_samples_read *r, uint32_t *id) {
+static int take_id(struct fp_trace_samples_read *r, uint32_t *id) {
     return r->json.token == FP_JSON_WORD ? 0 : take_string(r, &r->ids, id);
 }
 
-static int take_name(struct fp_samples_read *r, uint32_t *name) {
+static int take_name(struct fp_trace_samples_read *r, uint32_t *name) {
     return r->json.token == FP_JSON_STRING ? take_string(r, &r->model->strings, name) : 0;
 }
 
 /* Microseconds as nanoseconds, 146 years at most, so that differences fit. */
-static int take_time(struct fp_samples_read *r, int64_t *ns) {
+static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
     size_t n = j->text_n;
@@ -224,7 +224,7 @@ static int take_time(struct fp_samples_read *r, int64_t *ns) {
 
 /* The start or end of a profile: nanoseconds of microseconds, and of seconds; 0 where these are beyond 146 years.
  * Business Central (AL) counts microseconds since the year 1, of which no 64 bits hold the nanoseconds. */
-static int take_bound(struct fp_samples_read *r, int64_t *ns, int64_t *of_seconds) {
+static int take_bound(struct fp_trace_samples_read *r, int64_t *ns, int64_t *of_seconds) {
     static const int64_t year_1 = INT64_C(62135596800) * 1000000;
     const struct fp_json *j = &r->json;
     int64_t us;
@@ -240,7 +240,7 @@ static int take_bound(struct fp_samples_read *r, int64_t *ns, int64_t *of_second
     return 0;
 }
 
-static int take_weight(struct fp_samples_read *r) {
+static int take_weight(struct fp_trace_samples_read *r) {
     const struct fp_json *j = &r->json;
     int rounded = 0;
     if (j->token == FP_JSON_WORD) return 0;
@@ -250,7 +250,7 @@ static int take_weight(struct fp_samples_read *r) {
 }
 
 /* A line that is counted from `first`; 0: unknown. */
-static int take_line(struct fp_samples_read *r, int64_t first, int64_t *line) {
+static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *line) {
     const struct fp_json *j = &r->json;
     *line = 0;
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, line, NULL)) return 0;
@@ -259,8 +259,8 @@ static int take_line(struct fp_samples_read *r, int64_t first, int64_t *line) {
 }
 
 /* An element of the columns.  0, FP_ASK or an error that is not yet described. */
-static int take_element(struct fp_samples_read *r, enum fp_samples_column which) {
-    struct fp_samples_kept *c = &r->columns[which];
+static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_column which) {
+    struct fp_trace_samples_kept *c = &r->columns[which];
     uint32_t id = 0;
     int64_t value = 0;
     if (!r->second) {
@@ -282,20 +282,20 @@ static int take_element(struct fp_samples_read *r, enum fp_samples_column which)
 }
 
 /* The next frame of a stack that stands in its event. */
-static int take_frame(struct fp_samples_read *r) {
+static int take_frame(struct fp_trace_samples_read *r) {
     uint32_t name = 0;
     if (!r->second || r->json.token != FP_JSON_STRING) return 0;
     if (take_name(r, &name)) return FP_E_NOMEM;
     const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
-    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_samples_frame(r->model, function, 0);
+    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_trace_samples_frame(r->model, function, 0);
     const uint32_t stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->event.stack, frame);
     if (stack == FP_NO_ID) return FP_E_NOMEM;
     r->event.stack = stack;
     return 0;
 }
 
-static int take_of_event(struct fp_samples_read *r) {
-    struct fp_samples_event *e = &r->event;
+static int take_of_event(struct fp_trace_samples_read *r) {
+    struct fp_trace_samples_event *e = &r->event;
     const struct fp_json *j = &r->json;
     switch (r->key) {
         case K_PH:
@@ -316,8 +316,8 @@ static int take_of_event(struct fp_samples_read *r) {
 }
 
 /* What a node says of its function, or its callFrame does. */
-static int take_of_call(struct fp_samples_read *r, int64_t first_line) {
-    struct fp_samples_frame *f = &r->frame;
+static int take_of_call(struct fp_trace_samples_read *r, int64_t first_line) {
+    struct fp_trace_samples_frame *f = &r->frame;
     int64_t line;
     if (r->key == K_FUNCTION) {
         f->is_call = 1;
@@ -330,8 +330,8 @@ static int take_of_call(struct fp_samples_read *r, int64_t first_line) {
     return status;
 }
 
-static int take_of_frame(struct fp_samples_read *r, uint8_t within) {
-    struct fp_samples_frame *f = &r->frame;
+static int take_of_frame(struct fp_trace_samples_read *r, uint8_t within) {
+    struct fp_trace_samples_frame *f = &r->frame;
     const struct fp_json *j = &r->json;
     if (within == CALL) return take_of_call(r, 0);
     if (within == NODE && r->key == K_LINE && !r->n_outer) /* of the root, which has none */
@@ -345,8 +345,8 @@ static int take_of_frame(struct fp_samples_read *r, uint8_t within) {
     return r->key == K_CATEGORY ? take_name(r, &f->object) : 0;
 }
 
-static int take_child(struct fp_samples_read *r) {
-    struct fp_samples_said child = {0};
+static int take_child(struct fp_trace_samples_read *r) {
+    struct fp_trace_samples_said child = {0};
     if (take_id(r, &child.id) || fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said))
         return FP_E_NOMEM;
     r->said[r->n_said++] = child;
@@ -354,8 +354,8 @@ static int take_child(struct fp_samples_read *r) {
 }
 
 /* A text, number or word.  0, FP_ASK or an error that is not yet described. */
-static int take_value(struct fp_samples_read *r, uint8_t within) {
-    struct fp_samples_event *e = &r->event;
+static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
+    struct fp_trace_samples_event *e = &r->event;
     switch (within) {
         case EVENT:
         case SAMPLE: return take_of_event(r);
@@ -383,18 +383,18 @@ static int take_value(struct fp_samples_read *r, uint8_t within) {
 
 /* ---- what ends ---- */
 
-static int is_named(const struct fp_samples_read *r, const char *name) {
+static int is_named(const struct fp_trace_samples_read *r, const char *name) {
     return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
 }
 
 /* An event, or a whole .cpuprofile, that is of a profile of V8.  Chunks do not say whose it is: another thread writes
  * them. */
-static int end_of_profile(struct fp_samples_read *r, int says_thread, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_samples_event *e = &r->event;
-    const uint32_t row = fp_samples_profile(r);
+static int end_of_profile(struct fp_trace_samples_read *r, int says_thread, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_trace_samples_event *e = &r->event;
+    const uint32_t row = fp_trace_samples_profile(r);
     if (row == FP_NO_ID) return fp_no_memory(err);
-    if (r->second) return fp_samples_of_columns(r, row, out, err);
-    struct fp_samples_profile *p = &r->profiles[row];
+    if (r->second) return fp_trace_samples_of_columns(r, row, out, err);
+    struct fp_trace_samples_profile *p = &r->profiles[row];
     r->n_sampled += !p->n_samples && r->columns[FP_SAMPLES_NODES].total;
     p->n_samples += r->columns[FP_SAMPLES_NODES].total;
     if (says_thread) {
@@ -408,11 +408,11 @@ static int end_of_profile(struct fp_samples_read *r, int says_thread, struct fp_
     else if (says_thread)
         p->start = e->ts;
     if (e->end > 0) p->end = e->has_head ? e->old_end : e->end;
-    return fp_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
+    return fp_trace_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
 }
 
-static int end_of_event(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_samples_event *e = &r->event;
+static int end_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_trace_samples_event *e = &r->event;
     if (e->ph == 'M') {
         fp_trace_meta(&r->who, &r->name);
         if (r->second || !r->who.meta || !r->text.n || r->who.noted) return FP_DONE;
@@ -422,19 +422,19 @@ static int end_of_event(struct fp_samples_read *r, struct fp_batch *out, struct 
     const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
     if ((e->ph == 'P' || e->ph == 'I') && (whole || is_named(r, "ProfileChunk")))
         return end_of_profile(r, whole, out, err);
-    if (e->ph == 'P') return fp_samples_of_event(r, out, err);
+    if (e->ph == 'P') return fp_trace_samples_of_event(r, out, err);
     r->others += e->keys && r->second;
     return FP_DONE;
 }
 
 /* An object ends. */
-static int end(struct fp_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
+static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
     switch (within) {
         case EVENT: return end_of_event(r, out, err);
-        case SAMPLE: return fp_samples_of_event(r, out, err);
+        case SAMPLE: return fp_trace_samples_of_event(r, out, err);
         case FRAME:
         case NODE: {
-            const int status = r->second ? FP_DONE : fp_samples_end_frame(r, within == FRAME, err);
+            const int status = r->second ? FP_DONE : fp_trace_samples_end_frame(r, within == FRAME, err);
             if (r->within[r->json.depth - 1] == CHILDREN) r->frame = r->outer[--r->n_outer];
             return status;
         }
@@ -449,8 +449,8 @@ static int end(struct fp_samples_read *r, uint8_t within, struct fp_batch *out, 
 
 /* Some writers say the timeDeltas of a chunk twice, in its data and in the cpuProfile there: the former count.  FP_ASK
  * if what was written away of the latter is to be forgotten. */
-static int choose_deltas(struct fp_samples_read *r, uint8_t within, uint8_t *next) {
-    struct fp_samples_kept *c = &r->columns[FP_SAMPLES_DELTAS];
+static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_t *next) {
+    struct fp_trace_samples_kept *c = &r->columns[FP_SAMPLES_DELTAS];
     if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
     if (within != DATA) return FP_DONE;
     const int written = r->second && c->total > c->n;
@@ -463,7 +463,7 @@ static int choose_deltas(struct fp_samples_read *r, uint8_t within, uint8_t *nex
 }
 
 /* Does the text end within its events?  Then its writer was killed; an array may lack its end anyway. */
-static int ends_in_events(struct fp_samples_read *r) {
+static int ends_in_events(struct fp_trace_samples_read *r) {
     const struct fp_json *j = &r->json;
     const int in_array = j->depth && r->within[1] == EVENTS;
     if (!in_array && !(j->depth > 1 && r->within[2] == EVENTS)) return 0;
@@ -472,7 +472,7 @@ static int ends_in_events(struct fp_samples_read *r) {
     return 1;
 }
 
-static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint8_t within = r->within[j->depth];
     int status = FP_DONE;
@@ -517,21 +517,21 @@ static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *o
     return status;
 }
 
-int fp_samples_again(struct fp_samples_read *r, struct fp_err *err) {
+int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) {
     r->second = 1;
     r->over = 0;
     r->json = (struct fp_json){0};
-    r->event = (struct fp_samples_event){0};
+    r->event = (struct fp_trace_samples_event){0};
     r->n_said = r->n_outer = 0;
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
-    const int status = fp_samples_make_stacks(r, err);
+    const int status = fp_trace_samples_make_stacks(r, err);
     if (status) return status;
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
         r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
-    return fp_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
+    return fp_trace_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
 }
 
-int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {
         int status = fp_json_next(j, in, err);
@@ -556,5 +556,5 @@ int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch
     }
     in->pos = in->n;
     if (!in->eof) return FP_MORE;
-    return r->second ? fp_samples_last(r, out, err) : FP_DONE;
+    return r->second ? fp_trace_samples_last(r, out, err) : FP_DONE;
 }

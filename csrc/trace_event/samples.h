@@ -30,7 +30,7 @@
 enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before it is written away */
 
 /* What is to be done after FP_ASK, before the next call. */
-enum fp_samples_asks {
+enum fp_trace_samples_asks {
     FP_SAMPLES_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
     FP_SAMPLES_NAME = 2,   /* note that r->who.meta of r->who.pid, r->who.tid is r->text; set r->who.noted */
     FP_SAMPLES_SPILL = 3,  /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
@@ -40,15 +40,20 @@ enum fp_samples_asks {
                              block * FP_SAMPLES_KEPT on */
 };
 
-enum fp_samples_column { FP_SAMPLES_NODES = 0, FP_SAMPLES_DELTAS = 1, FP_SAMPLES_LINES = 2, FP_SAMPLES_COLUMNS = 3 };
-struct fp_samples_kept {
+enum fp_trace_samples_column {
+    FP_SAMPLES_NODES = 0,
+    FP_SAMPLES_DELTAS = 1,
+    FP_SAMPLES_LINES = 2,
+    FP_SAMPLES_COLUMNS = 3
+};
+struct fp_trace_samples_kept {
     int64_t *values;
     uint32_t n;     /* in memory */
     uint64_t total; /* of the event */
 };
 
 /* A frame of the dictionary, or a node of a profile. */
-struct fp_samples_node {
+struct fp_trace_samples_node {
     uint64_t at;               /* where the file has it; 0: it is only referred to */
     uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, which is no frame */
     uint32_t stack;            /* of the model */
@@ -57,7 +62,7 @@ struct fp_samples_node {
 };
 
 /* A profile of V8. */
-struct fp_samples_profile {
+struct fp_trace_samples_profile {
     uint32_t thread;           /* 0: unknown */
     uint32_t node, line, open; /* of the sample that lasts; open: there is one */
     int64_t start, end;        /* nanoseconds; end 0: unknown */
@@ -67,14 +72,14 @@ struct fp_samples_profile {
 };
 
 /* What was read of a node before its event's end says which profile it is of. */
-struct fp_samples_said {
+struct fp_trace_samples_said {
     uint64_t at;                   /* 0: only that it is a child of `parent` */
     uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
     int64_t hits;
 };
 
 /* The event or sample at hand, or the .cpuprofile as a whole. */
-struct fp_samples_event {
+struct fp_trace_samples_event {
     uint64_t at;
     int64_t ts, weight, start, end;             /* nanoseconds, but for the weight */
     int64_t old_start, old_end;                 /* the same of a profile with a head, which has seconds */
@@ -86,7 +91,7 @@ struct fp_samples_event {
 };
 
 /* The frame or node at hand. */
-struct fp_samples_frame {
+struct fp_trace_samples_frame {
     uint64_t at;
     uint32_t id, parent;                        /* strings of `ids` */
     uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
@@ -94,36 +99,36 @@ struct fp_samples_frame {
     int64_t hits;
 };
 
-struct fp_samples_read {
+struct fp_trace_samples_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, second;
     uint32_t asks, hungry, block, written;
     struct fp_trace_who who;
     struct fp_buf text; /* args.name */
-    struct fp_samples_kept columns[3];
+    struct fp_trace_samples_kept columns[3];
     struct fp_table types; /* names of samples that are not V8's: row i is value type i - 1 of part `named` */
     uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
     /* counted */
     uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
     uint64_t no_deltas; /* samples without a timeDelta, and timeDeltas without a sample */
     uint32_t n_sampled; /* profiles of V8 that have samples */
-    uint32_t by_hits;   /* value type of the hits of those without, or FP_NO_ID; known after fp_samples_again */
+    uint32_t by_hits;   /* value type of the hits of those without, or FP_NO_ID; known after fp_trace_samples_again */
 
     struct fp_json json; /* counts, too */
     /* private from here on */
     int32_t over, seen;
     uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: what is open there */
     uint32_t key;                      /* the last one */
-    struct fp_samples_event event;
-    struct fp_samples_frame frame;
-    struct fp_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that the one at hand stands in */
-    uint32_t n_outer, zero_based;                     /* zero_based: a profile with a head counts lines from 0 */
-    struct fp_buf name;                               /* of the event or sample */
+    struct fp_trace_samples_event event;
+    struct fp_trace_samples_frame frame;
+    struct fp_trace_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that the one at hand stands in */
+    uint32_t n_outer, zero_based;                           /* zero_based: a profile with a head counts lines from 0 */
+    struct fp_buf name;                                     /* of the event or sample */
     struct fp_strings ids; /* of frames, nodes, processes and profiles, as they stand in the file */
     struct fp_table node_keys, profile_keys;
-    struct fp_samples_node *nodes;
-    struct fp_samples_profile *profiles;
-    struct fp_samples_said *said;
+    struct fp_trace_samples_node *nodes;
+    struct fp_trace_samples_profile *profiles;
+    struct fp_trace_samples_said *said;
     uint32_t *chain;
     uint32_t cap_nodes, cap_profiles, n_said, cap_said, cap_chain, ending, loaded, hit;
     uint64_t pos; /* in the columns */
@@ -131,14 +136,14 @@ struct fp_samples_read {
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient);
-void fp_samples_read_free(struct fp_samples_read *r);
+struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, int lenient);
+void fp_trace_samples_read_free(struct fp_trace_samples_read *r);
 
 /* Between the passes: frames become stacks.  FP_DONE or an error. */
-int fp_samples_again(struct fp_samples_read *r, struct fp_err *err);
+int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

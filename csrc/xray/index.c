@@ -38,7 +38,7 @@ enum {
     NEXT = 2    /* the beginning of a buffer inside the last one, whose extents may be wrong (lenient) */
 };
 
-struct thread {
+struct log_thread {
     uint32_t pid, tid;
     uint64_t nbytes;
 };
@@ -47,10 +47,10 @@ struct fp_xray_index {
     struct buffer *buffers;
     size_t n;
     uint32_t cap;
-    int wanted;             /* one of the above */
-    size_t twin;            /* fp_xray_twins: the second of the last two */
-    size_t next;            /* fp_xray_range: the first buffer of the next range */
-    struct thread *threads; /* fp_xray_thread_nbytes: in order; NULL before */
+    int wanted;                 /* one of the above */
+    size_t twin;                /* fp_xray_twins: the second of the last two */
+    size_t next;                /* fp_xray_range: the first buffer of the next range */
+    struct log_thread *threads; /* fp_xray_thread_nbytes: in order; NULL before */
     size_t n_threads;
 };
 
@@ -350,17 +350,17 @@ void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece) {
 }
 
 static int by_thread(const void *left, const void *right) {
-    const struct thread *a = left, *b = right;
+    const struct log_thread *a = left, *b = right;
     if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
 static int find_threads(struct fp_xray_index *index) {
-    struct thread *threads = malloc((index->n + 1) * sizeof *threads);
+    struct log_thread *threads = malloc((index->n + 1) * sizeof *threads);
     if (!threads) return FP_E_NOMEM;
     for (size_t i = 0; i < index->n; i++) {
         const struct buffer *b = &index->buffers[i];
-        threads[i] = (struct thread){b->pid, b->tid, b->nbytes};
+        threads[i] = (struct log_thread){b->pid, b->tid, b->nbytes};
     }
     qsort(threads, index->n, sizeof *threads, by_thread);
     size_t n = 0;
@@ -378,7 +378,7 @@ static int find_threads(struct fp_xray_index *index) {
 uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid) {
     struct fp_xray_index *index = x->index;
     if (!index->threads && find_threads(index)) return 0;
-    const struct thread wanted = {pid, tid, 0};
-    const struct thread *found = bsearch(&wanted, index->threads, index->n_threads, sizeof wanted, by_thread);
+    const struct log_thread wanted = {pid, tid, 0};
+    const struct log_thread *found = bsearch(&wanted, index->threads, index->n_threads, sizeof wanted, by_thread);
     return found ? found->nbytes : 0;
 }

@@ -54,23 +54,23 @@ class LineTables:
 
     def __init__(self, elf: ElfFile) -> None:
         self._sections = _Sections(elf, _OF_LINES)
-        self._lines = owned(lib.fp_lines_new(self._sections.c), lib.fp_lines_free, "line tables")
-        self._found = ffi.new("struct fp_line *")
-        self._pieces = ffi.new("struct fp_bytes[3]")
+        self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), lib.fp_dwarf_lines_free, "line tables")
+        self._found = ffi.new("struct fp_dwarf_line *")
+        self._pieces = ffi.new("struct fp_dwarf_bytes[3]")
         self._files: dict[tuple[int, int], str] = {}
 
     @property
     def damaged(self) -> int:
-        return int(lib.fp_lines_stats(self._lines).damaged)
+        return int(lib.fp_dwarf_lines_stats(self._lines).damaged)
 
     def find(self, address: int) -> tuple[str, int]:
         """What holds for an address.  The line is 0 where the compiler says that the code belongs to no line."""
-        return self._place(self._ask(lib.fp_lines_find, address, self._found))
+        return self._place(self._ask(lib.fp_dwarf_lines_find, address, self._found))
 
     def entry(self, address: int) -> tuple[str, int, bool]:
         """Where the function begins whose first instruction is at an address, and whether that is only where its first
         statement is, which may be in a function that was inlined into it."""
-        place = self._place(self._ask(lib.fp_lines_entry, address, self._found))
+        place = self._place(self._ask(lib.fp_dwarf_lines_entry, address, self._found))
         return *place, bool(place[1] and self._found.is_body)
 
     def _ask(self, question: Any, *arguments: Any) -> int:
@@ -89,7 +89,7 @@ class LineTables:
     def _file(self, unit: int, number: int) -> str:
         known = self._files.get((unit, number))
         if known is None:
-            known = _path(self._pieces) if self._ask(lib.fp_lines_file, unit, number, self._pieces) else ""
+            known = _path(self._pieces) if self._ask(lib.fp_dwarf_lines_file, unit, number, self._pieces) else ""
             self._files[unit, number] = known
         return known
 

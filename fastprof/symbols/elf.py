@@ -268,7 +268,7 @@ class ElfFile:
         if section.kind == SHT_SYMTAB:
             places = [s.address if s.flags & SHF_ALLOC else 0 for s in self.sections]
             table = bytearray(data)
-            lib.fp_place_symbols(ffi.from_buffer("uint8_t[]", table), len(table), places, len(places), flags)
+            lib.fp_relocate_symbols(ffi.from_buffer("uint8_t[]", table), len(table), places, len(places), flags)
             return bytes(table)
         fills = next((s for s in self.sections if s.kind in (SHT_RELA, SHT_REL) and self._at(s.info) is section), None)
         symbols = self._at(fills.link) if fills else None

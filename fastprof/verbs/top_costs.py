@@ -45,7 +45,7 @@ class Costs:
         self._model, self.by, self._value, self._second = model, by, value, second
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
-        self._functions = owned(lib.fp_functions_new(model.c), lib.fp_functions_free, "the sums of functions")
+        self._functions = owned(lib.fp_top_functions_new(model.c), lib.fp_top_functions_free, "the sums of functions")
         self._c = self._functions.all
         self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
         if lib.fp_table_init(self._places, 3):
@@ -62,14 +62,14 @@ class Costs:
             raise UsageError(f"{inputs_of(self._model)}--by=line: a timeline has no lines")
         if self.by == "function":
             rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
-            lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+            lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
             self.graph(to_graph(batches, self._model, apart, report))
 
     def begin_graph(self) -> None:
-        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
+        lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
 
     def graph(self, batches: Iterable[Batch]) -> None:
         self.begin_graph()
@@ -114,10 +114,10 @@ class Costs:
 
     def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
         """Adds the rows of a graph of functions, of the part at hand: these value columns, -1 for none."""
-        self._fits(lib.fp_functions_put(self._functions, batch.c, value, second, calls, self._err))
+        self._fits(lib.fp_top_functions_put(self._functions, batch.c, value, second, calls, self._err))
 
     def end_part(self) -> None:
-        self._fits(lib.fp_functions_end_part(self._functions, self._err))
+        self._fits(lib.fp_top_functions_end_part(self._functions, self._err))
 
     def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
         """`keeps_stacks`: the model's stacks are not to be emptied."""
@@ -203,7 +203,7 @@ class Costs:
         return counts
 
     def _begin_arcs(self) -> None:
-        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
+        lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, True)
 
     def _select(self, project: Any, events: list[ValueType], calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
@@ -221,8 +221,8 @@ class Costs:
 
     def end(self) -> None:
         if self.by == "function":
-            self._fits(lib.fp_functions_end(self._functions, self._cycles, self._err))
-        if self._arcs and lib.fp_functions_index(self._functions):
+            self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
+        if self._arcs and lib.fp_top_functions_index(self._functions):
             raise MemoryError("no memory for call arcs")
 
     def column(self, name: str) -> Any:
@@ -268,25 +268,25 @@ class Costs:
     def cycle_members(self) -> dict[int, list[int]]:
         """The functions of each cycle."""
         members: dict[int, list[int]] = {}
-        n = lib.fp_functions_in_cycles(self._functions, ffi.NULL, 0)
+        n = lib.fp_top_functions_in_cycles(self._functions, ffi.NULL, 0)
         functions = ffi.new("uint32_t[]", n or 1)
-        lib.fp_functions_in_cycles(self._functions, functions, n)
+        lib.fp_top_functions_in_cycles(self._functions, functions, n)
         cycles = self._functions.cycle
         for function in functions[0:n]:
             members.setdefault(cycles[function], []).append(function)
         return members
 
     def arcs(self, function: int, into: bool) -> list[Arc]:
-        """Callers or callees, in any order; as fp_functions_arcs."""
-        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, ffi.NULL, 0, self._err))
+        """Callers or callees, in any order; as fp_top_functions_arcs."""
+        n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, ffi.NULL, 0, self._err))
         arcs = ffi.new("struct fp_top_arc[]", n)
-        lib.fp_functions_arcs(self._functions, function, into, arcs, n, self._err)
+        lib.fp_top_functions_arcs(self._functions, function, into, arcs, n, self._err)
         return _arcs(arcs, n)
 
     def largest_arcs(self, function: int, into: bool, most: int) -> list[int]:
         """The other ends of those that cost most."""
         arcs = ffi.new("struct fp_top_arc[]", most)
-        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, arcs, most, self._err))
+        n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, arcs, most, self._err))
         return [arc.caller if into else arc.callee for arc in arcs[0 : min(n, most)]]
 
     def arcs_with(self, function: int, into: bool, others: list[int]) -> list[Arc]:
@@ -295,7 +295,9 @@ class Costs:
         arcs = ffi.new("struct fp_top_arc[]", n)
         return _arcs(
             arcs,
-            self._arc_count(lib.fp_functions_arcs_with(self._functions, function, into, others, n, arcs, self._err)),
+            self._arc_count(
+                lib.fp_top_functions_arcs_with(self._functions, function, into, others, n, arcs, self._err)
+            ),
         )
 
     def _arc_count(self, n: int) -> int:
@@ -304,9 +306,9 @@ class Costs:
 
     def cycle_arcs(self, cycle: int) -> list[Arc]:
         """The calls into a cycle from outside; 0: into any."""
-        n = lib.fp_functions_cycle_arcs(self._functions, cycle, ffi.NULL, 0)
+        n = lib.fp_top_functions_cycle_arcs(self._functions, cycle, ffi.NULL, 0)
         arcs = ffi.new("struct fp_top_arc[]", n or 1)
-        lib.fp_functions_cycle_arcs(self._functions, cycle, arcs, n)
+        lib.fp_top_functions_cycle_arcs(self._functions, cycle, arcs, n)
         return _arcs(arcs, n)
 
     def place(self, row: int) -> tuple[int, int, int]:

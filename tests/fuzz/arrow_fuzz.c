@@ -103,34 +103,35 @@ static const struct shape SAMPLES = {7, 6, {8, 4, 4, 4, 4, 4, 8}, {1, 0, 1, 1, 1
 static const struct shape FRAMES = {7, 0, {4, 4, 4, 4, 4, 8, 4}, {0, 0, 1, 1, 1, 1, 1}};
 static const struct shape GRAPH = {9, 8, {1, 4, 4, 4, 4, 8, 4, 8, 8}, {0, 1, 1, 1, 1, 1, 1, 1, 1}};
 
-static struct fp_columns *columns_of(const struct shape *s, uint32_t room) {
-    struct fp_columns *c = fp_columns_new(room);
+static struct fp_ends_columns *columns_of(const struct shape *s, uint32_t room) {
+    struct fp_ends_columns *c = fp_ends_columns_new(room);
     for (uint32_t i = 0; i < s->n; i++)
-        if (fp_columns_add(c, s->widths[i], s->nullable[i])) abort();
+        if (fp_ends_columns_add(c, s->widths[i], s->nullable[i])) abort();
     return c;
 }
 
-typedef int put(struct fp_tables *, const struct fp_batch *, uint32_t *, struct fp_columns *, struct fp_err *);
+typedef int put(struct fp_ends_tables *, const struct fp_batch *, uint32_t *, struct fp_ends_columns *,
+                struct fp_err *);
 
 /* Puts a batch.  `rows` and `sum` grow.  A status. */
-static int all(put *each, struct fp_tables *t, const struct fp_batch *in, const struct shape *s, uint32_t room,
+static int all(put *each, struct fp_ends_tables *t, const struct fp_batch *in, const struct shape *s, uint32_t room,
                uint64_t *rows, uint64_t *sum) {
     struct fp_err err;
     uint32_t from = 0;
     int status = FP_FULL;
     while (status == FP_FULL) {
-        struct fp_columns *c = columns_of(s, room);
+        struct fp_ends_columns *c = columns_of(s, room);
         while ((status = each(t, in, &from, c, &err)) == FP_ASK)
-            if (fp_tables_label(t, (const uint8_t *)"{}", 2)) abort();
+            if (fp_ends_tables_label(t, (const uint8_t *)"{}", 2)) abort();
         if (status == FP_FULL && c->n != room) abort();
         *rows += c->n;
         for (uint32_t i = 0; s->value && i < c->n; i++) *sum += ((const uint64_t *)c->all[s->value].items)[i];
-        fp_columns_free(c);
+        fp_ends_columns_free(c);
     }
     return status;
 }
 
-static void check_texts(const struct fp_texts *texts) {
+static void check_texts(const struct fp_ends_texts *texts) {
     for (uint32_t i = 0; i < texts->texts.n; i++) {
         size_t n;
         const uint8_t *p = fp_string(&texts->texts, i, &n);
@@ -138,7 +139,7 @@ static void check_texts(const struct fp_texts *texts) {
     }
 }
 
-static int spans_of(struct fp_tables *t, const struct fp_batch *in, uint32_t room, uint64_t *rows) {
+static int spans_of(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t room, uint64_t *rows) {
     struct fp_nest *nest = fp_nest_new();
     struct fp_batch *out = fp_batch_new(FP_TIMELINE, ROWS, 0);
     struct fp_err err;
@@ -149,7 +150,7 @@ static int spans_of(struct fp_tables *t, const struct fp_batch *in, uint32_t roo
         for (status = FP_FULL; status == FP_FULL;) {
             status = ending ? fp_nest_end(nest, out, &err) : fp_nest_put(nest, in, &from, out, &err);
             for (uint32_t i = 0; i < out->n; i++) calls += out->op[i] == FP_OP_ENTER || out->op[i] == FP_OP_ENTER_ARGS;
-            const int put_status = all(fp_tables_spans, t, out, &SPANS, room, rows, &unused);
+            const int put_status = all(fp_ends_tables_spans, t, out, &SPANS, room, rows, &unused);
             if (put_status < 0) status = put_status;
             fp_batch_reset(out);
         }
@@ -174,24 +175,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     int statuses[2][5];
     uint64_t rows[2][5] = {{0}}, sums[2][5] = {{0}};
     for (int k = 0; k < 2; k++) {
-        struct fp_tables *t[5];
+        struct fp_ends_tables *t[5];
         for (int i = 0; i < 5; i++) {
-            t[i] = fp_tables_new(m);
+            t[i] = fp_ends_tables_new(m);
             t[i]->n_value_columns = 1;
             t[i]->value_columns = i == 4 ? &GRAPH_VALUE : &SAMPLE_VALUE;
             t[i]->has_addresses = t[i]->has_lines = 1;
         }
-        statuses[k][0] = all(fp_tables_events, t[0], timeline, &EVENTS, rooms[k], &rows[k][0], &sums[k][0]);
+        statuses[k][0] = all(fp_ends_tables_events, t[0], timeline, &EVENTS, rooms[k], &rows[k][0], &sums[k][0]);
         statuses[k][1] = spans_of(t[1], timeline, rooms[k], &rows[k][1]);
-        statuses[k][2] = all(fp_tables_samples, t[2], stacks, &SAMPLES, rooms[k], &rows[k][2], &sums[k][2]);
-        statuses[k][3] = all(fp_tables_frames, t[3], stacks, &FRAMES, rooms[k], &rows[k][3], &sums[k][3]);
-        statuses[k][4] = all(fp_tables_graph, t[4], graph, &GRAPH, rooms[k], &rows[k][4], &sums[k][4]);
+        statuses[k][2] = all(fp_ends_tables_samples, t[2], stacks, &SAMPLES, rooms[k], &rows[k][2], &sums[k][2]);
+        statuses[k][3] = all(fp_ends_tables_frames, t[3], stacks, &FRAMES, rooms[k], &rows[k][3], &sums[k][3]);
+        statuses[k][4] = all(fp_ends_tables_graph, t[4], graph, &GRAPH, rooms[k], &rows[k][4], &sums[k][4]);
         for (int i = 0; i < 5; i++) {
             check_texts(&t[i]->functions);
             check_texts(&t[i]->callees);
             check_texts(&t[i]->files);
             check_texts(&t[i]->objects);
-            fp_tables_free(t[i]);
+            fp_ends_tables_free(t[i]);
         }
     }
     if (memcmp(statuses[0], statuses[1], sizeof statuses[0])) abort();

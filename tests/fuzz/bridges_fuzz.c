@@ -4,7 +4,7 @@
  *
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  *                                                         -> fp_places (by line or address)
- *                                      fp_project (top)  -> fp_functions
+ *                                      fp_project (top)  -> fp_top_functions
  *                                                         -> fp_coarse (by function, line, ...)
  *   samples, graph -> fp_renumber (rows of another model, which say the same)
  */
@@ -164,19 +164,20 @@ static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct 
 }
 
 /* What functions cost by the rows that were put. */
-static int top_of_graph(struct fp_functions *f, int cycles, struct totals *t, struct fp_err *err) {
+static int top_of_graph(struct fp_top_functions *f, int cycles, struct totals *t, struct fp_err *err) {
     struct fp_top_arc arcs[2];
-    int status = fp_functions_end(f, cycles, err);
-    if (status != FP_DONE || fp_functions_index(f)) return status;
+    int status = fp_top_functions_end(f, cycles, err);
+    if (status != FP_DONE || fp_top_functions_index(f)) return status;
     add_things(t, &f->all);
     for (uint32_t i = 0; i < f->all.cap; i++) {
-        const int64_t into = fp_functions_arcs(f, i, 1, arcs, 2, err), out = fp_functions_arcs(f, i, 0, arcs, 2, err);
+        const int64_t into = fp_top_functions_arcs(f, i, 1, arcs, 2, err),
+                      out = fp_top_functions_arcs(f, i, 0, arcs, 2, err);
         if (into < 0 || out < 0) return (int)(into < out ? into : out);
-        if (into != fp_functions_arcs(f, i, 1, NULL, 0, err)) abort();
-        if (out != fp_functions_arcs(f, i, 0, NULL, 0, err)) abort();
-        if (fp_functions_arcs_with(f, i, 0, (uint32_t[]){i, i}, 2, arcs, err) > 1) abort();
+        if (into != fp_top_functions_arcs(f, i, 1, NULL, 0, err)) abort();
+        if (out != fp_top_functions_arcs(f, i, 0, NULL, 0, err)) abort();
+        if (fp_top_functions_arcs_with(f, i, 0, (uint32_t[]){i, i}, 2, arcs, err) > 1) abort();
     }
-    for (uint32_t cycle = 1; cycle <= f->n_cycles; cycle++) fp_functions_cycle_arcs(f, cycle, arcs, 2);
+    for (uint32_t cycle = 1; cycle <= f->n_cycles; cycle++) fp_top_functions_cycle_arcs(f, cycle, arcs, 2);
     return status;
 }
 
@@ -215,7 +216,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
     if (status == FP_DONE) status = fp_project_end(s, err);
     struct totals stacks = {{0}, 0}, functions = {{0}, 0};
-    struct fp_functions *f = fp_functions_new(m);
+    struct fp_top_functions *f = fp_top_functions_new(m);
     int top = status == FP_DONE ? top_of_stacks(s, options % 4, &stacks, err) : status;
     for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
         int64_t totals[VALUES];
@@ -232,15 +233,15 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             if (options & 32) e->own->limit = e->arcs->limit = 8;
             status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
             if (status == FP_DONE) status = by_place(places, out, options, err);
-            fp_functions_begin(f, options >> 5 & 1, 1);
-            if (top == FP_DONE) top = fp_functions_put(f, out, 0, 1, -1, err);
+            fp_top_functions_begin(f, options >> 5 & 1, 1);
+            if (top == FP_DONE) top = fp_top_functions_put(f, out, 0, 1, -1, err);
             if (status == FP_DONE) status = coarser(coarse, out, err);
             fp_batch_reset(out);
         }
         if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
         for (uint32_t k = 0; k < VALUES; k++)
             graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
-        if (top == FP_DONE) top = fp_functions_end_part(f, err);
+        if (top == FP_DONE) top = fp_top_functions_end_part(f, err);
     }
     if (status == FP_DONE) check_places(places, graph, options);
     if (status == FP_DONE && top == FP_DONE) top = top_of_graph(f, options >> 6 & 1, &functions, err);
@@ -248,7 +249,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
         same(graph, &stacks);
         same(graph, &functions);
     }
-    fp_functions_free(f);
+    fp_top_functions_free(f);
     fp_batch_free(out);
     fp_coarse_free(coarse);
     fp_places_free(places);

@@ -23,8 +23,8 @@ static void check(int right) {
     if (!right) abort();
 }
 
-static struct fp_number replay(const struct row *rows, size_t n, uint64_t id) {
-    struct fp_number number = {0};
+static struct fp_callgrind_number replay(const struct row *rows, size_t n, uint64_t id) {
+    struct fp_callgrind_number number = {0};
     for (const struct row *row = rows; row != rows + n; row++) {
         if (id - row->first >= row->n) continue;
         if (row->what == NAMED && number.name != row->name) {
@@ -39,7 +39,7 @@ static struct fp_number replay(const struct row *rows, size_t n, uint64_t id) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    struct fp_numbers t = {0};
+    struct fp_callgrind_numbers t = {0};
     struct row rows[RECORDS];
     uint64_t n_rows = 0, numbers = 0;
     for (; (n_rows + 1) * RECORD <= n && n_rows < RECORDS && numbers < NUMBERS; n_rows++, data += RECORD) {
@@ -51,10 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         row->what = data[4] % 3;
         numbers += row->n;
         for (uint64_t id = row->first; id - row->first < row->n; id++) {
-            struct fp_number *number = fp_numbers_find(&t, id);
-            check(number && fp_numbers_place_of(&t, id));
+            struct fp_callgrind_number *number = fp_callgrind_numbers_find(&t, id);
+            check(number && fp_callgrind_numbers_place_of(&t, id));
             if (row->what == NAMED) {
-                fp_numbers_define(&t, number, row->name);
+                fp_callgrind_numbers_define(&t, number, row->name);
             } else if (row->what == BOUND) {
                 number->function = (uint32_t)id + 1;
                 number->file = row->name;
@@ -68,15 +68,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             size_t before = 0;
             while (before < i && id - rows[before].first >= rows[before].n) before++;
             if (before < i) continue; /* was seen */
-            const struct fp_number *is = fp_numbers_find(&t, id), ought = replay(rows, n_rows, id);
+            const struct fp_callgrind_number *is = fp_callgrind_numbers_find(&t, id), ought = replay(rows, n_rows, id);
             check(is && is->name == ought.name && is->function == ought.function && is->file == ought.file);
             check(!is->again && !is->object && !is->object_assumed);
             distinct++;
             named += is->name != 0;
-            far += !t.segment[fp_numbers_segment(id)];
+            far += !t.segment[fp_callgrind_numbers_segment(id)];
         }
     check(t.n == named && t.n_far == far);
     check(nbytes <= ((size_t)1 << 16) + 256 * (distinct + 24)); /* 24: an empty hash table */
-    fp_numbers_clear(&t);
+    fp_callgrind_numbers_clear(&t);
     return 0;
 }

@@ -99,22 +99,22 @@ static void add_rows(struct fp_fold *f, struct away *away, int spill, struct tot
     struct fp_batch *out = fp_batch_new(FP_STACKS, 5, 2);
     struct fp_err err;
     if (spill & JOIN && away->n > 1) { /* all runs become one */
-        struct fp_tree *tree = fp_tree_new(f, away->n);
+        struct fp_fold_tree *tree = fp_fold_tree_new(f, away->n);
         struct fp_buf joined = {0};
         size_t got;
         for (int status = FP_FULL; status != FP_DONE;) {
             if (fp_buf_reserve(&joined, 64)) abort();
-            status = fp_tree_pull(tree, joined.p + joined.n, 64, &got, &err);
+            status = fp_fold_tree_pull(tree, joined.p + joined.n, 64, &got, &err);
             if (status < 0) abort();
             joined.n += got;
             if (status == FP_MORE) refill(&tree->runs[tree->hungry], &away->runs[tree->hungry], 40);
         }
-        fp_tree_free(tree);
+        fp_fold_tree_free(tree);
         for (uint32_t i = 0; i < away->n; i++) fp_buf_free(&away->runs[i]);
         memset(away, 0, sizeof *away);
         away->runs[away->n++] = joined;
     }
-    struct fp_tree *tree = fp_tree_new(f, away->n);
+    struct fp_fold_tree *tree = fp_fold_tree_new(f, away->n);
     tree->once = spill & ONCE;
     for (int status = FP_FULL; status != FP_DONE && status >= 0;) {
         if (spill & ONCE && f->model->stacks.n > 7) fp_model_empty_stacks(f->model);
@@ -131,7 +131,7 @@ static void add_rows(struct fp_fold *f, struct away *away, int spill, struct tot
         }
         fp_batch_reset(out);
     }
-    fp_tree_free(tree);
+    fp_fold_tree_free(tree);
     fp_batch_free(out);
 }
 

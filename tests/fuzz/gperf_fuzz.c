@@ -9,30 +9,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Objects at the addresses below 0x5000, of which `first` comes first; what code they are decides which frames are
  * those of the profiler's signal handler.  Some addresses have names, as in the symbolized form. */
-static void give_objects(struct fp_gperf_reader *g, struct fp_model *m, uint32_t first) {
+static void give_objects(struct fp_gperftools_reader *g, struct fp_model *m, uint32_t first) {
     static const char *const names[] = {"[vdso]", "a.out", "/lib/libc.so.6", "/lib/libpthread-2.31.so"};
     for (uint32_t i = 0; i < 4; i++) {
         const char *name = names[(first + i) % 4];
         const uint32_t object = fp_model_object(m, fp_strings_intern(&m->strings, name, strlen(name)), 0);
         const uint64_t start = (uint64_t)i << 12;
-        if (fp_gperf_map(g, start, start + 0x2000, fp_model_mapping(m, object, start, 0, 0, 0))) abort();
+        if (fp_gperftools_map(g, start, start + 0x2000, fp_model_mapping(m, object, start, 0, 0, 0))) abort();
     }
     if (first != 3) return;
     const uint32_t function = fp_model_function(m, 0, 0, fp_strings_intern(&m->strings, "f", 1), 0, 0);
     const uint32_t line = fp_model_line(m, function, 1, 0, 0);
     for (uint32_t i = 16; i--;)
-        if (fp_gperf_name(g, i % 12 * 0x208 % 0x1000, line)) abort();
+        if (fp_gperftools_name(g, i % 12 * 0x208 % 0x1000, line)) abort();
 }
 
-static void drain(struct fp_gperf_reader *g, struct fp_model *m, uint32_t cap) {
+static void drain(struct fp_gperftools_reader *g, struct fp_model *m, uint32_t cap) {
     struct fp_batch *batch = fp_batch_new(FP_STACKS, cap, 2);
-    struct fp_gperf_writer w = {.model = m, .period_ns = 1000};
+    struct fp_gperftools_writer w = {.model = m, .period_ns = 1000};
     struct fp_buf out = {0};
     struct fp_err err;
     int status;
     do {
-        status = fp_gperf_rows(g, batch, &err);
-        while (status >= 0 && fp_gperf_put(&w, batch, 0, &out, &err) == FP_FULL) out.n = 0;
+        status = fp_gperftools_rows(g, batch, &err);
+        while (status >= 0 && fp_gperftools_put(&w, batch, 0, &out, &err) == FP_FULL) out.n = 0;
         fp_batch_reset(batch);
     } while (status == FP_FULL);
     fp_buf_free(&out);
@@ -66,7 +66,7 @@ static void convert_words(struct input *in, uint32_t word, size_t text) {
 static void change_profile(struct input *in) {
     struct pieces records, addresses;
     uint8_t bytes[8 * 6], *p = bytes;
-    const uint32_t word = (uint32_t)fp_gperf_sniff(in->p, in->n, &in->big), how = below(in, 8);
+    const uint32_t word = (uint32_t)fp_gperftools_sniff(in->p, in->n, &in->big), how = below(in, 8);
     if (!word || (get(in, in->p + word, word) + 2) * word > in->n) {
         change_bytes(in, 0, in->n, 8);
         return;
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_gperf_reader *g = fp_gperf_reader_new(m, options & 1);
+    struct fp_gperftools_reader *g = fp_gperftools_reader_new(m, options & 1);
     g->keep_signal_frames = options >> 1 & 1;
     const size_t step = data[size - 2] ? data[size - 2] : size;
     const uint32_t cap = 1 + (options >> 4);
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int status = FP_MORE;
     while (status == FP_MORE) {
         struct fp_in *in = show(&window, status);
-        while ((status = fp_gperf_feed(g, in, &err)) == FP_ASK && g->line_n) {
+        while ((status = fp_gperftools_feed(g, in, &err)) == FP_ASK && g->line_n) {
             if (g->line_n > in->n - in->pos) abort();
             in->pos += g->line_n;
         }
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         give_objects(g, m, options >> 2 & 3);
         drain(g, m, cap);
     }
-    fp_gperf_reader_free(g);
+    fp_gperftools_reader_free(g);
     fp_model_free(m);
     return 0;
 }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t step = data[size - 2] ? data[size - 2] : size;
     const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_samples_read *r = fp_samples_read_new(m, options & 1);
+    struct fp_trace_samples_read *r = fp_trace_samples_read_new(m, options & 1);
     struct fp_batch *batch = fp_batch_new(FP_STACKS, 1 + (options >> 4), 1);
     struct fp_err err;
     int status = FP_DONE;
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t have = 0;
         r->part = 0;
         r->named = 1;
-        if (pass && fp_samples_again(r, &err) < 0) break;
+        if (pass && fp_trace_samples_again(r, &err) < 0) break;
         for (status = FP_MORE;;) {
             if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
             const size_t start = (size_t)in.base + in.pos;
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
             memcpy(window, data + start, have - start);
             in = (struct fp_in){window, have - start, 0, start, have == size};
-            while ((status = fp_samples_feed(r, &in, batch, &err)) == FP_ASK) {
+            while ((status = fp_trace_samples_feed(r, &in, batch, &err)) == FP_ASK) {
                 if (r->asks == FP_SAMPLES_WHO)
                     fp_trace_is(&r->who,
                                 fp_model_thread(m, 0, (uint32_t)r->who.pid.number, (uint32_t)r->who.tid.number));
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     fp_batch_free(batch);
-    fp_samples_read_free(r);
+    fp_trace_samples_read_free(r);
     fp_model_free(m);
     return 0;
 }

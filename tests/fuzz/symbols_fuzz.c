@@ -16,31 +16,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { QUESTIONS = 64 };
 
-static void check_piece(const struct fp_dwarf *d, struct fp_bytes piece) {
+static void check_piece(const struct fp_dwarf *d, struct fp_dwarf_bytes piece) {
     if (!piece.n) return;
     for (int i = 0; i < FP_DWARF_SECTIONS; i++) {
-        const struct fp_bytes s = d->sections[i];
+        const struct fp_dwarf_bytes s = d->sections[i];
         if (s.p && piece.p >= s.p && piece.p + piece.n < s.p + s.n && !memchr(piece.p, 0, piece.n)) return;
     }
     abort();
 }
 
-static void ask(struct fp_lines *l, struct fp_dwarf *d, const struct fp_dwarf *all, uint64_t address) {
-    struct fp_line found;
-    struct fp_bytes pieces[3];
+static void ask(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dwarf *all, uint64_t address) {
+    struct fp_dwarf_line found;
+    struct fp_dwarf_bytes pieces[3];
     for (int entry = 0; entry < 2; entry++) {
-        int status = entry ? fp_lines_entry(l, address, &found) : fp_lines_find(l, address, &found);
+        int status = entry ? fp_dwarf_lines_entry(l, address, &found) : fp_dwarf_lines_find(l, address, &found);
         if (status == FP_ASK) {
             *d = *all;
-            status = fp_lines_entry(l, address, &found); /* fp_lines_find never asks */
+            status = fp_dwarf_lines_entry(l, address, &found); /* fp_dwarf_lines_find never asks */
         }
         if (status < 0 || status == FP_ASK) abort();
         if (!status) continue;
         if (entry ? found.address != address || !found.line : found.address > address) abort();
-        status = fp_lines_file(l, found.unit, found.file, pieces);
+        status = fp_dwarf_lines_file(l, found.unit, found.file, pieces);
         if (status == FP_ASK) {
             *d = *all;
-            status = fp_lines_file(l, found.unit, found.file, pieces);
+            status = fp_dwarf_lines_file(l, found.unit, found.file, pieces);
         }
         if (status < 0 || status == FP_ASK) abort();
         for (int i = 0; status && i < 3; i++) check_piece(d, pieces[i]);
@@ -53,18 +53,18 @@ static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, s
     for (int i = 0; i < FP_DWARF_SECTIONS && size >= 1 + 2 * FP_DWARF_SECTIONS; i++) {
         size_t n = fp_u16(data + 1 + 2 * i);
         if (n > n_exact - at) n = n_exact - at;
-        all.sections[i] = (struct fp_bytes){n ? exact + at : NULL, n};
+        all.sections[i] = (struct fp_dwarf_bytes){n ? exact + at : NULL, n};
         at += n;
     }
     d = all;
     if (data[0] & 4) {
         d.has_all = 0;
-        for (int i = FP_DWARF_STR; i < FP_DWARF_SECTIONS; i++) d.sections[i] = (struct fp_bytes){NULL, 0};
+        for (int i = FP_DWARF_STR; i < FP_DWARF_SECTIONS; i++) d.sections[i] = (struct fp_dwarf_bytes){NULL, 0};
     }
     fp_dwarf_is_split(&all);
-    struct fp_lines *l = fp_lines_new(&d);
+    struct fp_dwarf_lines *l = fp_dwarf_lines_new(&d);
     if (!l) abort();
-    const struct fp_lines_stats stats = fp_lines_stats(l);
+    const struct fp_dwarf_lines_stats stats = fp_dwarf_lines_stats(l);
     if (stats.units > n_exact || stats.sequences > n_exact) abort();
     uint64_t address = 0x1000;
     for (size_t i = 0; i < QUESTIONS; i++) {
@@ -75,7 +75,7 @@ static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, s
         ask(l, &d, &all, address >> (i % 3 ? 0 : 48));
     }
     for (uint64_t near = 0x1000; near < 0x1200; near += 3) ask(l, &d, &all, near);
-    fp_lines_free(l);
+    fp_dwarf_lines_free(l);
 }
 
 static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
@@ -97,7 +97,7 @@ static void relocate(uint8_t flags, uint8_t *p, size_t n) {
     const uint64_t places[] = {0, 0x1000, 0x2000, UINT64_MAX};
     const size_t quarter = n / 4;
     uint8_t *symbols = p, *relocations = p + quarter, *filled = p + 2 * quarter;
-    fp_place_symbols(symbols, quarter, places, sizeof places / sizeof *places, flags & 3);
+    fp_relocate_symbols(symbols, quarter, places, sizeof places / sizeof *places, flags & 3);
     const int status = fp_relocate(filled, n - 2 * quarter, relocations, quarter, flags & 4, symbols, quarter,
                                    machines[flags >> 5], flags & 3);
     if (status && status != FP_E_MALFORMED && status != FP_E_VERSION) abort();

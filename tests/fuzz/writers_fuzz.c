@@ -73,20 +73,20 @@ static void to_pprof(struct fp_model *m, const struct fp_batch *b, uint32_t opti
 
 static void to_gperftools(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     static const uint64_t head[5] = {0, 3, 0, 1, 0}, trailer[3] = {0, 1, 0};
-    struct fp_gperf_writer w = {.model = m, .period_ns = 1000, .unit_ns = options & 1};
+    struct fp_gperftools_writer w = {.model = m, .period_ns = 1000, .unit_ns = options & 1};
     struct fp_buf out = {0};
     struct fp_err err;
     must(!fp_buf_put(&out, head, sizeof head));
-    if (fp_gperf_put(&w, b, 0, &out, &err) == FP_DONE) {
+    if (fp_gperftools_put(&w, b, 0, &out, &err) == FP_DONE) {
         must(!fp_buf_put(&out, trailer, sizeof trailer));
         struct fp_model *again = fp_model_new();
-        struct fp_gperf_reader *r = fp_gperf_reader_new(again, 0);
+        struct fp_gperftools_reader *r = fp_gperftools_reader_new(again, 0);
         struct fp_in in = {out.p, out.n, 0, 0, 1};
         int status;
-        while ((status = fp_gperf_feed(r, &in, &err)) == FP_ASK && r->line_n) in.pos += r->line_n;
+        while ((status = fp_gperftools_feed(r, &in, &err)) == FP_ASK && r->line_n) in.pos += r->line_n;
         must(status == FP_ASK || status == FP_E_OVERFLOW); /* counts of equal stacks are added up */
         must(status != FP_ASK || r->stats.records == w.rows);
-        fp_gperf_reader_free(r);
+        fp_gperftools_reader_free(r);
         fp_model_free(again);
     }
     fp_buf_free(&out);
@@ -111,7 +111,7 @@ static void to_folded(struct fp_model *m, const struct fp_batch *b, uint32_t opt
 
 /* The body lines of one part, or of two. */
 static void body(struct fp_model *m, const struct fp_batch *b, uint32_t options, uint32_t wide, struct fp_buf *out) {
-    struct fp_body w = {0};
+    struct fp_callgrind_body w = {0};
     w.model = m;
     w.out = out;
     w.compress_names = options & 1;
@@ -119,17 +119,17 @@ static void body(struct fp_model *m, const struct fp_batch *b, uint32_t options,
     w.wide = wide;
     for (uint32_t part = 0; part <= (options >> 2 & 1); part++) {
         const uint32_t instr = options >> 3 & 1, lines = options >> 4 & 1, bb = options >> 5 & 1;
-        fp_body_start_part(&w, b->n_values, instr, bb, lines || (!instr && !bb), options >> 6 & 1);
-        must(!fp_body_put(&w, b) && !fp_body_end_part(&w));
+        fp_callgrind_body_start_part(&w, b->n_values, instr, bb, lines || (!instr && !bb), options >> 6 & 1);
+        must(!fp_callgrind_body_put(&w, b) && !fp_callgrind_body_end_part(&w));
     }
-    fp_body_free(&w);
+    fp_callgrind_body_free(&w);
 }
 
 static void to_callgrind(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     struct fp_buf plain = {0};
     body(m, b, options, 0, &plain);
     must(!plain.n || plain.p[plain.n - 1] == '\n');
-    for (uint32_t wide = 1; wide <= fp_costs_wide(); wide++) {
+    for (uint32_t wide = 1; wide <= fp_callgrind_costs_wide(); wide++) {
         struct fp_buf out = {0};
         body(m, b, options, wide, &out);
         must(out.n == plain.n && (!out.n || !memcmp(out.p, plain.p, out.n)));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,43 @@ def test_no_function_is_longer_than_one_can_keep_in_mind() -> None:
     ] == []
 
 
+def without_comments(path: Path) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+
+
+def test_struct_tags_are_unique() -> None:
+    """Two structs of one tag would link into one library, and be confused without a warning."""
+    tags = [
+        tag
+        for path in C_FILES
+        for tag in re.findall(r"^\s*(?:typedef )?(?:struct|enum|union) (\w+) \{", without_comments(path), re.MULTILINE)
+    ]
+    assert len(tags) > 200
+    assert [tag for tag, n in Counter(tags).items() if n > 1] == []
+
+
+# What names of a room begin with if that is not the room's name.
+PREFIXES = {"trace_event": "trace"}
+
+
+def test_names_begin_with_their_room() -> None:
+    """Functions that other files see, and structs: its name, or in what is no format that of a header."""
+    wrong = []
+    for path in C_FILES:
+        floor, *_ = path.relative_to(REPO / "csrc").parts
+        if floor == "core" or path.suffix != ".h":
+            continue
+        room = path.parent.name
+        allowed = [PREFIXES.get(room, room)]
+        if floor in C_FLOORS:
+            allowed += [word for header in path.parent.glob("*.h") for word in (header.stem, header.stem.split("_")[0])]
+        code = without_comments(path)
+        names = re.findall(r"^(?!return)\w[\w *]*?\b(fp_\w+)\([^;{}]*\)(?: \{|;)", code, re.MULTILINE)
+        names += re.findall(r"\bstruct (fp_\w+) \{", code)
+        wrong += [f"{path.name}: {name}" for name in names if not name.startswith(tuple(f"fp_{a}" for a in allowed))]
+    assert wrong == []
+
+
 def includes() -> Iterator[tuple[Path, str]]:
     for path in C_FILES:
         for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
@@ -160,7 +198,7 @@ def test_every_c_file_stands_in_a_folder() -> None:
 
 def test_the_core_knows_neither_python_nor_files() -> None:
     for path in C_FILES:
-        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+        text = without_comments(path)
         assert not re.search(r"Python\.h|<stdio\.h>|\bf?printf\(|\bfopen\(|<unistd\.h>|<fcntl\.h>", text), path.name
 
 
@@ -267,7 +305,7 @@ def test_no_cycle_of_files() -> None:
 
 def test_no_two_c_files_call_each_other() -> None:
     """Nor more of them in a circle."""
-    text = {path: re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL) for path in C_FILES}
+    text = {path: without_comments(path) for path in C_FILES}
     home = {
         name: path
         for path, code in text.items()
@@ -297,7 +335,7 @@ def test_only_the_registry_knows_a_format(room: str) -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and node.value in names:
                 wrong.append(f"{module}:{node.lineno}")
-            if isinstance(node, ast.Attribute) and node.attr.startswith(f"fp_{room}_"):
+            if isinstance(node, ast.Attribute) and node.attr.startswith(f"fp_{PREFIXES.get(room, room)}_"):
                 wrong.append(f"{module}:{node.lineno}")
     verbs = (f"cli.{room}", "cli.batch")  # a verb may be called as a format is
     assert [w for w in wrong if w.split(":")[0] not in verbs and not w.startswith("cli:")] == []

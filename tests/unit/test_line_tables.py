@@ -152,7 +152,7 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
     path = build(tmp_path, compiler, *options)
     rows = dumped_rows(path)
     tables = LineTables(ElfFile(path))
-    stats = lib.fp_lines_stats(tables._lines)
+    stats = lib.fp_dwarf_lines_stats(tables._lines)
     assert stats.damaged == 0
     assert stats.rows == sum(not end for *_, end in rows) > 30
     left_out = False

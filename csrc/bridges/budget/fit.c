@@ -59,7 +59,7 @@ void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named
 /* ---- ranks ---- */
 
 uint64_t fp_fit_length(uint32_t rank) {
-    return fp_bin_begin(rank);
+    return fp_bins_begin(rank);
 }
 
 uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
@@ -210,7 +210,7 @@ static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
 static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const struct fp_fit_call c = t->calls[t->n - 1];
     const uint64_t length = r->time - c.entered;
-    const uint32_t rank = c.pinned ? PINNED : fp_bin_of(length);
+    const uint32_t rank = c.pinned ? PINNED : fp_bins_of(length);
     uint32_t least = f->least;
     if (!f->out) {
         struct fp_fit_group *const g = &f->groups[t->group - 1];

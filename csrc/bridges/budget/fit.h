@@ -9,7 +9,7 @@
  *
  * Which length that has to be is known at the end, from how many bytes the calls of each length take (an estimate of
  * the caller's: fp_fit_size).  So rows are first kept, packed; what cannot fit whatever follows is left out at once, so
- * that about as many rows are kept as fit.  Lengths are counted in ranks (fp_bin_of).
+ * that about as many rows are kept as fit.  Lengths are counted in ranks (fp_bins_of).
  *
  * A call in which an event happened stays, whatever its length, as long as events take bytes at all.
  *

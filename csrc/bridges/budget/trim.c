@@ -157,14 +157,14 @@ void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t f
     for (uint32_t i = 1; i < t->n_of; i++) {
         struct fp_trim_stack *const of = &t->of[i];
         of->depth = t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]].depth + 1;
-        of->rank = (uint16_t)fp_bin_of((uint64_t)((of->share < 1 ? of->share : 1) * WHOLE));
+        of->rank = (uint16_t)fp_bins_of((uint64_t)((of->share < 1 ? of->share : 1) * WHOLE));
         /* one row more for what may be pruned right below it */
         if (of->any) t->bytes[of->rank] += stack + ((uint64_t)of->rows + of->inner) * (row + frame * of->depth);
     }
 }
 
 double fp_trim_share(uint32_t rank) {
-    return (double)fp_bin_begin(rank) / WHOLE;
+    return (double)fp_bins_begin(rank) / WHOLE;
 }
 
 /* ---- rows are given out ---- */

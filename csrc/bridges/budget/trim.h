@@ -9,7 +9,7 @@
  *
  * The share of a row is the mean over its value types, each as a part of that value type's total.  Which share is too
  * small is known at the end.  So rows are first kept, packed; the caller reads them once for the totals, once for the
- * shares, and then for what is to be written.  Shares are counted in ranks (fp_bin_of), of which 0 is that of nothing.
+ * shares, and then for what is to be written.  Shares are counted in ranks (fp_bins_of), of which 0 is that of nothing.
  *
  * Groups are what becomes a file: everything, or each thread.
  *

@@ -10,9 +10,9 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
     e->prune = prune;
     e->max_contexts = FP_ESTIMATE_CONTEXTS;
     e->most_rows = FP_ESTIMATE_ROWS;
-    e->own = fp_sums_new(model, "the own cost of a position");
-    e->arcs = fp_sums_new(model, "the inclusive cost of a call arc");
-    if (e->own && e->arcs && !fp_sums_widen(e->arcs, 1, 0)) { /* its last column: calls */
+    e->own = fp_estimate_sums_new(model, "the own cost of a position");
+    e->arcs = fp_estimate_sums_new(model, "the inclusive cost of a call arc");
+    if (e->own && e->arcs && !fp_estimate_sums_widen(e->arcs, 1, 0)) { /* its last column: calls */
         e->own->prune = prune;
         return e;
     }
@@ -22,31 +22,32 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
 
 void fp_estimate_free(struct fp_estimate *e) {
     if (!e) return;
-    fp_sums_free(e->own);
-    fp_sums_free(e->arcs);
-    fp_flow_free(e->flow);
-    fp_rows_free(e->rows);
+    fp_estimate_sums_free(e->own);
+    fp_estimate_sums_free(e->arcs);
+    fp_estimate_flow_free(e->flow);
+    fp_estimate_rows_free(e->rows);
     free(e);
 }
 
 int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values) {
     if (n_values <= e->n_values) return 0;
-    if (fp_sums_widen(e->own, n_values, 0) || fp_sums_widen(e->arcs, n_values + 1, 1)) return FP_E_NOMEM;
+    if (fp_estimate_sums_widen(e->own, n_values, 0) || fp_estimate_sums_widen(e->arcs, n_values + 1, 1))
+        return FP_E_NOMEM;
     e->n_values = n_values;
     return 0;
 }
 
 static int squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
-    const int status = fp_sums_squeeze(s, err);
+    const int status = fp_estimate_sums_squeeze(s, err);
     return status == FP_E_NOMEM ? fp_estimate_no_memory(err) : status;
 }
 
 static int put_row(struct fp_estimate *e, const struct fp_batch *in, uint32_t i, const uint32_t *columns,
                    const struct fp_estimate_place *place, struct fp_err *err) {
     struct fp_estimate_sums *s = place->callee ? e->arcs : e->own;
-    const uint32_t at = fp_sums_place(s, place);
+    const uint32_t at = fp_estimate_sums_place(s, place);
     if (at == FP_NO_ID) return fp_estimate_no_memory(err);
-    int64_t *sums = fp_sums_values(s, at);
+    int64_t *sums = fp_estimate_sums_values(s, at);
     for (uint32_t k = 0; k < in->n_values; k++)
         if (__builtin_add_overflow(sums[columns[k]], in->values[(size_t)k * in->cap + i], &sums[columns[k]]))
             return fp_fail_beyond(err, s->what, columns[k], "2^63 - 1");
@@ -64,7 +65,7 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
     const int with_addresses = addresses && e->by == FP_BY_ADDRESS;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= e->n_values) return fp_unknown_id(err, "the column of a value", columns[k], e->n_values);
-    if (fp_sums_begin(e->own) || fp_sums_begin(e->arcs)) return fp_estimate_no_memory(err);
+    if (fp_estimate_sums_begin(e->own) || fp_estimate_sums_begin(e->arcs)) return fp_estimate_no_memory(err);
     int status = 0;
     e->own->most = e->most_rows;
     if (e->own->n >= e->own->limit) status = squeeze(e->own, err);
@@ -96,9 +97,10 @@ static int count_uncalled(struct fp_estimate *e) {
     uint8_t *is_called = calloc((size_t)e->model->strings.n + 1, 1); /* by name */
     if (!is_called) return FP_E_NOMEM;
     for (uint32_t i = 1; i < f->n_functions; i++)
-        if (f->n_callers[i] && !fp_flow_has_rows(f, i)) is_called[fp_table_row(functions, i)[FP_FUNCTION_NAME]] = 1;
+        if (f->n_callers[i] && !fp_estimate_flow_has_rows(f, i))
+            is_called[fp_table_row(functions, i)[FP_FUNCTION_NAME]] = 1;
     for (uint32_t i = 1; i < f->n_functions; i++) {
-        if (f->n_callers[i] || !fp_flow_has_rows(f, i)) continue;
+        if (f->n_callers[i] || !fp_estimate_flow_has_rows(f, i)) continue;
         const uint32_t name = fp_table_row(functions, i)[FP_FUNCTION_NAME];
         if (!name || !is_called[name]) continue;
         e->uncalled++;
@@ -109,16 +111,17 @@ static int count_uncalled(struct fp_estimate *e) {
 }
 
 void fp_estimate_pause(struct fp_estimate *e) {
-    fp_sums_pause(e->own);
-    fp_sums_pause(e->arcs);
+    fp_estimate_sums_pause(e->own);
+    fp_estimate_sums_pause(e->arcs);
 }
 
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err) {
     int status = squeeze(e->own, err);
     if (!status) status = squeeze(e->arcs, err);
     if (status) return status;
-    e->flow = fp_flow_new(e);
-    if (!e->flow || count_uncalled(e) || fp_flow_walk(e, callers) || fp_rows_make(e)) return fp_estimate_no_memory(err);
+    e->flow = fp_estimate_flow_new(e);
+    if (!e->flow || count_uncalled(e) || fp_estimate_flow_walk(e, callers) || fp_estimate_rows_make(e))
+        return fp_estimate_no_memory(err);
     return FP_DONE;
 }
 
@@ -129,7 +132,7 @@ uint32_t fp_estimate_dearest_object(const struct fp_estimate *e) {
     if (!cost) return FP_NO_ID;
     for (uint32_t i = 0; i < e->own->n; i++) {
         const uint32_t object = fp_table_row(&m->functions, e->own->places[i].function)[FP_FUNCTION_OBJECT];
-        cost[object] += fp_sums_share(fp_sums_values(e->own, i), e->own->scale, e->n_values);
+        cost[object] += fp_estimate_sums_share(fp_estimate_sums_values(e->own, i), e->own->scale, e->n_values);
     }
     for (uint32_t object = 1; object < m->objects.n; object++)
         if (!dearest || cost[object] > cost[dearest]) dearest = object;
@@ -138,6 +141,6 @@ uint32_t fp_estimate_dearest_object(const struct fp_estimate *e) {
 }
 
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err) {
-    const int status = fp_rows_pull(e, thread, out);
+    const int status = fp_estimate_rows_pull(e, thread, out);
     return status < 0 ? fp_estimate_no_memory(err) : status;
 }

@@ -2,7 +2,7 @@
 
 #include "bridges/estimate/estimate_private.h"
 
-void fp_flow_free(struct fp_estimate_flow *f) {
+void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     if (!f) return;
     free(f->arcs);
     free(f->arcs_start);
@@ -28,7 +28,7 @@ static uint32_t first_value(const struct fp_estimate_sums *arcs) {
     uint32_t primary = arcs->width - 1;
     for (uint32_t i = 0; i < arcs->n; i++)
         for (uint32_t k = 0; k < primary && is_arc(&arcs->places[i]); k++)
-            if (fp_sums_values(arcs, i)[k]) primary = k;
+            if (fp_estimate_sums_values(arcs, i)[k]) primary = k;
     return primary;
 }
 
@@ -39,7 +39,7 @@ static void list_arcs(struct fp_estimate_flow *f, const struct fp_estimate_sums 
         while (caller <= next) f->arcs_start[caller++] = f->n_arcs;
         if (i == arcs->n || !is_arc(&arcs->places[i])) continue;
         const uint32_t callee = arcs->places[i].callee;
-        const double weight = fp_estimate_magnitude(fp_sums_values(arcs, i)[f->primary]);
+        const double weight = fp_estimate_magnitude(fp_estimate_sums_values(arcs, i)[f->primary]);
         f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i};
         f->n_callers[callee]++;
     }
@@ -120,16 +120,17 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
     double *spent = called + n, *by_count = spent + n;
     for (uint32_t i = 0; i < own->n; i++) {
         const uint32_t function = own->places[i].function;
-        if (f->primary < n_values) spent[function] += fp_estimate_magnitude(fp_sums_values(own, i)[f->primary]);
-        f->cost[function] += fp_sums_share(fp_sums_values(own, i), own->scale, n_values);
+        if (f->primary < n_values)
+            spent[function] += fp_estimate_magnitude(fp_estimate_sums_values(own, i)[f->primary]);
+        f->cost[function] += fp_estimate_sums_share(fp_estimate_sums_values(own, i), own->scale, n_values);
     }
     for (uint32_t i = 0; i < f->n_arcs; i++) {
         const struct fp_estimate_arc *arc = &f->arcs[i];
-        const int64_t *values = fp_sums_values(arcs, arc->place);
+        const int64_t *values = fp_estimate_sums_values(arcs, arc->place);
         spent[arc->caller] += arc->share;
         called[arc->callee] += arc->share;
         by_count[arc->callee] += fp_estimate_magnitude(values[n_values]);
-        f->arcs[i].cost = fp_sums_share(values, own->scale, n_values);
+        f->arcs[i].cost = fp_estimate_sums_share(values, own->scale, n_values);
         f->cost[arc->caller] += arc->cost;
     }
     for (uint32_t function = 0; function < n; function++) {
@@ -147,7 +148,7 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
         if (called[to] > 0)
             arc->share /= called[to];
         else if (by_count[to] > 0) /* arcs that cost nothing are shared by calls, else evenly */
-            arc->share = fp_estimate_magnitude(fp_sums_values(arcs, arc->place)[n_values]) / by_count[to];
+            arc->share = fp_estimate_magnitude(fp_estimate_sums_values(arcs, arc->place)[n_values]) / by_count[to];
         else
             arc->share = 1.0 / f->n_callers[to];
         arc->weight = arc->share * f->cost[to];
@@ -157,7 +158,7 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
     return 0;
 }
 
-struct fp_estimate_flow *fp_flow_new(const struct fp_estimate *e) {
+struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e) {
     struct fp_estimate_flow *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     const size_t n = f->n_functions = e->model->functions.n;
@@ -181,6 +182,6 @@ struct fp_estimate_flow *fp_flow_new(const struct fp_estimate *e) {
         if (!status) status = weigh(f, e->own, e->arcs, e->prune);
     }
     if (!status) return f;
-    fp_flow_free(f);
+    fp_estimate_flow_free(f);
     return NULL;
 }

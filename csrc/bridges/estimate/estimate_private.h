@@ -36,7 +36,7 @@ enum { FP_ESTIMATE_SLOTS = 1 << 12 };
 
 /* Sums of values by place.  A graph's rows come in blocks of one function.  So a
  * place is looked for only among those that were seen lately (`slots`), and may
- * be there several times.  fp_sums_squeeze merges them, in the order of functions.
+ * be there several times.  fp_estimate_sums_squeeze merges them, in the order of functions.
  *
  * From `most` places on there will be no room to write them all.  Then the
  * places of a function that costs less than `prune` of the total so far are
@@ -59,13 +59,13 @@ struct fp_estimate_sums {
     uint32_t block, block_first; /* the function at hand, and the first of its places */
     uint32_t fresh;              /* it had no places before this block, so these are hardly there yet */
     uint32_t n_fresh;            /* such places: about how many distinct ones there are at least */
-    /* between fp_sums_begin and fp_sums_pause: */
+    /* between fp_estimate_sums_begin and fp_estimate_sums_pause: */
     uint8_t *seen; /* by function: has places */
     uint32_t cap_seen;
     uint32_t *slots; /* FP_ESTIMATE_SLOTS */
 };
 
-static inline int64_t *fp_sums_values(const struct fp_estimate_sums *s, uint32_t place) {
+static inline int64_t *fp_estimate_sums_values(const struct fp_estimate_sums *s, uint32_t place) {
     return s->values + (size_t)place * s->width;
 }
 
@@ -73,11 +73,11 @@ static inline double fp_estimate_magnitude(int64_t v) {
     return fabs((double)v);
 }
 
-struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what);
-void fp_sums_free(struct fp_estimate_sums *s);
+struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what);
+void fp_estimate_sums_free(struct fp_estimate_sums *s);
 
 /* More columns; the last `moved` ones stay the last.  0 or FP_E_NOMEM. */
-int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
+int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
 
 static inline int fp_estimate_same(const struct fp_estimate_place *a, const struct fp_estimate_place *b) {
     return a->address == b->address && a->function == b->function && a->file == b->file && a->line == b->line &&
@@ -85,30 +85,30 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
 }
 
 /* Before places are added, and when rows of others follow: then only the sums stay in memory.  0 or FP_E_NOMEM. */
-int fp_sums_begin(struct fp_estimate_sums *s);
-void fp_sums_pause(struct fp_estimate_sums *s);
+int fp_estimate_sums_begin(struct fp_estimate_sums *s);
+void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
 /* Adds a place that is not in `slot`. */
-uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);
+uint32_t fp_estimate_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);
 
 /* The index of the place's sums; FP_NO_ID when memory ran out. */
-static inline uint32_t fp_sums_place(struct fp_estimate_sums *s, const struct fp_estimate_place *p) {
+static inline uint32_t fp_estimate_sums_place(struct fp_estimate_sums *s, const struct fp_estimate_place *p) {
     const uint32_t mixed = (p->line + (uint32_t)p->address) * 0x9e3779b1u ^ (p->file + p->callee) * 0x85ebca6bu ^
                            p->function * 0xc2b2ae35u;
     uint32_t *slot = &s->slots[mixed >> 20]; /* the 12 highest bits */
-    return FP_LIKELY(*slot < s->n) && fp_estimate_same(&s->places[*slot], p) ? *slot : fp_sums_add(s, p, slot);
+    return FP_LIKELY(*slot < s->n) && fp_estimate_same(&s->places[*slot], p) ? *slot : fp_estimate_sums_add(s, p, slot);
 }
 
 /* Makes each place stand once, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
-int fp_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
+int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
 
 /* How much of the whole these values are, on average. */
-double fp_sums_share(const int64_t *values, const double *scale, uint32_t n_values);
+double fp_estimate_sums_share(const int64_t *values, const double *scale, uint32_t n_values);
 
 /* Sums up what costs less than `cut` of the places from `first` to `end`, all of
  * one function.  What is summed up has the function's file and no line.  A sum
  * beyond 64 bits is not made.  Returns the new end. */
-uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut);
+uint32_t fp_estimate_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut);
 
 /* ---- flow ---- */
 
@@ -152,22 +152,22 @@ struct fp_estimate_flow {
 };
 
 /* NULL when memory ran out.  The sums are squeezed. */
-struct fp_estimate_flow *fp_flow_new(const struct fp_estimate *e);
-void fp_flow_free(struct fp_estimate_flow *f);
+struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e);
+void fp_estimate_flow_free(struct fp_estimate_flow *f);
 
 /* Has the function costs or calls?  The model's other functions are of other graphs. */
-static inline int fp_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
+static inline int fp_estimate_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
     return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
 }
 
 /* Finds all contexts; raises e->prune when there are too many.  0 or FP_E_NOMEM. */
-int fp_flow_walk(struct fp_estimate *e, uint32_t callers);
+int fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers);
 
 /* ---- rows ---- */
 
 /* Divides costs over the contexts, and decides what there is room for.  0 or FP_E_NOMEM. */
-int fp_rows_make(struct fp_estimate *e);
-void fp_rows_free(struct fp_estimate_rows *r);
-int fp_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
+int fp_estimate_rows_make(struct fp_estimate *e);
+void fp_estimate_rows_free(struct fp_estimate_rows *r);
+int fp_estimate_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
 
 #endif

@@ -27,7 +27,7 @@ struct fp_estimate_rows {
     int64_t *sums;  /* of what has no name */
 };
 
-void fp_rows_free(struct fp_estimate_rows *r) {
+void fp_estimate_rows_free(struct fp_estimate_rows *r) {
     if (!r) return;
     free(r->parts);
     free(r->left_from);
@@ -112,7 +112,7 @@ static uint64_t n_rows(const struct fp_estimate *e) {
 }
 
 static double own_share(const struct fp_estimate *e, uint32_t place) {
-    return fp_sums_share(fp_sums_values(e->own, place), e->own->scale, e->n_values);
+    return fp_estimate_sums_share(fp_estimate_sums_values(e->own, place), e->own->scale, e->n_values);
 }
 
 /* A function that costs n times what is pruned gets 2 n rows, but at least one for each context. */
@@ -135,7 +135,7 @@ static int fold_places(struct fp_estimate *e) {
         if (room >= n) continue;
         qsort(ranked, n, sizeof *ranked, largest_first);
         const double cut = room >= 2 ? ranked[(uint32_t)room - 2].share : INFINITY;
-        e->rows->own_end[function] = fp_sums_fold(e->own, first, first + n, cut);
+        e->rows->own_end[function] = fp_estimate_sums_fold(e->own, first, first + n, cut);
     }
     free(ranked);
     return 0;
@@ -187,7 +187,7 @@ static uint32_t pruned_stack(struct fp_model *m) {
     return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
 }
 
-int fp_rows_make(struct fp_estimate *e) {
+int fp_estimate_rows_make(struct fp_estimate *e) {
     struct fp_estimate_flow *f = e->flow;
     struct fp_estimate_rows *r = e->rows = calloc(1, sizeof *r);
     if (!r) return FP_E_NOMEM;
@@ -254,7 +254,7 @@ static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const st
 static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread, uint32_t callers, uint32_t place,
                    struct part part) {
     struct fp_estimate_rows *r = e->rows;
-    const int64_t *values = fp_sums_values(e->own, place);
+    const int64_t *values = fp_estimate_sums_values(e->own, place);
     const uint32_t i = out->n, shown = e->flow->primary < e->n_values ? e->flow->primary : 0;
     int64_t any = 0;
     if (i == out->cap) return FP_FULL;
@@ -341,7 +341,7 @@ static int add_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *
     struct fp_estimate_rows *r = e->rows;
     if (r->place == FP_NO_ID) r->place = e->flow->own_start[function];
     for (; r->place < r->own_end[function]; r->place++) {
-        const int64_t *values = fp_sums_values(e->own, r->place);
+        const int64_t *values = fp_estimate_sums_values(e->own, r->place);
         int fits = 1;
         for (uint32_t k = 0; k < e->n_values; k++) {
             int64_t sum;
@@ -355,7 +355,7 @@ static int add_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *
     return FP_DONE;
 }
 
-int fp_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out) {
+int fp_estimate_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out) {
     struct fp_estimate_rows *r = e->rows;
     int status = put_contexts(e, thread, out);
     for (; !status && r->function < e->flow->n_functions; r->function += !status) {

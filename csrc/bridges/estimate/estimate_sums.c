@@ -7,7 +7,7 @@ enum { FULL_BYTES = 32 << 20 }; /* of places, from which on they are squeezed */
 enum { SHORT = 24 };            /* entries that are sorted by insertion */
 enum { FIRST = 16 };            /* places that there is room for at first: there may be a million sums */
 
-struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what) {
+struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what) {
     struct fp_estimate_sums *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->model = m;
@@ -17,16 +17,16 @@ struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what)
     return s;
 }
 
-void fp_sums_free(struct fp_estimate_sums *s) {
+void fp_estimate_sums_free(struct fp_estimate_sums *s) {
     if (!s) return;
     fp_release(s->places, s->place_bytes);
     fp_release(s->values, s->value_bytes);
     free(s->totals);
-    fp_sums_pause(s);
+    fp_estimate_sums_pause(s);
     free(s);
 }
 
-int fp_sums_begin(struct fp_estimate_sums *s) {
+int fp_estimate_sums_begin(struct fp_estimate_sums *s) {
     if (s->slots) return 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t function = s->places[i].function;
@@ -37,7 +37,7 @@ int fp_sums_begin(struct fp_estimate_sums *s) {
     return s->slots ? 0 : FP_E_NOMEM;
 }
 
-void fp_sums_pause(struct fp_estimate_sums *s) {
+void fp_estimate_sums_pause(struct fp_estimate_sums *s) {
     free(s->seen);
     free(s->slots);
     s->seen = NULL;
@@ -69,7 +69,7 @@ static int room(struct fp_estimate_sums *s) {
     return 0;
 }
 
-int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
+int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
     const size_t had = s->width < moved ? 0 : s->width - moved, nbytes = s->cap ? bytes_of(width, s->cap) : 0;
     int64_t *values = nbytes ? fp_zeroed(nbytes) : NULL;
     double *totals = calloc((size_t)width * 2, sizeof *totals);
@@ -99,7 +99,7 @@ int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
 
 static void add_totals(struct fp_estimate_sums *s, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
-        const int64_t *values = fp_sums_values(s, i);
+        const int64_t *values = fp_estimate_sums_values(s, i);
         for (uint32_t k = 0; k < s->width; k++) s->totals[k] += fp_estimate_magnitude(values[k]);
     }
 }
@@ -111,7 +111,7 @@ static void set_scale(struct fp_estimate_sums *s) {
     for (uint32_t k = 0; k < s->width; k++) s->scale[k] = s->totals[k] > 0 ? 1 / (s->totals[k] * n) : 0;
 }
 
-double fp_sums_share(const int64_t *values, const double *scale, uint32_t n_values) {
+double fp_estimate_sums_share(const int64_t *values, const double *scale, uint32_t n_values) {
     double share = 0;
     for (uint32_t k = 0; k < n_values; k++) share += fp_estimate_magnitude(values[k]) * scale[k];
     return share;
@@ -128,14 +128,14 @@ static int64_t add(int64_t *to, const int64_t *from, uint32_t width) {
     return -1;
 }
 
-uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut) {
+uint32_t fp_estimate_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut) {
     const size_t nbytes = s->width * sizeof *s->values;
     uint32_t rest = FP_NO_ID, n_rest = 0, to = first;
     for (uint32_t i = first; i < end; i++) {
-        const int64_t *values = fp_sums_values(s, i);
+        const int64_t *values = fp_estimate_sums_values(s, i);
         const int is_rest =
-            s->places[i].callee == FP_ESTIMATE_REST || !(fp_sums_share(values, s->scale, s->width) >= cut);
-        if (is_rest && rest != FP_NO_ID && add(fp_sums_values(s, rest), values, s->width) < 0) {
+            s->places[i].callee == FP_ESTIMATE_REST || !(fp_estimate_sums_share(values, s->scale, s->width) >= cut);
+        if (is_rest && rest != FP_NO_ID && add(fp_estimate_sums_values(s, rest), values, s->width) < 0) {
             n_rest++;
             continue;
         }
@@ -145,7 +145,7 @@ uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, 
         }
         if (i != to) {
             s->places[to] = s->places[i];
-            memcpy(fp_sums_values(s, to), values, nbytes);
+            memcpy(fp_estimate_sums_values(s, to), values, nbytes);
         }
         to++;
     }
@@ -160,8 +160,9 @@ uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, 
 /* Folds what costs less than `prune` of one function's places. */
 static uint32_t fold_function(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double prune) {
     double share = 0;
-    for (uint32_t i = first; i < end; i++) share += fp_sums_share(fp_sums_values(s, i), s->scale, s->width);
-    return fp_sums_fold(s, first, end, share < prune ? INFINITY : prune / 2);
+    for (uint32_t i = first; i < end; i++)
+        share += fp_estimate_sums_share(fp_estimate_sums_values(s, i), s->scale, s->width);
+    return fp_estimate_sums_fold(s, first, end, share < prune ? INFINITY : prune / 2);
 }
 
 /* ---- adding ------------------------------------------------------------- */
@@ -181,7 +182,7 @@ static void close_block(struct fp_estimate_sums *s) {
     s->block = FP_NO_ID;
 }
 
-uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot) {
+uint32_t fp_estimate_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot) {
     if (p->function != s->block) {
         if (fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)p->function + 1, 1)) return FP_NO_ID;
         close_block(s);
@@ -192,7 +193,7 @@ uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place 
     if (FP_UNLIKELY(s->n == s->cap) && room(s)) return FP_NO_ID;
     s->n_fresh += s->fresh;
     s->places[s->n] = *p;
-    memset(fp_sums_values(s, s->n), 0, s->width * sizeof *s->values);
+    memset(fp_estimate_sums_values(s, s->n), 0, s->width * sizeof *s->values);
     s->squeezed = 0;
     return *slot = s->n++;
 }
@@ -207,24 +208,24 @@ static inline int by_place(const struct fp_estimate_place *x, const struct fp_es
 }
 
 /* A place and where its values are. */
-struct entry {
+struct sums_entry {
     struct fp_estimate_place place;
     uint32_t from;
 };
 
 static int entries_by_place(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
+    const struct sums_entry *x = a, *y = b;
     const int order = by_place(&x->place, &y->place);
     return order ? order : (x->from > y->from) - (x->from < y->from);
 }
 
-static void sort_by_place(struct entry *entries, uint32_t n) {
+static void sort_by_place(struct sums_entry *entries, uint32_t n) {
     if (n > SHORT) {
         qsort(entries, n, sizeof *entries, entries_by_place);
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
-        const struct entry e = entries[i];
+        const struct sums_entry e = entries[i];
         uint32_t at = i;
         for (; at && by_place(&entries[at - 1].place, &e.place) > 0; at--) entries[at] = entries[at - 1];
         entries[at] = e;
@@ -232,19 +233,19 @@ static void sort_by_place(struct entry *entries, uint32_t n) {
 }
 
 /* Appends the places of one function to `to`, each once. */
-static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_sums *to, struct entry *entries,
+static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_sums *to, struct sums_entry *entries,
                         uint32_t n, struct fp_err *err) {
     sort_by_place(entries, n);
     for (uint32_t i = 0; i < n; i++) {
-        const int64_t *values = fp_sums_values(from, entries[i].from);
+        const int64_t *values = fp_estimate_sums_values(from, entries[i].from);
         if (i && fp_estimate_same(&entries[i - 1].place, &entries[i].place)) {
-            const int64_t column = add(fp_sums_values(to, to->n - 1), values, to->width);
+            const int64_t column = add(fp_estimate_sums_values(to, to->n - 1), values, to->width);
             if (column >= 0) return fp_fail_beyond(err, from->what, column, "2^63 - 1");
             continue;
         }
         if (to->n == to->cap && room(to)) return FP_E_NOMEM;
         to->places[to->n] = entries[i].place;
-        memcpy(fp_sums_values(to, to->n++), values, to->width * sizeof *values);
+        memcpy(fp_estimate_sums_values(to, to->n++), values, to->width * sizeof *values);
     }
     return 0;
 }
@@ -253,7 +254,7 @@ static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_
 static int squeeze(const struct fp_estimate_sums *from, struct fp_estimate_sums *to, uint32_t *start, uint32_t *order,
                    struct fp_err *err) {
     const uint32_t n_functions = from->model->functions.n;
-    struct entry *entries = NULL;
+    struct sums_entry *entries = NULL;
     uint32_t cap = 0;
     int status = 0;
     for (uint32_t i = 0; i < from->n; i++) start[from->places[i].function + 2]++;
@@ -265,7 +266,7 @@ static int squeeze(const struct fp_estimate_sums *from, struct fp_estimate_sums 
         if ((status = fp_array_room(&entries, &cap, n, sizeof *entries))) break;
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t at = order[start[f] + i];
-            entries[i] = (struct entry){from->places[at], at};
+            entries[i] = (struct sums_entry){from->places[at], at};
         }
         status = merge_places(from, to, entries, n, err);
         if (!status && is_too_much(from)) to->n = fold_function(to, first, to->n, from->prune);
@@ -274,22 +275,22 @@ static int squeeze(const struct fp_estimate_sums *from, struct fp_estimate_sums 
     return status;
 }
 
-int fp_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
+int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
     if (s->squeezed) return 0;
     close_block(s);
     set_scale(s);
-    struct fp_estimate_sums *to = fp_sums_new(s->model, s->what);
+    struct fp_estimate_sums *to = fp_estimate_sums_new(s->model, s->what);
     uint32_t *start = calloc((size_t)s->model->functions.n + 2, sizeof *start);
     uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
     int status = FP_E_NOMEM;
-    if (to && start && order && !fp_sums_widen(to, s->width, 0)) {
+    if (to && start && order && !fp_estimate_sums_widen(to, s->width, 0)) {
         memcpy(to->scale, s->scale, s->width * sizeof *s->scale);
         status = squeeze(s, to, start, order, err);
     }
     free(start);
     free(order);
     if (status) {
-        fp_sums_free(to);
+        fp_estimate_sums_free(to);
         return status;
     }
     to->prune = s->prune;
@@ -308,6 +309,6 @@ int fp_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
     struct fp_estimate_sums old = *s;
     *s = *to;
     *to = old;
-    fp_sums_free(to);
+    fp_estimate_sums_free(to);
     return 0;
 }

@@ -9,7 +9,7 @@ enum { TOO_MANY = 1 }; /* beside FP_E_NOMEM */
 /* Shares below this are the rounding of doubles. */
 static const double ROUNDING = 1e-9;
 
-struct walk {
+struct flow_walk {
     struct fp_estimate_flow *f;
     double prune;
     uint64_t max_contexts, max_steps, steps;
@@ -25,7 +25,7 @@ struct walk {
     uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
 
-static int add(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint16_t is_left) {
+static int add(struct flow_walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint16_t is_left) {
     struct fp_estimate_flow *f = w->f;
     if (f->n_contexts >= w->max_contexts) return TOO_MANY;
     if (fp_array_room(&f->contexts, &f->cap_contexts, (uint64_t)f->n_contexts + 1, sizeof *f->contexts))
@@ -37,7 +37,7 @@ static int add(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc,
     return 0;
 }
 
-static int add_context(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share) {
+static int add_context(struct flow_walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share) {
     return add(w, function, parent, arc, share, parent == FP_NO_ID ? 0 : w->f->contexts[parent].is_left);
 }
 
@@ -48,13 +48,13 @@ static int heaviest_first(const void *a, const void *b) {
 }
 
 /* A stack is not to get any deeper.  The first caller of what is under [pruned] has no context. */
-static int is_deep(const struct walk *w, uint32_t context) {
+static int is_deep(const struct flow_walk *w, uint32_t context) {
     return w->f->contexts[context].depth + w->f->contexts[context].is_left >= FP_ESTIMATE_DEPTH;
 }
 
 /* Goes from the contexts of a function to what it calls outside of its cycle.  What all of them leave over of an arc
  * goes on under [pruned], if it is not too little. */
-static int go_on(struct walk *w, uint32_t function) {
+static int go_on(struct flow_walk *w, uint32_t function) {
     struct fp_estimate_flow *f = w->f;
     const uint32_t end = f->arcs_start[function + 1];
     for (uint32_t i = f->arcs_start[function]; i < end; i++) w->left_out[i] = f->arcs[i].share;
@@ -83,7 +83,7 @@ static int go_on(struct walk *w, uint32_t function) {
 }
 
 /* Goes from a context through the other functions of its cycle, depth first. */
-static int go_round(struct walk *w, uint32_t entry) {
+static int go_round(struct flow_walk *w, uint32_t entry) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_path = 1;
     w->path[0] = entry;
@@ -127,7 +127,7 @@ static int go_round(struct walk *w, uint32_t entry) {
 }
 
 /* Lists the contexts by which a cycle was entered, and says how much of what comes in they are. */
-static int enter_cycle(struct walk *w, uint32_t first, uint32_t end, uint32_t *n_entries, double *known) {
+static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32_t *n_entries, double *known) {
     struct fp_estimate_flow *f = w->f;
     uint32_t dearest = f->order[first];
     double entered = 0, by_contexts = 0;
@@ -158,7 +158,7 @@ static int enter_cycle(struct walk *w, uint32_t first, uint32_t end, uint32_t *n
  * cycle has its share of the callee; its contexts divide it by what they would
  * have if no path were left out.  Arcs that have none leave their shares to the
  * others. */
-static int walk_cycle(struct walk *w, uint32_t first, uint32_t end) {
+static int walk_cycle(struct flow_walk *w, uint32_t first, uint32_t end) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_entries;
     double known;
@@ -194,7 +194,7 @@ static void sort_arcs(struct fp_estimate_flow *f, uint32_t function) {
 }
 
 /* All callers, from the roots down. */
-static int walk_all(struct walk *w) {
+static int walk_all(struct flow_walk *w) {
     struct fp_estimate_flow *f = w->f;
     for (uint32_t end = f->n_functions, first; end; end = first) {
         first = f->component[f->order[end - 1]];
@@ -204,7 +204,7 @@ static int walk_all(struct walk *w) {
         if (end - first > 1) {
             status = walk_cycle(w, first, end);
         } else if (!f->n_callers[function]) {
-            if (fp_flow_has_rows(f, function)) status = add_context(w, function, FP_NO_ID, FP_NO_ID, 1);
+            if (fp_estimate_flow_has_rows(f, function)) status = add_context(w, function, FP_NO_ID, FP_NO_ID, 1);
         } else if (f->uncalled[function] * f->cost[function] >= w->prune && f->uncalled[function] > 0) {
             status = add_context(w, function, FP_NO_ID, FP_NO_ID, f->uncalled[function]);
         }
@@ -215,13 +215,13 @@ static int walk_all(struct walk *w) {
 }
 
 /* Direct callers, or none. */
-static int walk_arcs(struct walk *w, uint32_t callers) {
+static int walk_arcs(struct flow_walk *w, uint32_t callers) {
     struct fp_estimate_flow *f = w->f;
     int status = 0;
     for (uint32_t function = 0; function < f->n_functions && !status; function++) {
         const int is_root = callers == FP_CALLERS_NONE || !f->n_callers[function];
         const double share = is_root ? 1 : f->uncalled[function];
-        if (share > 0 && fp_flow_has_rows(f, function) && (is_root || share * f->cost[function] >= w->prune))
+        if (share > 0 && fp_estimate_flow_has_rows(f, function) && (is_root || share * f->cost[function] >= w->prune))
             status = add_context(w, function, FP_NO_ID, FP_NO_ID, share);
     }
     for (uint32_t i = 0; i < f->n_arcs && callers == FP_CALLERS_DIRECT && !status; i++)
@@ -230,10 +230,10 @@ static int walk_arcs(struct walk *w, uint32_t callers) {
     return status;
 }
 
-int fp_flow_walk(struct fp_estimate *e, uint32_t callers) {
+int fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers) {
     struct fp_estimate_flow *f = e->flow;
     const size_t n = f->n_functions;
-    struct walk w = {.f = f, .prune = e->prune};
+    struct flow_walk w = {.f = f, .prune = e->prune};
     w.max_contexts = (uint64_t)e->max_contexts + n; /* any function may be a root */
     w.max_steps = (uint64_t)e->max_contexts * STEPS + f->n_arcs;
     w.on_path = malloc(n);

@@ -34,7 +34,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->nodes);
     free(f->called);
     free(f->foreseen);
-    if (f->names) fp_order_clear(f->names);
+    if (f->names) fp_rank_order_clear(f->names);
     free(f->names);
     free(f->group_ranks);
     free(f->groups_in_order);
@@ -128,7 +128,7 @@ enum { TICKS = 1, SELF = 2 };
 /* What playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot know that a
  * frame is not part of the fold.  Slow paths write back and reload. */
 struct player {
-    struct fp_arc *arcs;
+    struct fp_fold_arc *arcs;
     const uint32_t *index;
     unsigned shift;
     uint32_t mask, group, n_functions;
@@ -161,7 +161,7 @@ FP_INLINE struct player player_of(const struct fp_fold *f, const struct fp_fold_
 
 /* Ends the top frame at `now`. */
 FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
-    struct fp_arc *a = &p->arcs[top->arc];
+    struct fp_fold_arc *a = &p->arcs[top->arc];
     uint64_t *const inclusive = p->inclusive;
     const uint64_t ticks = now - top->enter;
     p->by_function[top->function].active--;
@@ -179,7 +179,7 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
 FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, uint32_t callee) {
     uint32_t at = fp_fold_slot(caller, callee, p->group, p->shift), arc;
     for (; (arc = p->index[at]); at = (at + 1) & p->mask) {
-        const struct fp_arc *a = &p->arcs[arc - 1];
+        const struct fp_fold_arc *a = &p->arcs[arc - 1];
         if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == p->group)) return arc - 1;
     }
     arc = fp_fold_arc(f, caller, callee, p->group);

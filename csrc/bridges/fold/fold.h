@@ -55,7 +55,7 @@ enum { FP_FOLD_INCLUSIVE = 16 };
 enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
 
 /* One arc, or one node of the context tree. */
-struct fp_arc {
+struct fp_fold_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
     uint32_t group;  /* thread, 0 when threads are merged; tree: row of fp_fold's `groups`, likewise */
@@ -89,7 +89,7 @@ struct fp_fold {
     uint32_t share;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
-    struct fp_arc *arcs;
+    struct fp_fold_arc *arcs;
     uint32_t n_arcs;
     /* Set by the caller: fp_fold_put says that the fold is full if it has more than `most` arcs or nodes, or more than
      * `many` to which the last rows added so many that it is better to begin anew than to let it grow.  At first it
@@ -121,7 +121,7 @@ struct fp_fold {
     uint32_t cap_nodes, cap_called, n_called, node_group;
     uint64_t hot; /* arcs with as many calls are kept when others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
-    struct fp_order *names;
+    struct fp_rank_order *names;
     uint32_t *group_ranks, *groups_in_order;
     uint32_t n_group_ranks;
     uint32_t *child, *sibling;
@@ -157,8 +157,8 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
 /* Before fp_fold_end of `f`, and after that of `other`, which took a share: `f` has then seen what that has seen, but
- * for its arcs or nodes, which it keeps.  Their groups become groups of `f` in what fp_tree_pull writes.  `f` must know
- * what the other one knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * for its arcs or nodes, which it keeps.  Their groups become groups of `f` in what fp_fold_tree_pull writes.  `f` must
+ * know what the other one knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
 /* First and last time of a thread's records; 0 when it has none. */
@@ -201,7 +201,7 @@ int fp_fold_link(struct fp_fold *f);
 size_t fp_fold_pull_tree(struct fp_fold *f, uint8_t *to, size_t n);
 
 /* The next record of a run, its key first: deeper ones come before others, then those of lower rank. */
-struct fp_tree_head {
+struct fp_fold_tree_head {
     uint64_t key;
     uint32_t function; /* of the first level: the group */
     uint32_t depth;
@@ -209,23 +209,23 @@ struct fp_tree_head {
 };
 
 /* Runs of such records merged: the same contexts once, their sums added up. */
-struct fp_tree {
+struct fp_fold_tree {
     struct fp_fold *fold;
     int32_t once;       /* fp_fold_stacks: nobody looks stacks up in the model; set by the caller */
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
-    uint32_t hungry;          /* after FP_MORE: the run to refill */
-    struct fp_tree_head head; /* the record at hand */
+    uint32_t hungry;               /* after FP_MORE: the run to refill */
+    struct fp_fold_tree_head head; /* the record at hand */
 
     /* private from here on */
-    struct fp_tree_head *heads; /* by run */
-    uint32_t *heap;             /* runs by their heads */
+    struct fp_fold_tree_head *heads; /* by run */
+    uint32_t *heap;                  /* runs by their heads */
     uint32_t n_heap;
     int32_t top_used; /* the run on top has to read its next record */
     uint32_t *used;   /* runs that are not in the heap and have to, too */
     uint32_t n_used;
-    uint32_t written;           /* fp_tree_pull: levels that the last record has */
-    struct fp_tree_level *path; /* fp_fold_stacks: of the last record */
+    uint32_t written;                /* fp_fold_tree_pull: levels that the last record has */
+    struct fp_fold_tree_level *path; /* fp_fold_stacks: of the last record */
     uint32_t cap_path;
     uint32_t *frames; /* by function, 0 = not yet known */
     uint32_t cap_frames, n_emptied;
@@ -234,12 +234,12 @@ struct fp_tree {
 
 /* Runs start empty and hungry.  fp_fold_link must have been called since the last batch.  Borrows the fold.  NULL when
  * memory ran out. */
-struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs);
-void fp_tree_free(struct fp_tree *t);
+struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
+void fp_fold_tree_free(struct fp_fold_tree *t);
 
 /* Fills `to` with the merged records, up to `n` bytes; *got becomes their number.  FP_FULL, FP_DONE, FP_MORE: refill
  * t->hungry.  FP_E_MALFORMED: a run is not what was written. */
-int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
+int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* Graph rows made of merged records. */
 struct fp_fold_out {
@@ -269,8 +269,8 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
 /* Pulls stacks rows with self time and calls.  By CPU
  * each has a label f->cpu.  Its value is a string, because pprof drops a number 0.
  * The model's stacks may be emptied between two calls (fp_model_empty_stacks).
- * As fp_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_fold_stacks(struct fp_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
+ * As fp_fold_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -92,7 +92,7 @@ static int grow(struct fp_fold *f) {
 
 static inline uint32_t add_arc(struct fp_fold *f, uint32_t at, uint32_t caller, uint32_t callee, uint32_t group) {
     const uint32_t i = f->n_arcs++;
-    f->arcs[i] = (struct fp_arc){.caller = caller, .callee = callee, .group = group};
+    f->arcs[i] = (struct fp_fold_arc){.caller = caller, .callee = callee, .group = group};
     f->index[at] = i + 1;
     return i;
 }
@@ -101,7 +101,7 @@ static uint32_t arc_by_secret(struct fp_fold *f, uint32_t caller, uint32_t calle
     const uint32_t mask = fp_fold_mask(f->index_shift);
     uint32_t at = secret_slot(f, caller, callee, group);
     for (uint32_t arc; (arc = f->index[at]); at = (at + 1) & mask) {
-        const struct fp_arc *a = &f->arcs[arc - 1];
+        const struct fp_fold_arc *a = &f->arcs[arc - 1];
         if (a->callee == callee && a->caller == caller && a->group == group) return arc - 1;
     }
     return add_arc(f, at, caller, callee, group);

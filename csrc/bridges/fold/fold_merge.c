@@ -15,13 +15,13 @@
  *   run A: a, a > c, b        run B: a, a > b, a > b > d        gives        a, a > b, a > b > d, a > c, b
  */
 
-struct fp_tree_level {
+struct fp_fold_tree_level {
     uint32_t function; /* of the first level: the group */
     uint32_t stack;
 };
 
-struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs) {
-    struct fp_tree *t = calloc(1, sizeof *t);
+struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs) {
+    struct fp_fold_tree *t = calloc(1, sizeof *t);
     if (!t) return NULL;
     t->fold = f;
     t->n_runs = n_runs;
@@ -31,7 +31,7 @@ struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs) {
     t->heap = calloc(n_runs ? n_runs : 1, sizeof *t->heap);
     t->used = calloc(n_runs ? n_runs : 1, sizeof *t->used);
     if (!t->runs || !t->heads || !t->heap || !t->used) {
-        fp_tree_free(t);
+        fp_fold_tree_free(t);
         return NULL;
     }
     while (t->n_used < n_runs) {
@@ -41,7 +41,7 @@ struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs) {
     return t;
 }
 
-void fp_tree_free(struct fp_tree *t) {
+void fp_fold_tree_free(struct fp_fold_tree *t) {
     if (!t) return;
     free(t->runs);
     free(t->heads);
@@ -58,10 +58,10 @@ static int damaged(struct fp_err *err) {
 
 /* Reads the next record of a run.  FP_FULL: it is in its head.  FP_DONE: the run has ended.  FP_MORE, FP_E_MALFORMED.
  */
-static int load(struct fp_tree *t, uint32_t run, struct fp_err *err) {
+static int load(struct fp_fold_tree *t, uint32_t run, struct fp_err *err) {
     const struct fp_fold *f = t->fold;
     struct fp_in *in = &t->runs[run];
-    struct fp_tree_head *head = &t->heads[run];
+    struct fp_fold_tree_head *head = &t->heads[run];
     if (in->n - in->pos < FP_TREE_RECORD && !in->eof) {
         t->hungry = run;
         return FP_MORE;
@@ -87,8 +87,8 @@ static int load(struct fp_tree *t, uint32_t run, struct fp_err *err) {
     return FP_FULL;
 }
 
-static void sift_down(struct fp_tree *t) {
-    const struct fp_tree_head *heads = t->heads;
+static void sift_down(struct fp_fold_tree *t) {
+    const struct fp_fold_tree_head *heads = t->heads;
     const uint32_t moved = t->heap[0];
     uint32_t at = 0;
     for (;;) {
@@ -102,7 +102,7 @@ static void sift_down(struct fp_tree *t) {
     t->heap[at] = moved;
 }
 
-static void push(struct fp_tree *t, uint32_t run) {
+static void push(struct fp_fold_tree *t, uint32_t run) {
     uint32_t at = t->n_heap++;
     while (at && t->heads[run].key < t->heads[t->heap[(at - 1) / 2]].key) {
         t->heap[at] = t->heap[(at - 1) / 2];
@@ -115,9 +115,9 @@ static inline uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* which no row holds */
 }
 
-/* The next merged record, into t->head.  FP_FULL: there is one.  Else as fp_tree_pull. */
-static int next_record(struct fp_tree *t, struct fp_err *err) {
-    const struct fp_tree_head *heads = t->heads;
+/* The next merged record, into t->head.  FP_FULL: there is one.  Else as fp_fold_tree_pull. */
+static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
+    const struct fp_fold_tree_head *heads = t->heads;
     t->hungry = FP_MERGE_NONE;
     if (t->top_used) { /* first: it is on top by what it was */
         const int status = load(t, t->heap[0], err);
@@ -147,14 +147,14 @@ static int next_record(struct fp_tree *t, struct fp_err *err) {
     return FP_FULL;
 }
 
-int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err) {
+int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err) {
     uint8_t *at = to;
     int status = FP_FULL;
     while ((size_t)(to + n - at) >= FP_TREE_RECORD && (status = next_record(t, err)) == FP_FULL) {
-        const struct fp_tree_head *head = &t->head;
+        const struct fp_fold_tree_head *head = &t->head;
         const uint32_t *as = head->depth ? NULL : t->fold->group_as;
         const uint32_t function = as ? as[head->function] : head->function;
-        at = fp_tree_record(at, t->written, head->depth, function, head->self, head->calls);
+        at = fp_fold_tree_record(at, t->written, head->depth, function, head->self, head->calls);
         t->written = head->depth + 1;
     }
     *got = (size_t)(at - to);
@@ -168,7 +168,7 @@ static int no_memory(struct fp_err *err) {
 }
 
 /* The frame that stands for a function.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_tree *t, uint32_t function) {
+static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     struct fp_model *m = t->fold->model;
     if (fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames)) return FP_NO_ID;
     if (t->frames[function]) return t->frames[function];
@@ -179,7 +179,7 @@ static uint32_t frame_of(struct fp_tree *t, uint32_t function) {
 }
 
 /* The stack of the path's last level, whose callers have theirs.  0 or FP_E_NOMEM. */
-static int enter(struct fp_tree *t, uint32_t depth) {
+static int enter(struct fp_fold_tree *t, uint32_t depth) {
     const uint32_t frame = frame_of(t, t->path[depth].function);
     if (frame == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t caller = t->path[depth - 1].stack;
@@ -189,11 +189,11 @@ static int enter(struct fp_tree *t, uint32_t depth) {
 }
 
 /* The path of the record at hand.  0 or FP_E_NOMEM. */
-static int follow(struct fp_tree *t) {
-    const struct fp_tree_head *head = &t->head;
+static int follow(struct fp_fold_tree *t) {
+    const struct fp_fold_tree_head *head = &t->head;
     const uint32_t emptied = t->fold->model->n_emptied;
     if (fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path)) return FP_E_NOMEM;
-    t->path[head->depth] = (struct fp_tree_level){head->function, 0};
+    t->path[head->depth] = (struct fp_fold_tree_level){head->function, 0};
     uint32_t from = head->depth;
     if (t->n_emptied != emptied) from = 1; /* its stacks are no longer there */
     t->n_emptied = emptied;
@@ -203,7 +203,7 @@ static int follow(struct fp_tree *t) {
 }
 
 /* Thread and label of the group at hand.  0 or FP_E_NOMEM. */
-static int begin_group(struct fp_tree *t) {
+static int begin_group(struct fp_fold_tree *t) {
     const struct fp_fold *f = t->fold;
     const uint32_t *group = fp_table_row(&f->groups, t->head.function);
     const uint32_t pid = group[FP_GROUP_PID], tid = group[FP_GROUP_TID];
@@ -217,11 +217,11 @@ static int begin_group(struct fp_tree *t) {
     return t->label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-int fp_fold_stacks(struct fp_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err) {
+int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err) {
     while (out->n < out->cap) {
         const int status = next_record(t, err);
         if (status != FP_FULL) return status;
-        const struct fp_tree_head *head = &t->head;
+        const struct fp_fold_tree_head *head = &t->head;
         if (follow(t) || (!head->depth && begin_group(t))) return no_memory(err);
         if (!head->self && !head->calls) continue; /* a group, or was on the stack when the CPU changed, and no more */
         const uint32_t row = out->n;

@@ -110,8 +110,8 @@ uint32_t fp_fold_in_graph(const struct fp_fold_out *o, uint32_t function);
  *
  *   main 5 1, main > f 7 2, g 1 1, as functions 1, 2, 3:     00 01 05 01   00 02 07 02   02 03 01 01
  */
-static inline uint8_t *fp_tree_record(uint8_t *to, uint32_t levels, uint32_t depth, uint32_t function, uint64_t self,
-                                      uint64_t calls) {
+static inline uint8_t *fp_fold_tree_record(uint8_t *to, uint32_t levels, uint32_t depth, uint32_t function,
+                                           uint64_t self, uint64_t calls) {
     to = fp_varint(to, levels - depth);
     to = fp_varint(to, function);
     to = fp_varint(to, self);

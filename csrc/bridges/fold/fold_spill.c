@@ -17,7 +17,7 @@ static int order(struct fp_fold *f) {
     struct fp_keyed *items = malloc(((size_t)f->n_arcs + 1) * sizeof *items);
     int status = f->by_caller && items ? 0 : FP_E_NOMEM;
     for (uint32_t i = 0; !status && i < f->n_arcs; i++) {
-        const struct fp_arc *a = &f->arcs[i];
+        const struct fp_fold_arc *a = &f->arcs[i];
         if (a->calls >= f->hot) continue;
         items[n++] = (struct fp_keyed){(uint64_t)a->caller << 32 | a->callee, a->group, i};
     }
@@ -51,7 +51,7 @@ int fp_fold_order(struct fp_fold *f, int keep_hot) {
 }
 
 /* The arc that is next in order, number `at`; asks for one of those behind it. */
-static inline const struct fp_arc *ordered(const struct fp_fold *f, uint32_t at) {
+static inline const struct fp_fold_arc *ordered(const struct fp_fold *f, uint32_t at) {
     if (f->n_ordered - at > AHEAD) __builtin_prefetch(&f->arcs[f->by_caller[at + AHEAD]]);
     return &f->arcs[f->by_caller[at]];
 }
@@ -59,7 +59,7 @@ static inline const struct fp_arc *ordered(const struct fp_fold *f, uint32_t at)
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
     uint64_t *at = to;
     for (; f->next_arc < f->n_ordered && n >= FP_ARC_WIDTH; f->next_arc++) {
-        const struct fp_arc *a = ordered(f, f->next_arc);
+        const struct fp_fold_arc *a = ordered(f, f->next_arc);
         if (!a->caller) continue; /* what nobody called is in the nodes */
         at[0] = a->group;
         at[1] = (uint64_t)a->caller << 32 | a->callee;
@@ -81,7 +81,7 @@ static int descending(const void *a, const void *b) {
 static void sum_group(struct fp_fold *f) {
     f->node_group = f->arcs[f->by_caller[f->next_node]].group;
     for (; f->next_node < f->n_ordered; f->next_node++) {
-        const struct fp_arc *a = ordered(f, f->next_node);
+        const struct fp_fold_arc *a = ordered(f, f->next_node);
         if (a->group != f->node_group) break;
         struct fp_fold_node *node = &f->nodes[a->callee];
         if (!node->is_called) f->called[f->n_called++] = a->callee;

@@ -51,12 +51,12 @@ static int rank_groups(struct fp_fold *f) {
 }
 
 static inline uint32_t parent_of(const struct fp_fold *f, uint32_t node) {
-    const struct fp_arc *a = &f->arcs[node - 1];
+    const struct fp_fold_arc *a = &f->arcs[node - 1];
     return a->caller ? a->caller : f->n_arcs + 1 + a->group;
 }
 
 int fp_fold_rank(struct fp_fold *f) {
-    return fp_order_rank(f->names);
+    return fp_rank_order_rank(f->names);
 }
 
 int fp_fold_link(struct fp_fold *f) {
@@ -143,9 +143,9 @@ size_t fp_fold_pull_tree(struct fp_fold *f, uint8_t *to, size_t n) {
             f->next_group = f->n_group_ranks; /* stays at the end */
             break;
         }
-        const struct fp_arc *a = f->at <= f->n_arcs ? &f->arcs[f->at - 1] : NULL;
-        at = a ? fp_tree_record(at, levels, f->depth, a->callee, a->self, a->calls)
-               : fp_tree_record(at, levels, 0, f->at - f->n_arcs - 1, 0, 0);
+        const struct fp_fold_arc *a = f->at <= f->n_arcs ? &f->arcs[f->at - 1] : NULL;
+        at = a ? fp_fold_tree_record(at, levels, f->depth, a->callee, a->self, a->calls)
+               : fp_fold_tree_record(at, levels, 0, f->at - f->n_arcs - 1, 0, 0);
     }
     return (size_t)(at - to);
 }

@@ -2,7 +2,7 @@
 
 #include "bridges/project/project_private.h"
 
-struct walk {
+struct chain_walk {
     struct fp_project_tree tree;
     int64_t *inclusive; /* by depth: what was found below so far */
     uint32_t cap_depth;
@@ -23,7 +23,7 @@ static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t calle
 }
 
 /* Adds a row of values; `what` they are sums of.  0 or FP_E_OVERFLOW. */
-static int add_values(struct walk *w, const char *what, int64_t *to, const int64_t *from, uint32_t n) {
+static int add_values(struct chain_walk *w, const char *what, int64_t *to, const int64_t *from, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
         if (__builtin_add_overflow(to[k], from[k], &to[k])) return fp_fail_beyond(w->err, what, k, "2^63 - 1");
     return 0;
@@ -34,14 +34,14 @@ static uint32_t function_of(const struct fp_project *s, uint32_t position) {
 }
 
 /* The positions of the node above; none for the first frames of a stack. */
-static const uint32_t *chain_above(const struct fp_project *s, const struct walk *w, uint32_t at, uint32_t *n) {
+static const uint32_t *chain_above(const struct fp_project *s, const struct chain_walk *w, uint32_t at, uint32_t *n) {
     *n = 0;
     const uint32_t parent = w->tree.nodes[at].parent;
     return at && parent ? fp_project_chain(s, &w->tree, parent, n) : NULL;
 }
 
 /* Books a node's own cost and begins its sum. */
-static int enter(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
+static int enter(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32_t depth) {
     uint32_t n, n_above, key = w->tree.nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     chain_above(s, w, at, &n_above);
@@ -58,7 +58,7 @@ static int enter(struct fp_project *s, struct walk *w, uint32_t at, uint32_t dep
 }
 
 /* Books a node's inclusive cost, which is complete now, on the arcs into it. */
-static int leave(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
+static int leave(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32_t depth) {
     const struct fp_project_node *node = &w->tree.nodes[at];
     const int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
     uint32_t n, n_above;
@@ -83,7 +83,7 @@ static int leave(struct fp_project *s, struct walk *w, uint32_t at, uint32_t dep
 }
 
 /* Depth first over the tree, along its links: no recursion, whatever the depth. */
-static int walk_tree(struct fp_project *s, struct walk *w) {
+static int walk_tree(struct fp_project *s, struct chain_walk *w) {
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, 0, 0);
     while (!status) {
@@ -106,7 +106,7 @@ static int walk_tree(struct fp_project *s, struct walk *w) {
 }
 
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err) {
-    struct walk w = {.calls = calls, .err = err};
+    struct chain_walk w = {.calls = calls, .err = err};
     int status = 0;
     fp_table_clear(&s->rows);
     if (s->costs) memset(s->costs, 0, (size_t)s->cap_rows * s->n_values * sizeof *s->costs);

@@ -9,13 +9,13 @@ static uint32_t known_file(const struct fp_project *s, uint32_t file) {
 }
 
 /* A frame whose mapping and object are known to be there; nothing: a sample without a stack. */
-struct place {
+struct position_place {
     uint32_t frame, object;
     uint64_t address; /* as recorded */
 };
 
 /* The function that stands for code without a name, by fp_frame_name.  FP_NO_ID when memory ran out. */
-static uint32_t function_at(struct fp_project *s, const struct place *at, uint32_t file) {
+static uint32_t function_at(struct fp_project *s, const struct position_place *at, uint32_t file) {
     struct fp_model *m = s->model;
     uint32_t name = fp_frame_name(m, at->frame, &s->name);
     if (name == FP_NO_ID) return FP_NO_ID;
@@ -43,7 +43,7 @@ static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
 /* A function as it is to be known in the graph: in the object that its code
  * was mapped from, and never without a name or a file (an empty one is taken
  * for the caller's by callgrind_annotate). */
-static uint32_t function_in(struct fp_project *s, uint32_t function, const struct place *at) {
+static uint32_t function_in(struct fp_project *s, uint32_t function, const struct position_place *at) {
     struct fp_model *m = s->model;
     uint32_t f[FP_FUNCTION_WIDTH];
     memcpy(f, fp_table_row(&m->functions, function), sizeof f);
@@ -70,7 +70,7 @@ static int push_position(struct fp_project *s, uint32_t function, uint32_t file,
 /* Appends the positions of a line chain, outermost first.  Without
  * inline_calls that is one: the line of the innermost inlined function,
  * in the function it was inlined into in the end. */
-static int push_lines(struct fp_project *s, uint32_t lines, const struct place *at, struct fp_err *err) {
+static int push_lines(struct fp_project *s, uint32_t lines, const struct position_place *at, struct fp_err *err) {
     struct fp_model *m = s->model;
     uint32_t n = 0, outermost = lines;
     for (uint32_t id = lines; id; n++) {
@@ -119,14 +119,14 @@ int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err)
     if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
     if (address && row[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) s->return_addresses = 1;
 
-    const struct place place = {frame, object, address};
+    const struct position_place place = {frame, object, address};
     const uint32_t at = s->n_chain;
     if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, known below */
     if (lines) {
         int status = push_lines(s, lines, &place, err);
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
-        if (push_position(s, function_in(s, 0, &(struct place){0}), s->unknown_file, 0, 0))
+        if (push_position(s, function_in(s, 0, &(struct position_place){0}), s->unknown_file, 0, 0))
             return fp_project_no_memory(err);
     } else if (push_position(s, function_at(s, &place, s->unknown_file), s->unknown_file, 0, address)) {
         return fp_project_no_memory(err);

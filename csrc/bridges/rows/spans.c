@@ -73,7 +73,7 @@ static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
         return 0;
     }
     if (fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans)) return FP_E_NOMEM;
-    s->spans[s->n++] = (struct fp_span){start, duration, thread, t->calls.functions[depth], depth};
+    s->spans[s->n++] = (struct fp_spans_call){start, duration, thread, t->calls.functions[depth], depth};
     return 0;
 }
 
@@ -110,7 +110,7 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
 }
 
 static int by_time(const void *a, const void *b) {
-    const struct fp_span *x = a, *y = b;
+    const struct fp_spans_call *x = a, *y = b;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;

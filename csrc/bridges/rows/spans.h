@@ -16,7 +16,7 @@
 
 /* cffi-begin */
 
-struct fp_span {
+struct fp_spans_call {
     uint64_t start, duration; /* ticks */
     uint32_t thread, function;
     uint32_t depth; /* 0: called by nobody */
@@ -24,7 +24,7 @@ struct fp_span {
 
 struct fp_spans {
     const struct fp_model *model;
-    struct fp_span *spans;
+    struct fp_spans_call *spans;
     uint32_t n;
     uint64_t pixel;                 /* ticks: shorter calls are left out */
     uint64_t left_out;              /* how many */

@@ -17,7 +17,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
     a->model = model;
     a->mode = mode;
     a->its = its;
-    its->order = (struct fp_order){.model = model};
+    its->order = (struct fp_rank_order){.model = model};
     return a;
 }
 
@@ -33,9 +33,9 @@ void fp_aggregate_free(struct fp_aggregate *a) {
     free(its->sorting.rows);
     free(its->sorting.values);
     free(its->sorting.order);
-    fp_merging_clear(&its->merging);
-    fp_merging_clear(&its->chain);
-    fp_order_clear(&its->order);
+    fp_packed_merge_clear(&its->merging);
+    fp_packed_merge_clear(&its->chain);
+    fp_rank_order_clear(&its->order);
     free(a->windows);
     free(its);
     free(a);
@@ -68,7 +68,8 @@ static int room(struct fp_aggregate_private *its, size_t more) {
 /* ---- blocks ---- */
 
 /* A cursor on the rows of one block in memory. */
-static void open_cursor(const struct fp_aggregate_private *its, struct fp_row_cursor *c, const struct fp_block *b) {
+static void open_cursor(const struct fp_aggregate_private *its, struct fp_packed_row_cursor *c,
+                        const struct fp_aggregate_block *b) {
     c->p = its->bytes + b->at;
     c->end = c->p + b->nbytes;
     c->eof = 1;
@@ -81,14 +82,14 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
         fp_array_room(&its->blocks, &its->cap_blocks, its->n_blocks + 1, sizeof *its->blocks))
         return fp_no_memory(err);
     const uint32_t before = its->last[function];
-    struct fp_block *b = &its->blocks[its->n_blocks];
-    *b = (struct fp_block){.at = at, .nbytes = its->n - at, .before = before, .level = level, .alike = 1};
+    struct fp_aggregate_block *b = &its->blocks[its->n_blocks];
+    *b = (struct fp_aggregate_block){.at = at, .nbytes = its->n - at, .before = before, .level = level, .alike = 1};
     if (before && its->blocks[before - 1].level == level) b->alike = its->blocks[before - 1].alike + 1;
     its->last[function] = ++its->n_blocks;
     if (b->alike < FP_AGGREGATE_RUNS) return 0;
 
-    struct fp_merging *m = &its->chain;
-    if (fp_merging_begin(m, &its->order, FP_AGGREGATE_RUNS, a->n_columns)) return fp_no_memory(err);
+    struct fp_packed_merge *m = &its->chain;
+    if (fp_packed_merge_begin(m, &its->order, FP_AGGREGATE_RUNS, a->n_columns)) return fp_no_memory(err);
     uint32_t next = its->last[function];
     for (uint32_t i = 0; i < FP_AGGREGATE_RUNS; i++) {
         open_cursor(its, &m->cursors[i], &its->blocks[next - 1]);
@@ -98,7 +99,7 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
     its->merged.n = 0;
     int status;
     struct fp_packed_block out = {.rows = 0};
-    while ((status = fp_merging_next(m, err)) == FP_FULL) {
+    while ((status = fp_packed_merge_next(m, err)) == FP_FULL) {
         if (fp_buf_reserve(&its->merged, fp_packed_most(m->n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK))
             return fp_no_memory(err);
         its->merged.n = fp_packed_append(&out, its->order.model, its->merged.p, its->merged.n, &m->row, m->n_columns);
@@ -113,21 +114,22 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
 }
 
 /* Merges neighbouring ascending runs until there is one; returns the array of the two that holds it. */
-static struct fp_row **merge_sort(const struct fp_order *o, struct fp_row **from, struct fp_row **to, uint32_t n) {
+static struct fp_packed_row **merge_sort(const struct fp_rank_order *o, struct fp_packed_row **from,
+                                         struct fp_packed_row **to, uint32_t n) {
     for (;;) {
         uint32_t out = 0, runs = 0;
         for (uint32_t i = 0; i < n; runs++) {
             uint32_t mid = i + 1;
-            while (mid < n && fp_row_compare(o, from[mid - 1], from[mid]) <= 0) mid++;
+            while (mid < n && fp_packed_row_compare(o, from[mid - 1], from[mid]) <= 0) mid++;
             uint32_t end = mid < n ? mid + 1 : n, left = i, right = mid;
-            while (end < n && fp_row_compare(o, from[end - 1], from[end]) <= 0) end++;
+            while (end < n && fp_packed_row_compare(o, from[end - 1], from[end]) <= 0) end++;
             while (left < mid && right < end)
-                to[out++] = fp_row_compare(o, from[right], from[left]) < 0 ? from[right++] : from[left++];
+                to[out++] = fp_packed_row_compare(o, from[right], from[left]) < 0 ? from[right++] : from[left++];
             while (left < mid) to[out++] = from[left++];
             while (right < end) to[out++] = from[right++];
             i = end;
         }
-        struct fp_row **swap = from;
+        struct fp_packed_row **swap = from;
         from = to;
         to = swap;
         if (runs <= 1) return from;
@@ -137,7 +139,7 @@ static struct fp_row **merge_sort(const struct fp_order *o, struct fp_row **from
 /* Sorts the open block in its place, and sums rows of the same place. */
 static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
-    struct fp_sorting *s = &its->sorting;
+    struct fp_aggregate_sorting *s = &its->sorting;
     const uint32_t n = its->open.rows, n_columns = its->open.n_columns;
     if (fp_array_room(&s->rows, &s->cap_rows, n, sizeof *s->rows) ||
         fp_array_room(&s->order, &s->cap_order, 2 * (uint64_t)n, sizeof *s->order) ||
@@ -148,15 +150,15 @@ static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
     for (uint32_t i = 0; i < n; i++) {
         s->rows[i].function = its->open.function;
         s->rows[i].values = s->values + (size_t)i * n_columns;
-        p = fp_unpack(p, &before, &s->rows[i], n_columns);
+        p = fp_packed_take(p, &before, &s->rows[i], n_columns);
         s->order[i] = &s->rows[i];
     }
-    struct fp_row **order = merge_sort(&its->order, s->order, s->order + n, n);
+    struct fp_packed_row **order = merge_sort(&its->order, s->order, s->order + n, n);
     struct fp_packed_block out = {.rows = 0};
     its->n = its->open.at;
     for (uint32_t i = 0, next; i < n; i = next) {
-        for (next = i + 1; next < n && !fp_row_compare(&its->order, order[i], order[next]); next++)
-            if (fp_row_add(order[i], order[next], n_columns, err)) return FP_E_OVERFLOW;
+        for (next = i + 1; next < n && !fp_packed_row_compare(&its->order, order[i], order[next]); next++)
+            if (fp_packed_row_add(order[i], order[next], n_columns, err)) return FP_E_OVERFLOW;
         if (room(its, fp_packed_most(n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK)) return fp_no_memory(err);
         its->n = fp_packed_append(&out, a->model, its->bytes, its->n, order[i], n_columns);
     }
@@ -192,7 +194,7 @@ static uint32_t line_function(struct fp_model *m, uint32_t function, uint32_t fi
     return fp_model_function(m, 0, file, f[FP_FUNCTION_NAME], 0, 0);
 }
 
-static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, struct fp_row *row) {
+static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, struct fp_packed_row *row) {
     const uint32_t kind = in->kind[i];
     row->kind = kind;
     row->file = in->file[i];
@@ -218,11 +220,12 @@ static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, st
 }
 
 /* Is the row behind the one before?  Most are, and are seen to be so at once. */
-static inline int ascends(const struct fp_order *o, const struct fp_row *before, const struct fp_row *row) {
+static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_row *before,
+                          const struct fp_packed_row *row) {
     if (FP_LIKELY(row->kind == FP_COST && before->file == row->file && before->address == row->address &&
                   before->bb == row->bb && before->line < row->line && before->kind != FP_BLOCK))
         return 1;
-    return fp_row_compare(o, before, row) < 0;
+    return fp_packed_row_compare(o, before, row) < 0;
 }
 
 int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err) {
@@ -245,7 +248,7 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
     const size_t most = fp_packed_most(want) + FP_PACKED_HEAD + FP_PACKED_SLACK;
     if (want) memset(its->values, 0, want * sizeof *its->values);
 
-    struct fp_row *row = &its->open.row, *before = &its->open.row_before;
+    struct fp_packed_row *row = &its->open.row, *before = &its->open.row_before;
     row->values = before->values = its->values;
     uint32_t from_function = 0, from_file = 0, to_function = 0; /* the last one looked up */
     for (uint32_t i = 0; i < in->n; i++) {
@@ -281,9 +284,9 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
         if (row->kind <= FP_CALL)
             for (uint32_t k = 0; k < in->n_values; k++) its->values[columns[k]] = in->values[(size_t)k * in->cap + i];
         if (room(its, most)) return fp_no_memory(err);
-        its->n = (size_t)(fp_pack(its->bytes + its->n, &its->open.packed, row, want) - its->bytes);
+        its->n = (size_t)(fp_packed_put(its->bytes + its->n, &its->open.packed, row, want) - its->bytes);
         its->open.rows++;
-        struct fp_row *swap = row;
+        struct fp_packed_row *swap = row;
         row = before;
         before = swap;
     }
@@ -300,7 +303,7 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
         if (!its->any || b->function[i] != its->last_function || b->file[i] != its->last_file) {
             const uint32_t booked = line_function(a->model, b->function[i], b->file[i]);
             if (booked == FP_NO_ID) return FP_E_NOMEM;
-            if (its->any && fp_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
+            if (its->any && fp_rank_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
             its->any = 1;
             its->last_function = b->function[i];
             its->last_file = b->file[i];
@@ -318,7 +321,7 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
 
 /* The functions that have rows, in their order, into its->functions.  0 or FP_E_NOMEM. */
 static int order_functions(struct fp_aggregate_private *its) {
-    const struct fp_order *o = &its->order;
+    const struct fp_rank_order *o = &its->order;
     const uint32_t n = its->cap_last < o->n_functions ? its->cap_last : o->n_functions;
     uint32_t *functions = realloc(its->functions, ((size_t)o->n_functions + 1) * sizeof *functions);
     if (!functions) return FP_E_NOMEM;
@@ -338,8 +341,8 @@ int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (close_block(a, err)) return err->code;
     its->from_runs = its->in_function = its->held = 0;
-    if (fp_order_rank(&its->order) || order_functions(its) ||
-        fp_merging_begin(&its->merging, &its->order, 0, a->n_columns))
+    if (fp_rank_order_rank(&its->order) || order_functions(its) ||
+        fp_packed_merge_begin(&its->merging, &its->order, 0, a->n_columns))
         return fp_no_memory(err);
     return 0;
 }
@@ -347,7 +350,8 @@ int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n) {
     struct fp_aggregate_private *its = a->its;
     struct fp_aggregate_window *windows = calloc((size_t)n + 1, sizeof *windows);
-    if (!windows || fp_order_rank(&its->order) || fp_merging_begin(&its->merging, &its->order, n, a->n_columns)) {
+    if (!windows || fp_rank_order_rank(&its->order) ||
+        fp_packed_merge_begin(&its->merging, &its->order, n, a->n_columns)) {
         free(windows);
         return FP_E_NOMEM;
     }
@@ -365,7 +369,7 @@ size_t fp_aggregate_room(const struct fp_aggregate *a) {
 /* The next summed row, into m->row: FP_FULL, FP_MORE, FP_DONE or an error. */
 static int next_row(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
-    struct fp_merging *m = &its->merging;
+    struct fp_packed_merge *m = &its->merging;
     if (its->from_runs) {
         if (m->hungry != UINT32_MAX) {
             const struct fp_aggregate_window *w = &a->windows[m->hungry];
@@ -374,7 +378,7 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
             m->cursors[m->hungry].eof = w->eof;
             m->hungry = UINT32_MAX;
         }
-        int status = fp_merging_next(m, err);
+        int status = fp_packed_merge_next(m, err);
         if (status == FP_MORE) {
             struct fp_aggregate_window *w = &a->windows[m->hungry];
             const uint8_t *p = m->cursors[m->hungry].p;
@@ -384,14 +388,14 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
         return status;
     }
     for (;;) {
-        int status = its->in_function ? fp_merging_next(m, err) : FP_DONE;
+        int status = its->in_function ? fp_packed_merge_next(m, err) : FP_DONE;
         if (status != FP_DONE) return status;
         its->in_function = 0;
         if (its->next_function == its->n_functions) return FP_DONE;
         const uint32_t last = its->last[its->functions[its->next_function++]];
         uint32_t n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before) n++;
-        if (fp_merging_begin(m, &its->order, n, a->n_columns)) return fp_no_memory(err);
+        if (fp_packed_merge_begin(m, &its->order, n, a->n_columns)) return fp_no_memory(err);
         n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before)
             open_cursor(its, &m->cursors[n++], &its->blocks[b - 1]);
@@ -400,13 +404,13 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
 }
 
 /* The next function's only block, if it has just one and its rows are not being given out yet. */
-static const struct fp_block *only_block(const struct fp_aggregate_private *its) {
+static const struct fp_aggregate_block *only_block(const struct fp_aggregate_private *its) {
     if (its->from_runs || its->in_function || its->next_function == its->n_functions) return NULL;
-    const struct fp_block *b = &its->blocks[its->last[its->functions[its->next_function]] - 1];
+    const struct fp_aggregate_block *b = &its->blocks[its->last[its->functions[its->next_function]] - 1];
     return b->before ? NULL : b;
 }
 
-static void give(struct fp_batch *out, const struct fp_row *row, uint32_t n_columns) {
+static void give(struct fp_batch *out, const struct fp_packed_row *row, uint32_t n_columns) {
     const uint32_t i = out->n++;
     out->kind[i] = (uint8_t)row->kind;
     out->function[i] = row->function;
@@ -426,7 +430,7 @@ static void give(struct fp_batch *out, const struct fp_row *row, uint32_t n_colu
 
 int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
-    struct fp_row *row = &its->merging.row;
+    struct fp_packed_row *row = &its->merging.row;
     if (fp_batch_set_values(out, a->n_columns)) return fp_no_memory(err);
     for (;;) {
         if (out->cap - out->n < 2) return FP_FULL; /* a held row and the next */
@@ -436,7 +440,9 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
         if (its->held && (status == FP_DONE || row->function != its->held_function)) {
             const uint32_t file = fp_packed_file(a->model, its->held_function);
             int64_t *zeros = its->merging.values; /* not read: a row without values */
-            give(out, &(struct fp_row){.function = its->held_function, .file = file, .kind = FP_BLOCK, .values = zeros},
+            give(out,
+                 &(struct fp_packed_row){
+                     .function = its->held_function, .file = file, .kind = FP_BLOCK, .values = zeros},
                  0);
             for (uint32_t k = 0; k < a->n_columns; k++) out->values[(size_t)k * out->cap + out->n - 1] = 0;
         }
@@ -455,7 +461,7 @@ int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n
     struct fp_packed_block out = {.rows = 0};
     int status = FP_FULL;
     while (n - *at >= fp_aggregate_room(a)) {
-        const struct fp_block *only = only_block(a->its);
+        const struct fp_aggregate_block *only = only_block(a->its);
         if (only && only->nbytes <= n - FP_PACKED_SLACK) { /* as it is */
             fp_packed_end(&out, to);
             if (only->nbytes > n - *at) return FP_FULL;

@@ -7,7 +7,7 @@
 #include "core/buf.h"
 
 /* A packed block of one function, all of it in memory. */
-struct fp_block {
+struct fp_aggregate_block {
     uint64_t at, nbytes; /* in `bytes` */
     uint32_t before;     /* the function's block before, + 1; 0 = none */
     uint32_t level;      /* 64 blocks of a level become one of the next */
@@ -15,35 +15,35 @@ struct fp_block {
 };
 
 /* The block that is being filled; its head is written when it is closed. */
-struct fp_open_block {
+struct fp_aggregate_open_block {
     uint32_t function;
     uint32_t rows; /* 0: no block is open */
     uint32_t n_columns;
     int32_t unsorted;
     uint64_t at;
     struct fp_packed_before packed;
-    struct fp_row row, row_before; /* row_before: the last one */
+    struct fp_packed_row row, row_before; /* row_before: the last one */
 };
 
-struct fp_sorting {
-    struct fp_row *rows;
-    struct fp_row **order; /* two arrays */
+struct fp_aggregate_sorting {
+    struct fp_packed_row *rows;
+    struct fp_packed_row **order; /* two arrays */
     int64_t *values;
     uint32_t cap_rows, cap_order, cap_values;
 };
 
 struct fp_aggregate_private {
-    struct fp_order order;
+    struct fp_rank_order order;
     uint8_t *bytes; /* packed blocks */
     size_t n, cap;
-    struct fp_block *blocks;
+    struct fp_aggregate_block *blocks;
     uint32_t n_blocks, cap_blocks;
     uint32_t *last; /* function -> its last block + 1 */
     uint32_t cap_last;
     int64_t *values; /* of the row that is being added */
-    struct fp_open_block open;
-    struct fp_sorting sorting;
-    struct fp_merging chain; /* blocks of one function that become one */
+    struct fp_aggregate_open_block open;
+    struct fp_aggregate_sorting sorting;
+    struct fp_packed_merge chain; /* blocks of one function that become one */
     struct fp_buf merged;
 
     /* fp_aggregate_in_order: the last row, and the function it was booked on */
@@ -51,7 +51,7 @@ struct fp_aggregate_private {
     uint32_t last_function, last_file, last_line, last_booked;
 
     /* giving out */
-    struct fp_merging merging;
+    struct fp_packed_merge merging;
     int32_t from_runs;
     int32_t in_function; /* `merging` has rows of a function yet to come */
     uint32_t *functions; /* those that have rows, in order */

@@ -12,8 +12,8 @@ struct input {
 };
 
 struct fp_lines_merge {
-    struct fp_order order; /* without ranks: names come while they are compared */
-    uint32_t function;     /* whose rows are given out, if in_function */
+    struct fp_rank_order order; /* without ranks: names come while they are compared */
+    uint32_t function;          /* whose rows are given out, if in_function */
     int32_t in_function;
     uint32_t n;
     struct input inputs[];
@@ -46,7 +46,8 @@ static int next_function(struct fp_lines_merge *m) {
         const struct input *in = &m->inputs[i];
         if (in->ended) continue;
         const uint32_t f = in->rows->function[in->at];
-        if (!m->in_function || (f != m->function && fp_order_functions(&m->order, f, m->function) < 0)) m->function = f;
+        if (!m->in_function || (f != m->function && fp_rank_order_functions(&m->order, f, m->function) < 0))
+            m->function = f;
         m->in_function = 1;
     }
     return m->in_function;

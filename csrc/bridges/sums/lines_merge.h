@@ -1,7 +1,7 @@
 /* bridges/sums/lines_merge.h - merges profiles of self costs whose lines are in order.
  *
- * Each input gives out its rows by function (as struct fp_order says: file, then name) and ascending line, each place
- * once, as Cachegrind writes them; fp_aggregate_in_order checks that.  So the sums come out as the rows come in:
+ * Each input gives out its rows by function (as struct fp_rank_order says: file, then name) and ascending line, each
+ * place once, as Cachegrind writes them; fp_aggregate_in_order checks that.  So the sums come out as the rows come in:
  *
  *   a.c f   3  10 2         a.c f   3   5 0         a.c f   3  15 2
  *   a.c f   7   1 0         b.c g   1   4 4    ->   a.c f   7   1 0

@@ -74,7 +74,8 @@ static inline const uint8_t *get_values(const uint8_t *p, int64_t *values, uint3
     return n ? get_value(p, &values[0], *lengths & 15) : p;
 }
 
-uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_row *row, uint32_t n_columns) {
+uint8_t *fp_packed_put(uint8_t *to, struct fp_packed_before *before, const struct fp_packed_row *row,
+                       uint32_t n_columns) {
     const uint32_t kind = row->kind;
     uint32_t what = kind;
     if (row->file != before->file) what |= PACKED_FILE;
@@ -102,7 +103,8 @@ uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_r
     return kind <= FP_CALL ? put_values(to, row->values, n_columns) : to;
 }
 
-const uint8_t *fp_unpack(const uint8_t *p, struct fp_packed_before *before, struct fp_row *row, uint32_t n_columns) {
+const uint8_t *fp_packed_take(const uint8_t *p, struct fp_packed_before *before, struct fp_packed_row *row,
+                              uint32_t n_columns) {
     const uint32_t what = *p++, kind = what & KIND;
     uint64_t v;
     row->kind = kind;
@@ -143,7 +145,7 @@ void fp_packed_end(struct fp_packed_block *b, uint8_t *to) {
 }
 
 size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uint8_t *to, size_t at,
-                        const struct fp_row *row, uint32_t n_columns) {
+                        const struct fp_packed_row *row, uint32_t n_columns) {
     if (!b->rows || b->function != row->function) {
         fp_packed_end(b, to);
         b->at = at;
@@ -153,20 +155,20 @@ size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uin
         at += FP_PACKED_HEAD;
     }
     b->rows++;
-    return (size_t)(fp_pack(to + at, &b->before, row, n_columns) - to);
+    return (size_t)(fp_packed_put(to + at, &b->before, row, n_columns) - to);
 }
 
 static inline int compare(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
 
-static int compare_files(const struct fp_order *o, uint32_t function, uint32_t a, uint32_t b) {
+static int compare_files(const struct fp_rank_order *o, uint32_t function, uint32_t a, uint32_t b) {
     const uint32_t own = fp_packed_file(o->model, function);
     if (a == own || b == own) return (a != own) - (b != own);
-    return fp_order_strings(o, a, b);
+    return fp_rank_order_strings(o, a, b);
 }
 
-int fp_row_compare(const struct fp_order *o, const struct fp_row *a, const struct fp_row *b) {
+int fp_packed_row_compare(const struct fp_rank_order *o, const struct fp_packed_row *a, const struct fp_packed_row *b) {
     int found;
     if (FP_UNLIKELY(a->kind == FP_BLOCK || b->kind == FP_BLOCK)) return (b->kind == FP_BLOCK) - (a->kind == FP_BLOCK);
     if ((found = compare(a->address, b->address))) return found;
@@ -174,14 +176,16 @@ int fp_row_compare(const struct fp_order *o, const struct fp_row *a, const struc
     if (a->file != b->file && (found = compare_files(o, a->function, a->file, b->file))) return found;
     if ((found = compare(a->line, b->line))) return found;
     if ((found = compare(a->kind, b->kind)) || a->kind == FP_COST) return found;
-    if (a->callee != b->callee && (found = fp_order_functions(o, a->callee, b->callee))) return found;
-    if (a->target_file != b->target_file && (found = fp_order_strings(o, a->target_file, b->target_file))) return found;
+    if (a->callee != b->callee && (found = fp_rank_order_functions(o, a->callee, b->callee))) return found;
+    if (a->target_file != b->target_file && (found = fp_rank_order_strings(o, a->target_file, b->target_file)))
+        return found;
     if ((found = compare(a->target_line, b->target_line))) return found;
     if ((found = compare(a->target_address, b->target_address))) return found;
     return compare(a->target_bb, b->target_bb);
 }
 
-int fp_row_add(struct fp_row *to, const struct fp_row *more, uint32_t n_columns, struct fp_err *err) {
+int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more, uint32_t n_columns,
+                      struct fp_err *err) {
     if (to->kind != FP_COST && (__builtin_add_overflow(to->count, more->count, &to->count) ||
                                 __builtin_add_overflow(to->count2, more->count2, &to->count2))) {
         fp_fail_beyond(err,
@@ -202,7 +206,8 @@ int fp_row_add(struct fp_row *to, const struct fp_row *more, uint32_t n_columns,
 
 /* ---- merging ---- */
 
-int fp_merging_begin(struct fp_merging *m, const struct fp_order *order, uint32_t n, uint32_t n_columns) {
+int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n,
+                          uint32_t n_columns) {
     const size_t values = ((size_t)n + 1) * n_columns + 1; /* never none */
     if (fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap) ||
         fp_array_room(&m->cursors, &m->cap_cursors, n, sizeof *m->cursors))
@@ -221,21 +226,21 @@ int fp_merging_begin(struct fp_merging *m, const struct fp_order *order, uint32_
     m->have = m->used = 0;
     m->row.values = m->values;
     for (uint32_t i = 0; i < n; i++) {
-        m->cursors[i] = (struct fp_row_cursor){.rows = 0};
+        m->cursors[i] = (struct fp_packed_row_cursor){.rows = 0};
         m->cursors[i].row.values = m->values + (size_t)(i + 1) * n_columns;
     }
     return 0;
 }
 
-void fp_merging_clear(struct fp_merging *m) {
+void fp_packed_merge_clear(struct fp_packed_merge *m) {
     free(m->cursors);
     free(m->heap);
     free(m->values);
-    *m = (struct fp_merging){.n = 0};
+    *m = (struct fp_packed_merge){.n = 0};
 }
 
 /* Moves on to the next row: 1; 0 at the end; -1: hungry. */
-static inline int advance(struct fp_merging *m, struct fp_row_cursor *c) {
+static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor *c) {
     while (!c->rows) {
         if (c->end - c->p < FP_PACKED_HEAD) return c->eof ? 0 : -1;
         c->row.function = fp_u32(c->p);
@@ -245,19 +250,19 @@ static inline int advance(struct fp_merging *m, struct fp_row_cursor *c) {
         c->before = (struct fp_packed_before){.file = fp_packed_file(m->order->model, c->row.function)};
     }
     if (!c->eof && (size_t)(c->end - c->p) < fp_packed_most(c->n_columns)) return -1;
-    c->p = fp_unpack(c->p, &c->before, &c->row, c->n_columns);
+    c->p = fp_packed_take(c->p, &c->before, &c->row, c->n_columns);
     for (uint32_t k = c->n_columns; k < m->n_columns; k++) c->row.values[k] = 0; /* columns that came later */
     c->rows--;
     return 1;
 }
 
-static inline int compare_cursors(const struct fp_merging *m, uint32_t a, uint32_t b) {
-    const struct fp_row *ra = &m->cursors[a].row, *rb = &m->cursors[b].row;
-    if (ra->function != rb->function) return fp_order_functions(m->order, ra->function, rb->function);
-    return fp_row_compare(m->order, ra, rb);
+static inline int compare_cursors(const struct fp_packed_merge *m, uint32_t a, uint32_t b) {
+    const struct fp_packed_row *ra = &m->cursors[a].row, *rb = &m->cursors[b].row;
+    if (ra->function != rb->function) return fp_rank_order_functions(m->order, ra->function, rb->function);
+    return fp_packed_row_compare(m->order, ra, rb);
 }
 
-static void sift_down(struct fp_merging *m) {
+static void sift_down(struct fp_packed_merge *m) {
     uint32_t at = 0, moved = m->heap[0];
     for (;;) {
         uint32_t child = 2 * at + 1;
@@ -270,7 +275,7 @@ static void sift_down(struct fp_merging *m) {
     m->heap[at] = moved;
 }
 
-static void push(struct fp_merging *m, uint32_t cursor) {
+static void push(struct fp_packed_merge *m, uint32_t cursor) {
     uint32_t at = m->n_heap++;
     while (at && compare_cursors(m, cursor, m->heap[(at - 1) / 2]) < 0) {
         m->heap[at] = m->heap[(at - 1) / 2];
@@ -279,7 +284,7 @@ static void push(struct fp_merging *m, uint32_t cursor) {
     m->heap[at] = cursor;
 }
 
-int fp_merging_next(struct fp_merging *m, struct fp_err *err) {
+int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
     if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* nothing to merge with, and places come once */
         if (!advance(m, &m->cursors[0])) return FP_DONE;
         m->row = m->cursors[0].row;
@@ -306,15 +311,15 @@ int fp_merging_next(struct fp_merging *m, struct fp_err *err) {
             m->used = 0;
         }
         if (!m->n_heap) break;
-        struct fp_row *top = &m->cursors[m->heap[0]].row;
+        struct fp_packed_row *top = &m->cursors[m->heap[0]].row;
         if (!m->have) {
             int64_t *spare = m->row.values;
             m->row = *top;
             top->values = spare;
             m->have = 1;
-        } else if (top->function != m->row.function || fp_row_compare(m->order, top, &m->row)) {
+        } else if (top->function != m->row.function || fp_packed_row_compare(m->order, top, &m->row)) {
             break;
-        } else if (fp_row_add(&m->row, top, m->n_columns, err)) {
+        } else if (fp_packed_row_add(&m->row, top, m->n_columns, err)) {
             return FP_E_OVERFLOW;
         }
         m->used = 1;

@@ -17,7 +17,7 @@
  *     length 0 to 8: a number of so many bytes;  9 to 15: minus a number of 1 to 7.   -3 is 9 and one byte, 03
  *
  * The order of rows within a function: the row that only names it, then by address, basic block, file (the function's
- * own first), line, kind, callee and target.  Files and functions are ordered as struct fp_order says.
+ * own first), line, kind, callee and target.  Files and functions are ordered as struct fp_rank_order says.
  */
 #ifndef FP_PACKED_H
 #define FP_PACKED_H
@@ -27,7 +27,7 @@
 #include "core/model.h"
 
 /* One row.  `values` has as many columns as the cursor or block that it belongs to. */
-struct fp_row {
+struct fp_packed_row {
     uint32_t function, file, line, kind; /* kind: enum fp_kind */
     uint32_t callee, target_file, target_line;
     uint64_t address, bb, target_address, target_bb;
@@ -54,10 +54,12 @@ static inline uint32_t fp_packed_file(const struct fp_model *m, uint32_t functio
 }
 
 /* Appends a row; returns the new end.  There is room for fp_packed_most() bytes. */
-uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_row *row, uint32_t n_columns);
+uint8_t *fp_packed_put(uint8_t *to, struct fp_packed_before *before, const struct fp_packed_row *row,
+                       uint32_t n_columns);
 
 /* Reads a row but its function; returns its end.  Sets the values of the first `n_columns` columns. */
-const uint8_t *fp_unpack(const uint8_t *p, struct fp_packed_before *before, struct fp_row *row, uint32_t n_columns);
+const uint8_t *fp_packed_take(const uint8_t *p, struct fp_packed_before *before, struct fp_packed_row *row,
+                              uint32_t n_columns);
 
 /* A block that is being written at to[at ...].  All zero: none is open yet. */
 struct fp_packed_block {
@@ -69,49 +71,51 @@ struct fp_packed_block {
 /* Appends a row at to[at], where there is room for fp_packed_most() and FP_PACKED_HEAD; returns the new end.  A row of
  * another function ends the block and begins the next. */
 size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uint8_t *to, size_t at,
-                        const struct fp_row *row, uint32_t n_columns);
+                        const struct fp_packed_row *row, uint32_t n_columns);
 void fp_packed_end(struct fp_packed_block *b, uint8_t *to);
 
 /* Below 0, 0 or above 0 as row `a` comes before, at or after row `b` of the same function. */
-int fp_row_compare(const struct fp_order *order, const struct fp_row *a, const struct fp_row *b);
+int fp_packed_row_compare(const struct fp_rank_order *order, const struct fp_packed_row *a,
+                          const struct fp_packed_row *b);
 
 /* Adds the counts and values of a row of the same place.  FP_DONE or FP_E_OVERFLOW. */
-int fp_row_add(struct fp_row *to, const struct fp_row *more, uint32_t n_columns, struct fp_err *err);
+int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more, uint32_t n_columns,
+                      struct fp_err *err);
 
 /* ---- merging ---- */
 
 /* Reads rows of consecutive blocks from p[0 .. n).  When it needs bytes that are not there yet it is hungry: its owner
  * moves the rest to the front of the window, fills up behind it, or sets `eof`. */
-struct fp_row_cursor {
+struct fp_packed_row_cursor {
     const uint8_t *p, *end;
     int32_t eof;
     uint32_t rows; /* of the block, yet to come */
     uint32_t n_columns;
     struct fp_packed_before before;
-    struct fp_row row; /* the next one */
+    struct fp_packed_row row; /* the next one */
 };
 
-struct fp_merging {
-    const struct fp_order *order;
-    struct fp_row_cursor *cursors;
+struct fp_packed_merge {
+    const struct fp_rank_order *order;
+    struct fp_packed_row_cursor *cursors;
     uint32_t n;         /* cursors */
     uint32_t n_columns; /* of `row` */
     uint32_t *heap;     /* cursors by their next row */
     uint32_t n_heap, n_started;
-    uint32_t hungry;   /* after FP_MORE: the cursor to refill */
-    int32_t have;      /* `row` holds 0: nothing, 1: a row to which more may be added, 2: one that was returned */
-    int32_t used;      /* the next row of the cursor on top is in `row` */
-    struct fp_row row; /* after FP_FULL: the sum of all rows of its place */
-    int64_t *values;   /* for row and cursors */
+    uint32_t hungry; /* after FP_MORE: the cursor to refill */
+    int32_t have;    /* `row` holds 0: nothing, 1: a row to which more may be added, 2: one that was returned */
+    int32_t used;    /* the next row of the cursor on top is in `row` */
+    struct fp_packed_row row; /* after FP_FULL: the sum of all rows of its place */
+    int64_t *values;          /* for row and cursors */
     size_t cap_values;
     uint32_t cap_heap, cap_cursors;
 };
 
 /* Begins anew with `n` cursors, all empty and hungry, and rows of n_columns.  0 or FP_E_NOMEM. */
-int fp_merging_begin(struct fp_merging *m, const struct fp_order *order, uint32_t n, uint32_t n_columns);
-void fp_merging_clear(struct fp_merging *m);
+int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
+void fp_packed_merge_clear(struct fp_packed_merge *m);
 
 /* The next row, into m->row.  FP_FULL: there is one.  FP_MORE: refill m->hungry.  FP_DONE.  FP_E_OVERFLOW. */
-int fp_merging_next(struct fp_merging *m, struct fp_err *err);
+int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "core/model.h"
 
-struct fp_order {
+struct fp_rank_order {
     const struct fp_model *model; /* borrowed */
     /* Ranks of the first n_strings strings and n_functions functions; the later ones have none yet. */
     uint32_t *rank_of_string;
@@ -17,13 +17,13 @@ struct fp_order {
     uint32_t *strings; /* private: string ids in their order */
 };
 
-void fp_order_clear(struct fp_order *o);
+void fp_rank_order_clear(struct fp_rank_order *o);
 
 /* Ranks all names that the model has by now.  0 or FP_E_NOMEM. */
-int fp_order_rank(struct fp_order *o);
+int fp_rank_order_rank(struct fp_rank_order *o);
 
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */
-int fp_order_strings(const struct fp_order *o, uint32_t a, uint32_t b);
-int fp_order_functions(const struct fp_order *o, uint32_t a, uint32_t b);
+int fp_rank_order_strings(const struct fp_rank_order *o, uint32_t a, uint32_t b);
+int fp_rank_order_functions(const struct fp_rank_order *o, uint32_t a, uint32_t b);
 
 #endif

@@ -6,20 +6,20 @@
 
 enum { KEYS = 8 };
 
-struct item {
+struct ordered_stack {
     uint32_t keys[KEYS];
     uint32_t id;
 };
 
 static int by_keys(const void *a, const void *b) {
-    const struct item *x = a, *y = b;
+    const struct ordered_stack *x = a, *y = b;
     for (int i = 0; i < KEYS; i++)
         if (x->keys[i] != y->keys[i]) return x->keys[i] < y->keys[i] ? -1 : 1;
     return 0;
 }
 
 /* What a column's words are: numbers, or ids of entries with these ranks. */
-struct column {
+struct stack_column {
     uint32_t at;
     const uint32_t *ranks;
     uint32_t n; /* ranks */
@@ -27,8 +27,8 @@ struct column {
 };
 
 /* Ranks of a table's rows by some of their columns; rows that are equal in these have equal ranks. */
-static uint32_t *rank_rows(const struct fp_table *t, const struct column *columns, uint32_t n_columns) {
-    struct item *items = calloc(t->n, sizeof *items);
+static uint32_t *rank_rows(const struct fp_table *t, const struct stack_column *columns, uint32_t n_columns) {
+    struct ordered_stack *items = calloc(t->n, sizeof *items);
     uint32_t *rank = malloc(t->n * sizeof *rank);
     if (!items || !rank) {
         free(items);
@@ -39,7 +39,7 @@ static uint32_t *rank_rows(const struct fp_table *t, const struct column *column
         const uint32_t *row = fp_table_row(t, id);
         items[id].id = id;
         for (uint32_t k = 0; k < n_columns; k++) {
-            const struct column *c = &columns[k];
+            const struct stack_column *c = &columns[k];
             const uint32_t word = row[c->at];
             items[id].keys[k] = !c->ranks ? word ^ c->flip : word < c->n ? c->ranks[word] : 0;
         }
@@ -58,9 +58,9 @@ static uint32_t *rank_rows(const struct fp_table *t, const struct column *column
 #define U64(column) NUMBER((column) + 1), NUMBER(column)
 #define I64(column) {.at = (column) + 1, .flip = 0x80000000u}, NUMBER(column)
 #define RANKED(column, rank, table) {.at = (column), .ranks = (rank), .n = (table).n}
-#define ROWS(table, ...)                                      \
-    rank_rows(&(table), (const struct column[]){__VA_ARGS__}, \
-              sizeof((struct column[]){__VA_ARGS__}) / sizeof(struct column))
+#define ROWS(table, ...)                                            \
+    rank_rows(&(table), (const struct stack_column[]){__VA_ARGS__}, \
+              sizeof((struct stack_column[]){__VA_ARGS__}) / sizeof(struct stack_column))
 
 /* ---- trees ---- */
 
@@ -118,11 +118,11 @@ enum { OWN = UINT32_MAX }; /* the key is that of the node itself */
 
 #define STRING(column) {.at = (column), .ranks = o->rank_of_string, .n = o->n_strings}
 
-uint32_t *fp_rank_threads(const struct fp_order *o) {
+uint32_t *fp_rank_threads(const struct fp_rank_order *o) {
     return ROWS(o->model->threads, NUMBER(FP_THREAD_PID), NUMBER(FP_THREAD_TID), NUMBER(FP_THREAD_INPUT));
 }
 
-uint32_t *fp_rank_labels(const struct fp_order *o) {
+uint32_t *fp_rank_labels(const struct fp_rank_order *o) {
     const struct fp_table *labels = &o->model->labels;
     uint32_t *own =
         ROWS(*labels, STRING(FP_LABEL_KEY), STRING(FP_LABEL_STRING), I64(FP_LABEL_NUMBER), STRING(FP_LABEL_UNIT));
@@ -131,16 +131,16 @@ uint32_t *fp_rank_labels(const struct fp_order *o) {
     return rank;
 }
 
-static uint32_t *rank_lines(const struct fp_order *o) {
+static uint32_t *rank_lines(const struct fp_rank_order *o) {
     const struct fp_table *lines = &o->model->lines;
-    const struct column function = {.at = FP_LINE_FUNCTION, .ranks = o->rank_of_function, .n = o->n_functions};
+    const struct stack_column function = {.at = FP_LINE_FUNCTION, .ranks = o->rank_of_function, .n = o->n_functions};
     uint32_t *own = ROWS(*lines, function, NUMBER(FP_LINE_LINE), NUMBER(FP_LINE_COLUMN));
     uint32_t *rank = own ? rank_tree(lines, FP_LINE_OUTER, own, lines->n, OWN) : NULL;
     free(own);
     return rank;
 }
 
-static uint32_t *rank_mappings(const struct fp_order *o) {
+static uint32_t *rank_mappings(const struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
     uint32_t *objects = ROWS(m->objects, STRING(FP_OBJECT_NAME), STRING(FP_OBJECT_BUILD_ID)), *rank = NULL;
     if (objects)
@@ -150,7 +150,7 @@ static uint32_t *rank_mappings(const struct fp_order *o) {
     return rank;
 }
 
-uint32_t *fp_rank_stacks(const struct fp_order *o) {
+uint32_t *fp_rank_stacks(const struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
     uint32_t *lines = rank_lines(o), *mappings = lines ? rank_mappings(o) : NULL, *frames = NULL, *rank = NULL;
     if (mappings)

@@ -15,12 +15,12 @@
 #include "bridges/sums/rank.h"
 
 /* By process, thread and input. */
-uint32_t *fp_rank_threads(const struct fp_order *o);
+uint32_t *fp_rank_threads(const struct fp_rank_order *o);
 
 /* By the labels of each set, from its last on: key, text, number, unit. */
-uint32_t *fp_rank_labels(const struct fp_order *o);
+uint32_t *fp_rank_labels(const struct fp_rank_order *o);
 
 /* Each stack before those that it calls, and these by their frames: object and mapping, address, flags, lines. */
-uint32_t *fp_rank_stacks(const struct fp_order *o);
+uint32_t *fp_rank_stacks(const struct fp_rank_order *o);
 
 #endif

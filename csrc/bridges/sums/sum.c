@@ -174,15 +174,16 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
 /* ---- in order ---- */
 
 static int rank_names(struct fp_sum *s) {
-    static uint32_t *(*const rank[WIDTH])(const struct fp_order *) = {fp_rank_stacks, fp_rank_labels, fp_rank_threads};
-    struct fp_order order = {.model = s->model};
-    int status = fp_order_rank(&order);
+    static uint32_t *(*const rank[WIDTH])(const struct fp_rank_order *) = {fp_rank_stacks, fp_rank_labels,
+                                                                           fp_rank_threads};
+    struct fp_rank_order order = {.model = s->model};
+    int status = fp_rank_order_rank(&order);
     for (int i = 0; i < WIDTH && !status; i++) {
         free(s->ranks[i]);
         s->ranks[i] = rank[i](&order);
         if (!s->ranks[i]) status = FP_E_NOMEM;
     }
-    fp_order_clear(&order);
+    fp_rank_order_clear(&order);
     return status;
 }
 

@@ -14,7 +14,7 @@ from fastprof.core._typing import Any
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
 
-# of one arc: struct fp_arc, its share of the index, and of the orders or links when it is sorted
+# of one arc: struct fp_fold_arc, its share of the index, and of the orders or links when it is sorted
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
@@ -153,11 +153,11 @@ class _PathRuns(Sorted):
         self._fold, self._check = fold, check
 
     def new(self, n: int) -> Any:
-        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
+        return owned(lib.fp_fold_tree_new(self._fold, n), lib.fp_fold_tree_free, "the merge of call paths")
 
     def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
-        return self._check(lib.fp_tree_pull(merge, to, n, got, err), err), int(got[0])
+        return self._check(lib.fp_fold_tree_pull(merge, to, n, got, err), err), int(got[0])
 
 
 class Paths(Accumulator):

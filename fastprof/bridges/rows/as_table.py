@@ -35,7 +35,7 @@ _WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 
 
 class _Kind(NamedTuple):
-    """What a column holds.  `texts`: the words themselves, or which texts of struct fp_tables."""
+    """What a column holds.  `texts`: the words themselves, or which texts of struct fp_ends_tables."""
 
     name: str
     format: bytes
@@ -140,8 +140,8 @@ class _Table:
         self._model, self._report = model, report
         self.time_unit = b"ns"
         self._layout = [*_LAYOUTS[name]]
-        self._put = getattr(lib, f"fp_tables_{name}")
-        self.c = owned(lib.fp_tables_new(model.c), lib.fp_tables_free, "a table")
+        self._put = getattr(lib, f"fp_ends_tables_{name}")
+        self.c = owned(lib.fp_ends_tables_new(model.c), lib.fp_ends_tables_free, "a table")
         self._texts: dict[str, _Texts] = {}
         self._words: dict[str, Texts] = {}
         for kind in self._layout:
@@ -157,12 +157,12 @@ class _Table:
         self._begin()
 
     def _begin(self) -> None:
-        self._rows = owned(lib.fp_columns_new(CAPACITY), lib.fp_columns_free, "a table")
+        self._rows = owned(lib.fp_ends_columns_new(CAPACITY), lib.fp_ends_columns_free, "a table")
         for kind in self._layout:
             self._add(kind)
 
     def _add(self, kind: _Kind) -> None:
-        if lib.fp_columns_add(self._rows, _WIDTHS[kind.format], kind.nullable):
+        if lib.fp_ends_columns_add(self._rows, _WIDTHS[kind.format], kind.nullable):
             raise MemoryError("no memory for a table")
 
     def put(self, batch: Batch) -> Iterator[Rows]:
@@ -180,7 +180,7 @@ class _Table:
                 self._begin()
             elif status == lib.FP_ASK:
                 text = _label_text(self._model, self.c.asked).encode("utf-8", "replace")
-                if lib.fp_tables_label(self.c, text, len(text)):
+                if lib.fp_ends_tables_label(self.c, text, len(text)):
                     raise MemoryError("no memory for labels")
             else:
                 break
@@ -315,7 +315,7 @@ def of_timeline(
             if spans:  # `nest` has made nanoseconds where it could
                 in_ns = bool(model.parts[part].extra["ticks_per_second"])
             else:
-                lib.fp_tables_clock(table.c, clocks.of(part))
+                lib.fp_ends_tables_clock(table.c, clocks.of(part))
                 in_ns = clocks.in_ns
             table.time_unit = b"ns" if in_ns else b"ticks"
         on_cpus += lib.fp_unheld_cpus(batch.c) if spans else 0

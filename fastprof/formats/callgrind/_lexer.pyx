@@ -70,13 +70,13 @@ cdef class Lexer:
         self.body.names.numbered = numbered
         self.body.names.counts = &self.body.counts
         self.body.names.expands = self.body.keeps_comments = True
-        self.body.costs.wide = fp_costs_wide()
+        self.body.costs.wide = fp_callgrind_costs_wide()
         self.start_part(0, False, False, True, False)
 
     def __dealloc__(self):
         cdef int kind
         for kind in range(3):
-            fp_numbers_clear(&self.body.names.numbers[kind])
+            fp_callgrind_numbers_clear(&self.body.names.numbers[kind])
         free(self.body.names.expansion)
         free(self.body.costs.totals)
         free(self.body.latest)
@@ -108,7 +108,7 @@ cdef class Lexer:
         body.pending = FP_COST
         if keeps_names:
             return
-        memset(&body.costs.base, 0, sizeof(fp_position))
+        memset(&body.costs.base, 0, sizeof(fp_callgrind_position))
         body.object = body.file = 0
         begin_lines(body)
         body.block_file = NOT_SAID
@@ -188,7 +188,7 @@ cdef class Lexer:
         cdef int status
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
-            fp_costs_settle(&self.body.costs)
+            fp_callgrind_costs_settle(&self.body.costs)
         return status
 
     @property
@@ -215,11 +215,11 @@ cdef class Lexer:
 
     def define(self, int kind, uint64_t number, uint32_t name):
         """Give an undefined number its name (a definition that stands further on)."""
-        cdef fp_numbers *numbers = &self.body.names.numbers[kind]
-        cdef fp_number *e = fp_numbers_find(numbers, number)
+        cdef fp_callgrind_numbers *numbers = &self.body.names.numbers[kind]
+        cdef fp_callgrind_number *e = fp_callgrind_numbers_find(numbers, number)
         if e == NULL:
             raise MemoryError("no memory for name numbers")
-        fp_numbers_define(numbers, e, name)
+        fp_callgrind_numbers_define(numbers, e, name)
         if kind == OB:
             e.object = fp_model_object(self.body.model, name, 0)
             if e.object == FP_NO_ID:
@@ -242,7 +242,7 @@ cdef class Lexer:
 
     @wide.setter
     def wide(self, uint32_t wide):
-        self.body.costs.wide = min(wide, fp_costs_wide())
+        self.body.costs.wide = min(wide, fp_callgrind_costs_wide())
 
     # ---- the window -----------------------------------------------------
 
@@ -305,7 +305,7 @@ cdef bint is_cut(const uint8_t *p, size_t n, bint numbered) noexcept nogil:
     return <size_t>(end - p) < strlen(sums) or memcmp(p, sums, strlen(sums)) != 0
 
 
-cdef void clear(const fp_costs *costs, fp_batch *b) noexcept nogil:
+cdef void clear(const fp_callgrind_costs *costs, fp_batch *b) noexcept nogil:
     """Sets to 0 what a row does not say.  Cheaper for the whole batch than row by row."""
     memset(b.callee, 0, b.cap * sizeof(b.callee[0]))
     memset(b.target_file, 0, b.cap * sizeof(b.target_file[0]))
@@ -328,17 +328,17 @@ cdef int read_lines(Body *body, const uint8_t **at, const uint8_t *end, const ui
 
     FP_MORE when all were read; at[0] stands at the first line that was not.
     """
-    cdef fp_lines *lines = &body.lines
+    cdef fp_callgrind_lines *lines = &body.lines
     cdef const uint8_t *p = at[0]
     cdef const uint8_t *next
     cdef uint32_t i, n, columns = body.costs.instr + body.costs.bb + body.costs.lines
     cdef int status
     while p != end:
-        next = fp_lines_read(lines, p, end, readable, columns, body.costs.wide)
+        next = fp_callgrind_lines_read(lines, p, end, readable, columns, body.costs.wide)
         look_ahead(&body.names, lines, p)
         i = 0
         while i < lines.n:
-            if fp_line_bits(lines.cost, i) & 1:
+            if fp_callgrind_line_bits(lines.cost, i) & 1:
                 n = cost_lines(body, i, p, b)
             else:
                 n = short_line(body, i, p)

@@ -17,7 +17,7 @@ cdef class Body:
     Borrows the model and the buffer, whose addresses it is given.
     """
 
-    cdef fp_body body
+    cdef fp_callgrind_body body
     cdef int64_t *sums          # of the self costs of this part
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
 
@@ -26,11 +26,11 @@ cdef class Body:
         self.body.out = <fp_buf *>out
         self.body.compress_names = compress_names
         self.body.compress_positions = compress_positions
-        self.body.wide = fp_costs_wide()
+        self.body.wide = fp_callgrind_costs_wide()
 
     def __dealloc__(self):
         free(self.sums)
-        fp_body_free(&self.body)
+        fp_callgrind_body_free(&self.body)
 
     @property
     def wide(self):
@@ -39,7 +39,7 @@ cdef class Body:
 
     @wide.setter
     def wide(self, uint32_t wide):
-        self.body.wide = min(wide, fp_costs_wide())
+        self.body.wide = min(wide, fp_callgrind_costs_wide())
 
     @property
     def escaped(self):
@@ -54,11 +54,11 @@ cdef class Body:
         memset(sums, 0, (n_values + 1) * sizeof(int64_t))
         self.sums = sums
         self.overflowed = False
-        fp_body_start_part(&self.body, n_values, instr, bb, lines, all_counts)
+        fp_callgrind_body_start_part(&self.body, n_values, instr, bb, lines, all_counts)
 
     def end_part(self):
         """End the last block.  Returns the sums of the part's self costs."""
-        if fp_body_end_part(&self.body):
+        if fp_callgrind_body_end_part(&self.body):
             raise MemoryError("no memory for output")
         return [self.sums[k] for k in range(self.body.n_values)]
 
@@ -68,7 +68,7 @@ cdef class Body:
         if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.body.n_values:
             raise ValueError("a batch has fewer values than its part has value types")
         with nogil:
-            status = fp_body_put(&self.body, <const fp_batch *>batch)
+            status = fp_callgrind_body_put(&self.body, <const fp_batch *>batch)
             if fp_batch_add_self(<const fp_batch *>batch, self.sums, self.body.n_values):
                 self.overflowed = True
         if status:
@@ -84,7 +84,7 @@ cdef class CostLines:
     cdef uint32_t function, file, n_values
     cdef int64_t *sums
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
-    cdef fp_line_names files, functions
+    cdef fp_callgrind_line_names files, functions
 
     def __cinit__(self, size_t model, size_t out, uint32_t n_values):
         self.model = <fp_model *>model
@@ -97,8 +97,8 @@ cdef class CostLines:
 
     def __dealloc__(self):
         free(self.sums)
-        fp_line_names_clear(&self.files)
-        fp_line_names_clear(&self.functions)
+        fp_callgrind_line_names_clear(&self.files)
+        fp_callgrind_line_names_clear(&self.functions)
 
     @property
     def escaped(self):
@@ -122,9 +122,9 @@ cdef class CostLines:
         if status:
             raise MemoryError("no memory for output")
 
-    cdef int name(self, const char *key, fp_line_names *names, uint32_t string) noexcept nogil:
+    cdef int name(self, const char *key, fp_callgrind_line_names *names, uint32_t string) noexcept nogil:
         cdef size_t n
-        cdef const uint8_t *text = fp_line_name(names, &self.model.strings, string, &n)
+        cdef const uint8_t *text = fp_callgrind_line_name(names, &self.model.strings, string, &n)
         cdef uint8_t *p
         if text == NULL or fp_buf_reserve(self.out, n + 8):
             return FP_E_NOMEM
@@ -167,7 +167,7 @@ cdef class CostLines:
                         return FP_E_NOMEM
                 if self.name(b"fn=", &self.functions, f[FP_FUNCTION_NAME]):
                     return FP_E_NOMEM
-            if fp_buf_reserve(self.out, fp_cost_room(b.n_values)):
+            if fp_buf_reserve(self.out, fp_callgrind_cost_room(b.n_values)):
                 return FP_E_NOMEM
             p = fp_put_decimal(self.out.p + self.out.n, b.line[i])
             for k in range(b.n_values):

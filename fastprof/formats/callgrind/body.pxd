@@ -32,12 +32,12 @@ cdef struct Body:
     Names names
     uint64_t line              # lines read so far
     size_t asked               # with FP_ASK: bytes of the line
-    fp_lines lines             # of the text at hand
+    fp_callgrind_lines lines             # of the text at hand
     size_t shift               # a pointer into the text plus this is the absolute offset
     # of this part
     bint has_events
     bint begun                 # a body line was seen
-    fp_costs costs             # columns, base, totals
+    fp_callgrind_costs costs             # columns, base, totals
     Wrapped wrapped            # counts of more than 2^63,
     int64_t *wrapped_in        # and of each column: are there any?
     # the current function
@@ -64,7 +64,7 @@ cdef struct Body:
     uint32_t pending           # FP_CALL, FP_JUMP or FP_JCND; FP_COST: none; or DISCARD
     uint64_t pending_line, pending_offset
     uint64_t count, count2
-    fp_position target
+    fp_callgrind_position target
     uint32_t called            # the callee
 
 
@@ -128,11 +128,11 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
                             bint object_said) noexcept nogil:
     """The function of a name in a file and object.  It is the one that the name's number is bound to, if nothing that
     was said contradicts that.  FP_NO_ID when memory ran out."""
-    cdef fp_number *e = NULL
+    cdef fp_callgrind_number *e = NULL
     cdef uint32_t function
     cdef bint same
     if key:
-        e = fp_numbers_find(&body.names.numbers[FN], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[FN], key - 1)
         if e == NULL:
             return FP_NO_ID
         if e.again:

@@ -22,8 +22,8 @@ cdef inline uint32_t cost_lines(Body *body, uint32_t line, const uint8_t *text, 
         return 0
     body.costs.function = body.function
     body.costs.file = body.file
-    n = fp_cost_rows(&body.costs, kind, &body.lines, line, b)
-    if n == 0 and not fp_cost_row(&body.costs, kind, text + body.lines.begin[line], b):
+    n = fp_callgrind_cost_rows(&body.costs, kind, &body.lines, line, b)
+    if n == 0 and not fp_callgrind_cost_row(&body.costs, kind, text + body.lines.begin[line], b):
         return 0
     if kind != FP_COST:
         finish_row(body, b, i, kind)
@@ -91,7 +91,7 @@ cdef inline bint jump_line(Body *body, uint32_t i, const uint8_t *p, const uint8
 cdef inline bint reference(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop, int kind,
                            uint32_t *to) noexcept nogil:
     """`(12)` of a file or an object, from p up to the end of line i."""
-    cdef fp_number *e = numbered_name(&body.names, &body.lines, i, p, stop, kind)
+    cdef fp_callgrind_number *e = numbered_name(&body.names, &body.lines, i, p, stop, kind)
     if e == NULL:
         return False
     to[0] = e.object if kind == OB else e.name
@@ -104,7 +104,7 @@ cdef inline bint named_function(Body *body, uint32_t i, const uint8_t *p, const 
     """`(12)` or `(12) name` behind fn= or cfn=."""
     cdef uint64_t id
     cdef bint defined
-    cdef fp_number *e = function_name(&body.names, &body.lines, i, p, stop, &id, &defined)
+    cdef fp_callgrind_number *e = function_name(&body.names, &body.lines, i, p, stop, &id, &defined)
     if e == NULL:
         return False
     if is_callee:
@@ -129,11 +129,11 @@ cdef inline bint full_name(Body *body, const uint8_t *p) noexcept nogil:
 
 cdef inline bint short_count(Body *body, const uint8_t *line, const uint8_t *p, uint32_t kind) noexcept nogil:
     """`2 0x4011 +3 ` or `3/4 +2 ` at p, behind calls=, jump= or jcnd= at `line`."""
-    cdef fp_position target
+    cdef fp_callgrind_position target
     cdef uint64_t count, count2 = 0
     if body.pending != FP_COST:
         return False
-    memset(&target, 0, sizeof(fp_position))
+    memset(&target, 0, sizeof(fp_callgrind_position))
     p = fp_decimal(p, &count)
     if p == NULL:
         return False

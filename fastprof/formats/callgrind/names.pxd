@@ -38,7 +38,7 @@ cdef struct Names:
     bint numbered               # names may be `(12) name`: Callgrind, not Cachegrind
     bint lenient
     bint expands                # names like (3)'2'(5) are made of numbers
-    fp_numbers numbers[3]       # by kind
+    fp_callgrind_numbers numbers[3]       # by kind
     Seen seen[SEEN]             # definitions and full names of functions that are about to be read, in the order of the text
     uint32_t n_seen, next_seen  # entries that were ever filled in and used
     uint8_t *expansion          # room to put a name together
@@ -66,7 +66,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
     """
     cdef uint64_t id
     cdef bint fits = True
-    cdef fp_number *e
+    cdef fp_callgrind_number *e
     cdef uint32_t s
     cdef const uint8_t *q
     if defined != NULL:
@@ -86,16 +86,16 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
         # what follows belongs to this name, known or not, rather than to the one before
         names.counts.skipped += 1
         return intern_name(names, blanks(q + 1), stop, string)
-    e = fp_numbers_find(&names.numbers[kind], id)
+    e = fp_callgrind_numbers_find(&names.numbers[kind], id)
     if e == NULL:
         return FP_E_NOMEM
     q = blanks(q + 1)
     if q < stop:
         s = defined_name(names, q, stop, kind)
-        e = fp_numbers_find(&names.numbers[kind], id)  # once more: the numbers in the name may have moved it
+        e = fp_callgrind_numbers_find(&names.numbers[kind], id)  # once more: the numbers in the name may have moved it
         if s == FP_NO_ID or e == NULL:
             return FP_E_NOMEM
-        fp_numbers_define(&names.numbers[kind], e, s)
+        fp_callgrind_numbers_define(&names.numbers[kind], e, s)
         e.again = True
         if defined != NULL:
             defined[0] = True
@@ -119,7 +119,7 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
     cdef uint64_t id
     cdef bint fits = True
     cdef size_t n, have = 0
-    cdef fp_number *e
+    cdef fp_callgrind_number *e
     if kind != FN or not names.expands or not begins_number(p):
         return fp_strings_intern(&names.model.strings, p, stop - p)
     while q < stop:
@@ -127,7 +127,7 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
             q = unsigned_number(q + 1, &id, &fits)
             if q[0] != c')' or not fits or id >> 63:
                 break
-            e = fp_numbers_find(&names.numbers[FN], id)
+            e = fp_callgrind_numbers_find(&names.numbers[FN], id)
             if e == NULL:
                 return FP_NO_ID
             if e.name == 0:
@@ -166,7 +166,7 @@ cdef inline bint grow_expansion(Names *names, size_t cap) noexcept nogil:
 # ---- names as Callgrind mostly writes them --------------------------------
 # In text that csrc/callgrind/lines.c took apart: the digits of a line are in `lines` as numbers already.
 
-cdef inline bint is_number(const fp_lines *lines, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+cdef inline bint is_number(const fp_callgrind_lines *lines, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
     """Is what line i has from p up to `stop`, its end, a number like `(12)` of at most eight digits?  Then it is the
     line's first in `lines`."""
     # a line with one run of digits, which begins and ends there
@@ -174,20 +174,20 @@ cdef inline bint is_number(const fp_lines *lines, uint32_t i, const uint8_t *p, 
             and stop - p <= 10 and lines.first[i + 1] - lines.first[i] == 1)
 
 
-cdef inline fp_number *numbered_name(Names *names, const fp_lines *lines, uint32_t i, const uint8_t *p,
+cdef inline fp_callgrind_number *numbered_name(Names *names, const fp_callgrind_lines *lines, uint32_t i, const uint8_t *p,
                                      const uint8_t *stop, int kind) noexcept nogil:
     """`(12)` up to the end of line i, of a number that has a name; NULL for anything else."""
-    cdef fp_number *e
+    cdef fp_callgrind_number *e
     if not names.numbered or not is_number(lines, i, p, stop):
         return NULL
-    e = fp_numbers_find(&names.numbers[kind], <uint64_t>lines.value[lines.first[i]])
+    e = fp_callgrind_numbers_find(&names.numbers[kind], <uint64_t>lines.value[lines.first[i]])
     return e if e != NULL and e.name else NULL
 
 
-cdef inline fp_number *function_name(Names *names, const fp_lines *lines, uint32_t i, const uint8_t *p,
+cdef inline fp_callgrind_number *function_name(Names *names, const fp_callgrind_lines *lines, uint32_t i, const uint8_t *p,
                                      const uint8_t *stop, uint64_t *id, bint *defined) noexcept nogil:
     """The same for functions, and also `(12) name` if `look_ahead` saw it: then the number is defined."""
-    cdef fp_number *e = numbered_name(names, lines, i, p, stop, FN)
+    cdef fp_callgrind_number *e = numbered_name(names, lines, i, p, stop, FN)
     cdef Seen *seen
     cdef uint32_t s
     defined[0] = e == NULL
@@ -198,11 +198,11 @@ cdef inline fp_number *function_name(Names *names, const fp_lines *lines, uint32
     if seen == NULL or seen.name[0] <= c' ' or seen.name[0] == c'(' or (stop - 1)[0] == c'\r':
         return NULL
     id[0] = seen.id
-    e = fp_numbers_find(&names.numbers[FN], seen.id)
+    e = fp_callgrind_numbers_find(&names.numbers[FN], seen.id)
     s = fp_strings_intern_hashed(&names.model.strings, seen.name, seen.n, seen.hash)
     if e == NULL or s == FP_NO_ID:
         return NULL
-    fp_numbers_define(&names.numbers[FN], e, s)
+    fp_callgrind_numbers_define(&names.numbers[FN], e, s)
     e.again = True
     return e
 
@@ -218,13 +218,13 @@ cdef inline Seen *seen_at(Names *names, const uint8_t *p) noexcept nogil:
     return NULL
 
 
-cdef inline void look_ahead(Names *names, const fp_lines *lines, const uint8_t *p) noexcept nogil:
+cdef inline void look_ahead(Names *names, const fp_callgrind_lines *lines, const uint8_t *p) noexcept nogil:
     """Fetches from memory what is known of the functions that the lines at p name.
 
     Their numbers, and their names when they are defined, are looked up at random places of tables that no cache
     holds.  A lookup that waits for memory takes as long as reading 200 bytes of text.
     """
-    cdef fp_numbers *t = &names.numbers[FN]
+    cdef fp_callgrind_numbers *t = &names.numbers[FN]
     cdef const uint8_t *q
     cdef const uint8_t *number
     cdef const uint8_t *stop
@@ -233,7 +233,7 @@ cdef inline void look_ahead(Names *names, const fp_lines *lines, const uint8_t *
     cdef uint64_t others, id
     names.next_seen = names.n_seen
     for first in range(0, lines.n, 56):
-        others = ~fp_line_bits(lines.cost, first) & <uint64_t>0xffffffffffffff
+        others = ~fp_callgrind_line_bits(lines.cost, first) & <uint64_t>0xffffffffffffff
         while others:
             i = first + fp_lowest_bit(others)
             others &= others - 1
@@ -261,7 +261,7 @@ cdef inline void look_ahead(Names *names, const fp_lines *lines, const uint8_t *
                 see(names, number, q + 2, stop).id = id
             else:
                 continue
-            fp_prefetch(fp_numbers_place_of(t, id))
+            fp_prefetch(fp_callgrind_numbers_place_of(t, id))
     for k in range(names.next_seen, names.n_seen):
         seen = &names.seen[k % SEEN]
         seen.guess = fp_strings_guess(&names.model.strings, seen.hash)

@@ -120,7 +120,7 @@ cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, u
                             fp_err *err) noexcept nogil:
     cdef uint32_t s = 0
     cdef uint64_t key = 0
-    cdef fp_number *e
+    cdef fp_callgrind_number *e
     cdef int status
     body.begun = True
     status = name(&body.names, p, stop, OB, offset, &s, &key, NULL, err)
@@ -130,7 +130,7 @@ cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, u
     if object[0] == FP_NO_ID:
         return FP_E_NOMEM
     if key:
-        e = fp_numbers_find(&body.names.numbers[OB], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[OB], key - 1)
         if e == NULL:
             return FP_E_NOMEM
         e.object = object[0]
@@ -188,7 +188,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
                          fp_err *err) noexcept nogil:
     cdef uint32_t s = 0, function = UNRESOLVED
     cdef uint64_t key = 0
-    cdef fp_number *e
+    cdef fp_callgrind_number *e
     cdef int status
     body.begun = True
     status = name(&body.names, p, stop, FN, offset, &s, &key, NULL, err)
@@ -196,7 +196,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
         return status
     # A jump does not say where its function is, so it finds but never binds.
     if key:
-        e = fp_numbers_find(&body.names.numbers[FN], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[FN], key - 1)
         if e == NULL:
             return FP_E_NOMEM
         function = UNRESOLVED if e.again else e.function
@@ -266,7 +266,7 @@ cdef inline int count_line(Body *body, const uint8_t *p, const uint8_t *stop, ui
 cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
                               fp_err *err) noexcept nogil:
     """Positions and counts at p: self cost, or what a calls= or jump line announced."""
-    cdef fp_position here
+    cdef fp_callgrind_position here
     cdef uint32_t i = b.n, k = 0, kind
     cdef int status
     if not body.has_events:
@@ -308,7 +308,7 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
         return OK
     while k:
         k -= 1
-        fp_costs_add(&body.costs, k, b.values[<size_t>k * b.cap + i])
+        fp_callgrind_costs_add(&body.costs, k, b.values[<size_t>k * b.cap + i])
     return OK
 
 

@@ -210,8 +210,8 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
     return OK
 
 
-cdef inline int positions(const fp_costs *costs, Counts *counts, const uint8_t **at, const uint8_t *stop,
-                          uint64_t offset, fp_position *to, fp_err *err) noexcept nogil:
+cdef inline int positions(const fp_callgrind_costs *costs, Counts *counts, const uint8_t **at, const uint8_t *stop,
+                          uint64_t offset, fp_callgrind_position *to, fp_err *err) noexcept nogil:
     """As many positions as the part has columns; those that are not there are 0.  OK or BAD."""
     cdef int status
     to.address = to.bb = to.line = 0

@@ -17,26 +17,26 @@ cdef extern from "folded/known.h" nogil:
     enum:
         FP_PLAIN_LINES
 
-    struct fp_plain:
+    struct fp_folded_plain:
         const uint8_t *p
         uint32_t n
         int64_t count
 
-    uint32_t fp_plain_lines(const uint8_t *p, const uint8_t *end, fp_plain *lines, uint32_t most,
+    uint32_t fp_folded_plain_lines(const uint8_t *p, const uint8_t *end, fp_folded_plain *lines, uint32_t most,
                             const uint8_t **next)
 
-    struct fp_known_stack:
+    struct fp_folded_known_stack:
         uint32_t node
         uint32_t empty
 
-    struct fp_known:
+    struct fp_folded_known:
         pass
 
-    void fp_known_clear(fp_known *k)
-    void fp_known_empty(fp_known *k)
-    bint fp_known_prefetch(fp_known *k, fp_plain *lines, uint32_t n, size_t nbytes)
-    const fp_known_stack *fp_known_find(fp_known *k, const fp_plain *line)
-    int fp_known_add(fp_known *k, const fp_plain *line, uint32_t node, uint32_t empty)
+    void fp_folded_known_clear(fp_folded_known *k)
+    void fp_folded_known_empty(fp_folded_known *k)
+    bint fp_folded_known_prefetch(fp_folded_known *k, fp_folded_plain *lines, uint32_t n, size_t nbytes)
+    const fp_folded_known_stack *fp_folded_known_find(fp_folded_known *k, const fp_folded_plain *line)
+    int fp_folded_known_add(fp_folded_known *k, const fp_folded_plain *line, uint32_t node, uint32_t empty)
 
 
 cdef enum:
@@ -104,7 +104,7 @@ cdef class Lexer:
     cdef uint32_t *frames  # by string: the frame of that name, 0 = none yet
     cdef uint32_t cap_frames
     cdef uint32_t unknown  # the string of a frame without a name
-    cdef fp_known known
+    cdef fp_folded_known known
     cdef uint32_t n_emptied  # of the model: earlier nodes are gone when this changes
 
     def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown):
@@ -117,7 +117,7 @@ cdef class Lexer:
         self.unknown = unknown
 
     def __dealloc__(self):
-        fp_known_clear(&self.known)
+        fp_folded_known_clear(&self.known)
         free(self.last)
         free(self.levels)
         free(self.frames)
@@ -146,7 +146,7 @@ cdef class Lexer:
         if self.n_emptied != self.model.n_emptied:
             self.n_emptied = self.model.n_emptied
             self.n_levels = self.last_n = 0
-            fp_known_empty(&self.known)
+            fp_folded_known_empty(&self.known)
         while p != end:
             if b.n == b.cap:
                 return FP_FULL
@@ -176,14 +176,14 @@ cdef class Lexer:
 
         FP_MORE, FP_DONE if the next line is not plain or not whole, or FP_E_NOMEM.
         """
-        cdef fp_plain lines[FP_PLAIN_LINES]
+        cdef fp_folded_plain lines[FP_PLAIN_LINES]
         cdef const uint8_t *next
-        cdef const fp_known_stack *stack
+        cdef const fp_folded_known_stack *stack
         cdef uint32_t most = min(<uint32_t>FP_PLAIN_LINES, b.cap - b.n)
-        cdef uint32_t n = fp_plain_lines(p[0], end, lines, most, &next), i, node, empty
-        cdef bint looked_up = fp_known_prefetch(&self.known, lines, n, next - p[0])
+        cdef uint32_t n = fp_folded_plain_lines(p[0], end, lines, most, &next), i, node, empty
+        cdef bint looked_up = fp_folded_known_prefetch(&self.known, lines, n, next - p[0])
         for i in range(n):
-            stack = fp_known_find(&self.known, &lines[i]) if looked_up else NULL
+            stack = fp_folded_known_find(&self.known, &lines[i]) if looked_up else NULL
             if stack != NULL:
                 node = stack.node
                 self.seen.empty_frames += stack.empty
@@ -192,7 +192,7 @@ cdef class Lexer:
                 if node == FP_NO_ID:
                     return FP_E_NOMEM
                 empty = self.levels[self.n_levels - 1].empty
-                if looked_up and fp_known_add(&self.known, &lines[i], node, empty):
+                if looked_up and fp_folded_known_add(&self.known, &lines[i], node, empty):
                     return FP_E_NOMEM
             add_row(b, node)
             b.values[b.n - 1] = lines[i].count

@@ -34,7 +34,7 @@ def sniff(head: bytes) -> int:
 
     if head.startswith(SYMBOLIZED):
         return SURE
-    return MAYBE if lib.fp_gperf_sniff(head, len(head), ffi.new("int *")) else NO
+    return MAYBE if lib.fp_gperftools_sniff(head, len(head), ffi.new("int *")) else NO
 
 
 def suits(value_type: ValueType) -> int | None:

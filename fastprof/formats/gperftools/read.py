@@ -56,8 +56,8 @@ class GperftoolsReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        g = lib.fp_gperf_reader_new(model.c, options[LENIENT])
-        self._g = g = owned(g, lib.fp_gperf_reader_free, "the gperftools decoder")
+        g = lib.fp_gperftools_reader_new(model.c, options[LENIENT])
+        self._g = g = owned(g, lib.fp_gperftools_reader_free, "the gperftools decoder")
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
@@ -112,7 +112,7 @@ class GperftoolsReader(Reader):
 
     def _records(self, in_: Any, batch: Any, err: Any) -> int:
         g = self._g
-        while (status := int(lib.fp_gperf_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
+        while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
             line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
             in_.pos += g.line_n
             text = line.rstrip(b"\0")  # zeros may stand behind it
@@ -129,7 +129,7 @@ class GperftoolsReader(Reader):
         return self._rows(in_, batch, err)
 
     def _rows(self, in_: Any, batch: Any, err: Any) -> int:
-        return int(lib.fp_gperf_rows(self._g, batch, err))
+        return int(lib.fp_gperftools_rows(self._g, batch, err))
 
     def _name(self, address: int, frames: list[tuple[bytes, bytes, int]]) -> None:
         """Give an address its functions: (name, file, line), innermost first."""
@@ -138,7 +138,7 @@ class GperftoolsReader(Reader):
         chain = 0
         for name, file, line in reversed(frames):
             chain = model.line(model.function(name, file, object_id), line, outer=chain)
-        if lib.fp_gperf_name(self._g, address, chain):
+        if lib.fp_gperftools_name(self._g, address, chain):
             raise MemoryError("no memory for symbols")
 
     def _describe(self) -> None:
@@ -147,7 +147,7 @@ class GperftoolsReader(Reader):
         for m in arrange(dict.fromkeys(self._maps.objects)):
             object_id = model.object(m.path, m.build_id) if m.path or m.build_id else 0
             mapping = model.mapping(object_id, m.start, m.limit, m.offset)
-            if lib.fp_gperf_map(g, m.start, m.limit, mapping):
+            if lib.fp_gperftools_map(g, m.start, m.limit, mapping):
                 raise MemoryError("no memory for mappings")
         if self.options[PERIOD] is not None:
             g.period_us = self.options[PERIOD]

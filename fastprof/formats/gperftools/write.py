@@ -24,7 +24,7 @@ class GperftoolsWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        self._w = ffi.new("struct fp_gperf_writer *")
+        self._w = ffi.new("struct fp_gperftools_writer *")
         self._w.model = model.c
         self._err = ffi.new("struct fp_err *")
         self._period_us = options[PERIOD]
@@ -50,7 +50,7 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(part)
         self._w.unit_ns = NANOSECONDS.get(part.value_types[0].unit, 0)
-        self.take_all(lambda: lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err), self._err)
+        self.take_all(lambda: lib.fp_gperftools_put(self._w, batch.c, 0, self.out, self._err), self._err)
 
     def end(self) -> None:
         if not self._begun:

@@ -52,10 +52,10 @@ class SamplesReader(Reader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         self.source.spool()  # there are two passes
-        new = lib.fp_samples_read_new(self.model.c, self.options[LENIENT])
-        self._r = owned(new, lib.fp_samples_read_free, "the reader of samples")
+        new = lib.fp_trace_samples_read_new(self.model.c, self.options[LENIENT])
+        self._r = owned(new, lib.fp_trace_samples_read_free, "the reader of samples")
         yield 0, None
-        check(lib.fp_samples_again(self._r, self._err), self._err, self.source.name, self.format)
+        check(lib.fp_trace_samples_again(self._r, self._err), self._err, self.source.name, self.format)
         self._plan()
         yield 0, None
 
@@ -78,7 +78,7 @@ class SamplesReader(Reader):
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         r = self._r
-        while (status := lib.fp_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
+        while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.asks == lib.FP_SAMPLES_WHO:
                 self._who.tell(r.who)
             elif r.asks == lib.FP_SAMPLES_NAME:
