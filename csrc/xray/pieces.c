@@ -106,7 +106,11 @@ static int fill(struct fp_feed *feed) {
     for (; s->next < s->end; s->next++, s->pos = 0) {
         const struct fp_xray_buffer *b = &piece->buffers[s->next];
         if (fp_share_of(s->shares, b->thread) != s->share) continue;
-        __atomic_store_n(&s->at, s->before + s->next, __ATOMIC_RELAXED);
+        const uint64_t was = s->at, now = s->before + s->next;
+        __atomic_store_n(&s->at, now, __ATOMIC_SEQ_CST);
+        const uint64_t awaited = __atomic_load_n(s->awaited, __ATOMIC_SEQ_CST);
+        s->passed = was <= awaited && now > awaited;
+        if (s->passed) return FP_ASK;
         struct fp_in in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
         s->x->thread = b->thread;
         const int status = fp_xray_fdr_feed(s->x, &in, feed->out, &s->err);
@@ -114,6 +118,11 @@ static int fill(struct fp_feed *feed) {
         if (status != FP_DONE) return status;
     }
     return FP_DONE;
+}
+
+void fp_xray_await(uint64_t *awaited, uint64_t buffer) {
+    __atomic_store_n(awaited, buffer, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what the caller loads now, it loads after that */
 }
 
 void fp_xray_share_feed(struct fp_xray_share *s) {

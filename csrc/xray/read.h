@@ -141,9 +141,11 @@ struct fp_xray_share {
     const struct fp_shares *shares;
     uint32_t share;
     uint32_t next, end;
-    size_t pos;      /* bytes of the next one that are decoded */
-    uint64_t before; /* buffers of the log before the piece */
-    uint64_t at;     /* before + next, for who looks at it in another thread */
+    size_t pos;        /* bytes of the next one that are decoded */
+    uint64_t before;   /* buffers of the log before the piece */
+    uint64_t at;       /* before + next, atomic: other threads look at it */
+    uint64_t *awaited; /* of all shares: the buffer that all others have to pass before one goes on; atomic */
+    int32_t passed;    /* with FP_ASK: nothing is asked, it has passed `awaited` */
 };
 
 /* Are there buffers of several threads? */
@@ -176,6 +178,10 @@ struct fp_xray *fp_xray_another(const struct fp_xray *x);
 /* Makes s->feed decode the share.  Its status is as that of fp_xray_feed, but never FP_MORE; s->next is the buffer at
  * hand. */
 void fp_xray_share_feed(struct fp_xray_share *s);
+
+/* Says for which buffer a share waits, UINT64_MAX for none.  If one that has passed it already is not seen to have done
+ * so after this call, it will say so. */
+void fp_xray_await(uint64_t *awaited, uint64_t buffer);
 
 /* cffi-end */
 

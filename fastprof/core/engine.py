@@ -118,8 +118,8 @@ class Undecoded(Batch):
         """What gives the rows of one of them (struct fp_feed *)."""
         raise NotImplementedError
 
-    def answer(self, share: int) -> None:
-        """Give its feed what that asks for.  Errors: that of its status."""
+    def answer(self, share: int) -> bool:
+        """Give its feed what that asks for.  Whether a function got its name.  Errors: that of its status."""
         raise NotImplementedError
 
     def taken(self, share: int) -> None:

@@ -1,7 +1,6 @@
-"""Work beside the thread that asked for it, on other cores.
+"""Work in other threads, in order: the one primitive under everything here that uses several cores (docs/cores.md).
 
-What takes long here is C code, which runs without the interpreter lock.  All threads are ended by who began them, with
-`stop` at the latest.
+What takes long here is C code, which runs without the interpreter lock.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from functools import partial
+from itertools import takewhile
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
@@ -36,47 +36,135 @@ def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     return thread
 
 
+class _Call:
+    __slots__ = ("call", "error", "is_done", "result")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call: Callable[[], Any] | None = call
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_done = False
+
+    def run(self) -> None:
+        assert self.call is not None
+        try:
+            self.result = self.call()
+        except BaseException as error:
+            self.error = error
+        self.call = None  # what it refers to is free as soon as it is done
+
+
+class Workers:
+    """Up to `n` threads that make calls, begun in the order given; `result` returns what they return, in that order.
+
+    A call that fails ends the work: later ones are not begun, and `result` raises its error in its place.
+    All methods are for one thread, the owner, who calls `stop` at last.
+    """
+
+    def __init__(self, n: int = 1) -> None:
+        self._n = n
+        self._threads: list[threading.Thread] = []
+        self._changed = threading.Condition(threading.Lock())  # for all below
+        self._waiting: deque[_Call] = deque()  # not yet begun
+        self._given: deque[_Call] = deque()  # whose results nobody has taken; the earliest first
+        self._n_idle = 0
+        self._ended = False  # nothing more is begun
+
+    def __len__(self) -> int:
+        """Calls whose results were not taken."""
+        return len(self._given)
+
+    def give(self, call: Callable[[], Any]) -> None:
+        """Have a thread make this call.  Errors: FastprofError where the system allows no more threads."""
+        with self._changed:
+            are_enough = self._ended or self._n_idle > len(self._waiting) or len(self._threads) == self._n
+        if not are_enough:
+            self._threads.append(begin(self._work))
+        one = _Call(call)
+        with self._changed:
+            self._waiting.append(one)
+            self._given.append(one)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (one := self._next()) is not None:
+            one.run()
+            self._done(one)
+            del one  # the next one may be long in coming
+
+    def _next(self) -> _Call | None:
+        with self._changed:
+            self._n_idle += 1
+            while not self._waiting and not self._ended:
+                self._changed.wait()
+            self._n_idle -= 1
+            return None if self._ended else self._waiting.popleft()
+
+    def _done(self, one: _Call) -> None:
+        with self._changed:
+            one.is_done = True
+            if one.error is not None:
+                self._ended = True
+            self._changed.notify_all()
+
+    def n_ready(self) -> int:
+        """How many calls from the earliest on are done."""
+        return sum(1 for _ in takewhile(lambda one: one.is_done, self._given))
+
+    def result(self) -> Any:
+        """What the earliest call returned, once it is done.  Errors: that of the call; then there are no others."""
+        with self._changed:
+            while not self._given[0].is_done:
+                self._changed.wait()
+        one = self._given.popleft()
+        if one.error is None:
+            return one.result
+        self._given.clear()
+        error, one.error = one.error, None
+        try:
+            raise error
+        finally:
+            del error  # its traceback refers to this
+
+    def stop(self) -> None:
+        """End the threads: calls that have begun are made to their end, others are not begun."""
+        with self._changed:
+            self._ended = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        self._given.clear()  # what was not taken, errors too, may refer to the owner
+
+
 class Ahead:
-    """What `make` returns piece by piece, b"" at the end, made a few pieces ahead in a thread of its own.
+    """What `make` returns piece by piece, b"" at the end, made a few pieces ahead in another thread.
 
     What `make` raises is raised in its place by `readinto`.
     """
 
     def __init__(self, make: Callable[[], bytes], pieces: int = 4) -> None:
         self._make = make
-        self._made: SimpleQueue[Any] = SimpleQueue()
-        self._room = threading.Semaphore(pieces)
-        self._stopped = False
         self._piece = memoryview(b"")
-        self._ended = False
-        self._thread = begin(self._work)
+        self._is_made = self._ended = False  # all of it; and read
+        self._workers = Workers()
+        for _ in range(pieces):
+            self._workers.give(self._next)
 
-    def _work(self) -> None:
-        piece: Any = b"."
-        while piece:
-            self._room.acquire()
-            if self._stopped:
-                return
-            try:
-                piece = self._make()
-            except BaseException as error:
-                self._made.put(error)
-                return
-            self._made.put(piece)
+    def _next(self) -> bytes:
+        piece = b"" if self._is_made else self._make()
+        self._is_made = not piece
+        return piece
 
     def readinto(self, into: memoryview) -> int:
         """Fill `into` with what comes next; the number of bytes, 0 at the end."""
         if not self._piece and not self._ended:
-            got = self._made.get()
-            self._room.release()
-            if isinstance(got, BaseException):
-                self._ended = True
-                try:
-                    raise got
-                finally:
-                    del got  # its traceback refers to this
-            self._ended = not got
-            self._piece = memoryview(got)
+            self._ended = True  # also if this fails
+            self._piece = memoryview(self._workers.result())
+            self._ended = not self._piece
+            if not self._ended:
+                self._workers.give(self._next)
         n = min(len(into), len(self._piece))
         into[:n] = self._piece[:n]
         self._piece = self._piece[n:]
@@ -88,76 +176,12 @@ class Ahead:
 
     def stop(self) -> None:
         """End the thread, whether it is done or not."""
-        self._stopped = self._ended = True
-        self._room.release()
-        self._thread.join()
-        self._make, self._made = bytes, SimpleQueue()  # what it needed, and errors nobody read, may refer to this
+        self._ended = True
+        self._workers.stop()
+        self._make = bytes  # what it needed may refer to this
 
 
-class Beside:
-    """A compressor or a file, to which is written in a thread of its own once there is much to write.
-
-    A compressor appends what it makes to `made`, and the caller's thread passes that on to `target`: so whatever
-    happens there happens in the caller's thread.  All errors are raised there, by `write` or `close`.
-    """
-
-    _PIECES = 8  # that are given and not yet written
-
-    def __init__(self, stream: Any, made: deque[bytes], target: Any, few: int) -> None:
-        self._stream, self._made, self._target, self._few = stream, made, target, few
-        self._given: SimpleQueue[bytes | None] = SimpleQueue()
-        self._room = threading.Semaphore(self._PIECES)
-        self._nbytes = 0
-        self._thread: threading.Thread | None = None
-        self._stopped = False
-        self._error: BaseException | None = None
-
-    def write(self, data: memoryview) -> None:
-        if self._thread is None:
-            self._stream.write(data)
-            self._nbytes += len(data)
-            if self._nbytes > self._few:
-                self._thread = begin(self._work)
-        else:
-            self._room.acquire()
-            self._given.put(bytes(data))
-        self._pass_on()
-
-    def _work(self) -> None:
-        while (piece := self._given.get()) is not None:
-            try:
-                if not self._stopped:
-                    self._stream.write(piece)
-            except BaseException as error:
-                self._error, self._stopped = error, True
-            self._room.release()
-
-    def _pass_on(self) -> None:
-        if self._error:
-            raise self._error
-        while self._made:
-            self._target.write(self._made.popleft())
-
-    def _wait(self) -> None:
-        if self._thread is not None:
-            self._given.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._wait()
-        self._pass_on()
-        self._stream.close()
-        self._pass_on()
-
-    def stop(self) -> None:
-        """End the thread; nobody wants the rest."""
-        self._stopped = True
-        self._wait()
-
-
-class Made(deque[bytes]):
+class Made(list[bytes]):
     """What a compressor writes to, see Beside."""
 
     def write(self, data: bytes | memoryview) -> int:
@@ -166,3 +190,55 @@ class Made(deque[bytes]):
 
     def flush(self) -> None:
         """There is nothing behind it."""
+
+    def take(self) -> bytes:
+        data = b"".join(self)
+        self.clear()
+        return data
+
+
+class Beside:
+    """A compressor or a file, to which another thread writes once there is much to write.
+
+    A compressor writes to `made`, and the caller's thread passes that on to `target`: so whatever happens there happens
+    in the caller's thread.  All errors are raised there, by `write` or `close`.
+    """
+
+    _PIECES = 8  # that are given and not yet written
+
+    def __init__(self, stream: Any, made: Made, target: Any, few: int) -> None:
+        self._stream, self._made, self._target, self._few = stream, made, target, few
+        self._nbytes = 0
+        self._workers = Workers()
+
+    def write(self, data: memoryview) -> None:
+        if self._nbytes <= self._few:
+            self._nbytes += len(data)
+            self._pass_on(self._write(data))
+            return
+        self._pass_all_on(self._PIECES - 1)
+        self._workers.give(partial(self._write, bytes(data)))
+
+    def _write(self, data: bytes | memoryview) -> bytes:
+        self._stream.write(data)
+        return self._made.take()
+
+    def _pass_on(self, data: bytes) -> None:
+        if data:
+            self._target.write(data)
+
+    def _pass_all_on(self, most: int) -> None:
+        """Until no more than `most` pieces are not yet written."""
+        while len(self._workers) > most or self._workers.n_ready():
+            self._pass_on(self._workers.result())
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._pass_all_on(0)
+        self._workers.stop()
+        self._stream.close()
+        self._pass_on(self._made.take())
+
+    def stop(self) -> None:
+        """End the thread; nobody wants the rest."""
+        self._workers.stop()

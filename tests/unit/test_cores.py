@@ -331,16 +331,21 @@ def test_interrupted(
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is begun in threads."""
-    begun: list[str] = []
-    begin = workers.begin
+    """What is done in threads."""
+    given: dict[tuple[int, str], workers.Workers] = {}
+    give = workers.Workers.give
 
-    def counted(work: Any, *arguments: Any) -> threading.Thread:
-        begun.append(work.__qualname__)
-        return begin(work, *arguments)
+    names: list[str] = []  # one for each of the Workers, which live as long as `given`
 
-    monkeypatch.setattr(workers, "begin", counted)
-    return begun
+    def counted(self: workers.Workers, call: Any) -> None:
+        name = getattr(call, "func", call).__qualname__
+        if (id(self), name) not in given:
+            given[id(self), name] = self
+            names.append(name)
+        give(self, call)
+
+    monkeypatch.setattr(workers.Workers, "give", counted)
+    return names
 
 
 def compressed(log: Path, folder: Path, suffix: str) -> Path:
@@ -359,7 +364,7 @@ def test_call_arcs_are_merged_beside_their_writing(
     log = tmp_path / "one.xray"
     log.write_bytes(random_log(3, 1, 20_000).bytes())
     fastprof.convert(log, tmp_path / "o.callgrind", cores=several, max_memory=1)
-    assert {*threads} == ({"Ahead._work", "Beside._work"} if several > 1 else set())
+    assert {*threads} == ({"Ranges._all_sums", "Beside._write"} if several > 1 else set())
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -389,8 +394,8 @@ except FastprofError as error:
 def test_compression_in_threads(big_log: Path, suffix: str, tmp_path: Path, threads: list[str]) -> None:
     path = compressed(big_log, tmp_path, suffix)
     same_for_all(path, tmp_path, f".callgrind{suffix}", (1, 2))
-    assert {*threads} == {"Divided._work", "Ahead._work", "Beside._work"}
-    assert threads.count("Beside._work") == 1
+    assert {*threads} == {"Divided._take_or_fail", "Divided._end_table", "Ahead._next", "Beside._write"}
+    assert threads.count("Beside._write") == 1
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -417,7 +422,7 @@ def test_a_target_that_fails(
 
     def failing(raw: Any, view: memoryview) -> None:
         assert threading.current_thread() is threading.main_thread()
-        if next(calls) == 3:
+        if next(calls) == 1:
             raise kind
         whole(raw, view)
 
@@ -430,13 +435,14 @@ def test_a_target_that_fails(
 
 
 def test_a_compressor_that_fails(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = workers.Beside._work
+    write = workers.Beside._write
 
-    def failing(self: Any) -> None:
-        monkeypatch.setattr(self, "_stream", None)
-        work(self)
+    def failing(self: Any, data: Any) -> bytes:
+        if threading.current_thread() is not threading.main_thread():
+            monkeypatch.setattr(self, "_stream", None)
+        return write(self, data)
 
-    monkeypatch.setattr(workers.Beside, "_work", failing)
+    monkeypatch.setattr(workers.Beside, "_write", failing)
     with pytest.raises(AttributeError):
         fastprof.convert(big_log, tmp_path / "o.trace.json.gz", cores=2)
     assert not any(tmp_path.iterdir())

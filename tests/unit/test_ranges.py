@@ -157,10 +157,9 @@ def test_a_thread_is_done_with_a_range_before_it_is_read(piece: int, monkeypatch
     with ExitStack() as threads:
         found = Ranges(runs, 1, 40 * 4000, threads)
         end = time.monotonic() + 60
-        while len(found._ready) < 1 and time.monotonic() < end:
+        while not found._workers.n_ready() and time.monotonic() < end:
             time.sleep(0.01)
-        assert found._ready
-        assert found._made
+        assert found._workers.n_ready()
 
 
 def test_who_stops_early_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

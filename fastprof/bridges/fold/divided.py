@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
+from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
@@ -42,8 +42,7 @@ class Divided:
         self._wanted, self._next = ffi.new("uint8_t[]", n), ffi.new("uint32_t *")
         self._rows = 0
         self.in_threads = False
-        self._threads: dict[int, threading.Thread] = {}
-        self._queues: dict[int, SimpleQueue[_Lent | None]] = {}
+        self._workers: dict[int, workers.Workers] = {}
         self._room = threading.Semaphore(_AHEAD * n)  # batches that may be lent
         self._free: list[Batch] = []  # the last one is in the caches
         self._lock = threading.Lock()  # for the three below, and how often batches are lent
@@ -61,23 +60,22 @@ class Divided:
         undecoded = isinstance(batch, Undecoded)
         if not self.in_threads and (undecoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
             self.in_threads = True
-            for i in self._tables:
-                self._begin(i)
         known = self._names()
         self._whole.know(None, known)
         takers = self._takers(batch)
-        for i in takers:
-            if i not in self._tables:
-                self._tables[i] = self._table(i)
-                if self.in_threads:
-                    self._begin(i)
         self._rows += len(batch)
         if self.in_threads:
             self._lend(batch, takers, known)
             return
         for i in takers:
-            self._tables[i].know(self._whole, known)
-            self._tables[i].put(batch)
+            table = self._table_of(i)
+            table.know(self._whole, known)
+            table.put(batch)
+
+    def _table_of(self, i: int) -> Accumulator:
+        if i not in self._tables:
+            self._tables[i] = self._table(i)
+        return self._tables[i]
 
     def _names(self) -> tuple[int, int]:
         return self._model.c.functions.n, self._model.c.threads.n
@@ -97,10 +95,6 @@ class Divided:
         nbytes_of = self._model.nbytes_of_threads.get(number)
         lib.fp_shares_give(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
 
-    def _begin(self, i: int) -> None:
-        self._queues[i] = SimpleQueue()
-        self._threads[i] = workers.begin(self._work, i)
-
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         mine = batch
         if not isinstance(batch, Undecoded):
@@ -111,28 +105,47 @@ class Divided:
             mine.reset()
             mine.c.part = c.part
             lib.fp_batch_swap(c, mine.c)
-        if self._errors:
-            self.end()
         lent = _Lent(mine, self._number, len(takers), known)
         self._number += 1
-        for i in takers:
-            self._queues[i].put(lent)
+        left = [*takers]
+        try:
+            if self._errors:
+                self.end()
+            while left:
+                self._give_to(left[0], partial(self._take_or_fail, left[0], lent))
+                del left[0]
+        finally:
+            for i in left:  # others may wait until they have passed it
+                self._taken(i, lent)
 
-    def _work(self, i: int) -> None:
-        queue = self._queues[i]
-        while (lent := queue.get()) is not None:
-            try:
-                if lent.number < self._failed_at:
-                    self._take(i, lent)
-            except BaseException as error:
-                self._fail(lent.number, error)
-            if isinstance(lent.batch, Undecoded):
-                lent.batch.taken(i)
-            with self._lock:
-                lent.left -= 1
-                if not lent.left and not isinstance(lent.batch, Undecoded):
-                    self._free.append(lent.batch)
-                    self._room.release()
+    def _give_to(self, i: int, call: Callable[[], None]) -> None:
+        if i not in self._workers:
+            self._table_of(i)
+            self._workers[i] = workers.Workers()
+        worker = self._workers[i]
+        for _ in range(worker.n_ready()):
+            worker.result()
+        worker.give(call)
+
+    def _take_or_fail(self, i: int, lent: _Lent) -> None:
+        try:
+            if lent.number < self._failed_at:
+                self._take(i, lent)
+        except BaseException as error:
+            self._fail(lent.number, error)
+        self._taken(i, lent)
+
+    def _taken(self, i: int, lent: _Lent) -> None:
+        if isinstance(lent.batch, Undecoded):
+            lent.batch.taken(i)
+            return
+        with self._lock:
+            lent.left -= 1
+            if not lent.left:
+                self._free.append(lent.batch)
+                self._room.release()
+
+    def _end_table(self, i: int) -> None:
         if self._number < self._failed_at:  # all batches were taken
             try:
                 self._tables[i].end()
@@ -147,11 +160,11 @@ class Divided:
             return
         feed = lent.batch.feed(i)
         while table.feed(feed) != lib.FP_DONE:
-            lent.batch.answer(i)
-            with self._model.lock:  # a function was named
-                known = self._names()
-                self._whole.know(None, known)
-                table.know(self._whole, known)
+            if lent.batch.answer(i):
+                with self._model.lock:
+                    known = self._names()
+                    self._whole.know(None, known)
+                    table.know(self._whole, known)
 
     def _fail(self, number: int, error: BaseException) -> None:
         with self._lock:
@@ -162,12 +175,16 @@ class Divided:
         """Wait until all rows are taken."""
         with suppress(RuntimeError):  # others have it already
             self._model.lock.release()
-        if self._threads:
-            for queue in self._queues.values():
-                queue.put(None)
-            for thread in self._threads.values():
-                thread.join()
-            self._threads = {}
+        for i, worker in self._workers.items():
+            worker.give(partial(self._end_table, i))
+        for worker in self._workers.values():
+            while len(worker):
+                worker.result()
+            worker.stop()
+        if self._workers:
+            for i in self._tables.keys() - self._workers.keys():
+                self._end_table(i)
+        self._workers = {}
 
     def end(self) -> None:
         """All rows were put.  Errors: those of the tables."""

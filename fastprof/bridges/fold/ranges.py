@@ -5,23 +5,23 @@
     run 1         |   ..    |  ....   |  ....   |   .     |  ....   |
     is taken by    reader    thread    thread    reader    thread
 
-Who makes rows of the sums, the reader, wants the ranges in order.  Threads add up the next ones in memory.
-If few are ready, they leave one to the reader.
+The reader, which makes rows of the sums, wants the ranges in order.  Threads add up the next ones in memory.
+If few are ready, one is left to the reader, which needs no memory for its sums.
 """
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections import deque
 from contextlib import ExitStack
+from functools import partial
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.sums.sorted_runs import Pull
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.owner import owned
-from fastprof.core.workers import Ahead
+from fastprof.core.workers import Workers
 
 if TYPE_CHECKING:
     Key = tuple[int, int]
@@ -42,24 +42,15 @@ class Ranges:
         self._runs = runs
         # Sums that are made ahead take as much as records that are not packed, if no two have one key.
         n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
-        # Nobody waits for room in the middle of a range: some have more arcs, and the end is a piece, too.
-        self._pieces = 2 + 3 * n_arcs * _ARC_BYTES // (2 * _PIECE)
         self._ends = self._choose_ends(n_arcs)
         self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
         self._pull: Pull = lambda to, n: 0  # of the range that is being read
-        self._lock = threading.Lock()  # for all below
-        self._idle = n_threads
-        self._stopped = False
-        self._next = 0  # ranges that have begun
-        self._made: dict[int, Ahead] = {}  # by threads, and not yet read
-        self._ready: set[int] = set()  # those of them that are complete
-        self._reading = -1
-        self._left = -1  # the last range that was left to the reader
-        self._left_range: _Range = [], None, None
-        self._free: list[tuple[Any, bytearray]] = []  # sums, and memory of records, that nobody uses
-        threads.callback(self._stop)
-        with self._lock:
-            self._go_on()
+        self._n_begun = 0  # ranges
+        self._n_threads, self._workers = n_threads, Workers(n_threads)
+        self._next: deque[_Range | None] = deque()  # those that are begun and not yet read; None: by a thread
+        self._free: deque[tuple[Any, bytearray]] = deque()  # sums, and memory of records, that nobody uses
+        threads.callback(self._workers.stop)
+        self._go_on()
 
     def _choose_ends(self, n_arcs: int) -> list[Key | None]:
         """Of ranges of about so many arcs: the keys between them.  The first one has no beginning, the last no end."""
@@ -71,40 +62,31 @@ class Ranges:
 
     def pull(self, to: Any, n: int) -> int:
         """Up to `n` words of sums, in order; 0 at the end."""
-        while not (got := self._pull(to, n)) and self._reading + 2 < len(self._ends):
+        while not (got := self._pull(to, n)) and self._next:
             self._read_next()
         return got
 
     def _read_next(self) -> None:
-        with self._lock:
-            self._made.pop(self._reading, None)
-            self._reading += 1
-            made = self._made.get(self._reading)
-            self._ready.discard(self._reading)
-            mine = self._left_range if self._left == self._reading else None
-            if made is None and mine is None:
-                mine = self._take()
-            self._go_on()
-        if made is None:
-            assert mine is not None
-            self._pull = self._sums(*mine)
-        else:
-            self._pull = lambda to, n: made.readinto(memoryview(ffi.buffer(to, n * 8))) // 8
+        mine = self._next.popleft()
+        self._go_on()
+        self._pull = _given(self._workers.result()) if mine is None else self._sums(*mine)
 
     def _go_on(self) -> None:
-        """Have threads that are idle begin ranges."""
-        while self._idle and len(self._ready) < _MANY and self._next + 1 < len(self._ends) and not self._stopped:
-            i, range_ = self._next, self._take()
-            if len(self._ready) < _FEW and self._left <= self._reading:
-                self._left, self._left_range = i, range_
+        """Begin ranges until the threads have enough to do.  At least one, if one is left."""
+        while self._n_begun + 1 < len(self._ends) and len(self._workers) < self._n_threads + _MANY - 1:
+            range_ = self._take()
+            if all(one is None for one in self._next) and self._workers.n_ready() < _FEW:
+                self._next.append(range_)
+                if not self._n_threads:
+                    return
             else:
-                self._idle -= 1
-                self._made[i] = Ahead(self._making(i, range_), self._pieces)
+                self._next.append(None)
+                self._workers.give(partial(self._all_sums, range_))
 
     def _take(self) -> _Range:
         """The next range."""
-        low, high = self._ends[self._next : self._next + 2]
-        self._next += 1
+        low, high = self._ends[self._n_begun : self._n_begun + 2]
+        self._n_begun += 1
         places = []
         for i, run in enumerate(self._runs.runs):
             # Which record is the first one of the range is only known for sure when those before it are read.
@@ -120,11 +102,11 @@ class Ranges:
     def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read the records, and add them up in memory."""
         # What is returned does not refer to this object, which has it: a circle would keep temporary files open.
-        runs, free, lock, at = self._runs, self._free, self._lock, 0
-        with lock:
-            sums, memory = free.pop() if free else (None, bytearray())
-        if sums is None:
-            sums = self._new_sums()
+        runs, free, at = self._runs, self._free, 0
+        try:
+            sums, memory = free.pop()
+        except IndexError:
+            sums, memory = self._new_sums(), bytearray()
         room = sum(nbytes for _, nbytes in places) + lib.FP_ARC_SLACK
         if len(memory) < room:
             memory = bytearray(room)
@@ -141,8 +123,7 @@ class Ranges:
         def pull(to: Any, n: int) -> int:
             runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
             if not got[0]:
-                with lock:
-                    free.append((sums, memory))
+                free.append((sums, memory))
             return int(got[0])
 
         return pull
@@ -151,28 +132,29 @@ class Ranges:
         n_functions = self._runs.model.functions.n
         return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
 
-    def _making(self, i: int, range_: _Range) -> Callable[[], bytes]:
-        pull: Pull | None = None
-        n = max(1, _PIECE // _ARC_BYTES) * lib.FP_ARC_WIDTH
-        chunk = ffi.new("uint64_t[]", n)
+    def _all_sums(self, range_: _Range) -> deque[bytes]:
+        """In a thread."""
+        pull, n = self._sums(*range_), max(1, _PIECE // _ARC_BYTES) * lib.FP_ARC_WIDTH
+        chunk, found = ffi.new("uint64_t[]", n), deque[bytes]()
+        while got := pull(chunk, n):
+            found.append(bytes(ffi.buffer(chunk, got * 8)))
+        return found
 
-        def make() -> bytes:
-            nonlocal pull
-            if pull is None:
-                pull = self._sums(*range_)
-            got = pull(chunk, n)
-            if not got:
-                with self._lock:
-                    self._idle += 1
-                    if i > self._reading:
-                        self._ready.add(i)
-                    self._go_on()
-            return bytes(ffi.buffer(chunk, got * 8))
 
-        return make
+def _given(pieces: deque[bytes]) -> Pull:
+    """Words that are in memory, which is given back while they are pulled."""
+    at = 0
 
-    def _stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-        for made in [*self._made.values()]:
-            made.stop()
+    def pull(to: Any, n: int) -> int:
+        nonlocal at
+        if not pieces:
+            return 0
+        part = memoryview(pieces[0])[at : at + 8 * n]
+        ffi.memmove(to, part, len(part))
+        at += len(part)
+        if at == len(pieces[0]):
+            pieces.popleft()
+            at = 0
+        return len(part) // 8
+
+    return pull

@@ -37,7 +37,7 @@ _RARE = 300  # and new functions in it, of which each makes the threads wait for
 # Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
 # more are for when one share has the more laborious part of the log, so that the others need not wait.
 _FEW, _PIECES = 4, 20
-_LOOK = 0.0002  # seconds after which who waits looks how far decoders have come, which they do not tell
+_NOBODY = (1 << 64) - 1
 
 
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
@@ -80,6 +80,8 @@ class _Shares:
         self._free: list[_Piece] = []
         self._n_pieces = 0  # that are not free
         self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
+        self._waiting: dict[int, int] = {}  # shares, and the buffer that the others have to pass
+        self.awaited = ffi.new("uint64_t *", _NOBODY)  # the least of these, for decoders
 
     def next_piece(self) -> _Piece:
         """With the next buffers, not yet read; none, if the next one is too large."""
@@ -126,14 +128,15 @@ class _Shares:
         """Name the function that a share meets in a buffer."""
         reader, function_id = self.reader, x.asked
         if function_id not in reader.functions:
-            self._wait(lambda: function_id in reader.functions or self._is_first(share, buffer))
+            self._wait(share, buffer, lambda: function_id in reader.functions or self._is_first(share, buffer))
         with reader.model.lock:
             reader.define(x)
             reader.model.check_memory()
+        self.moved()
 
     def wait_for_turn(self, share: int, buffer: int) -> None:
         """Until the others have passed all buffers before this one."""
-        self._wait(lambda: self._is_first(share, buffer))
+        self._wait(share, buffer, lambda: self._is_first(share, buffer))
 
     def _is_first(self, share: int, buffer: int) -> bool:
         return all(not todo or self._at(other) > buffer for other, todo in self._todo.items() if other != share)
@@ -143,15 +146,29 @@ class _Shares:
         decoder, first = self.decoders.get(share), self._todo[share][0]
         return first if decoder is None else max(first, decoder.c.at)
 
-    def _wait(self, until: Callable[[], bool]) -> None:
+    def _wait(self, share: int, buffer: int, until: Callable[[], bool]) -> None:
+        """What can make `until` true: a share passes the buffer, or names a function."""
         with self._moved:
-            while not until():
-                self._moved.wait(_LOOK)
+            self._waiting[share] = buffer
+            self._await()
+            try:
+                self._moved.wait_for(until)
+            finally:
+                del self._waiting[share]
+                self._await()
+
+    def _await(self) -> None:
+        # Of several only the least can go on, and the others wait for it, too.
+        lib.fp_xray_await(self.awaited, min(self._waiting.values(), default=_NOBODY))
+
+    def moved(self) -> None:
+        with self._moved:
+            self._moved.notify_all()
 
     def _wait_for_all(self) -> None:
         if self._todo:
-            with self.reader.model.lent():
-                self._wait(lambda: not any(self._todo.values()))
+            with self.reader.model.lent(), self._moved:
+                self._moved.wait_for(lambda: not any(self._todo.values()))
 
     def in_order(self, batch: Batch, offset: int, nbytes: int) -> Iterator[Batch]:
         """The rows of a buffer that is decoded by who reads, when all before it are."""
@@ -174,11 +191,11 @@ class _Shares:
 class _Decoder:
     """Of a share."""
 
-    def __init__(self, reader: XRayReader, share: int, shares: Any) -> None:
+    def __init__(self, reader: XRayReader, share: int, shares: Any, awaited: Any) -> None:
         self.x = owned(lib.fp_xray_another(reader.x), lib.fp_xray_free, "an XRay decoder")
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
-        self.c = ffi.new("struct fp_xray_share *", {"x": self.x, "share": share, "shares": shares})
+        self.c = ffi.new("struct fp_xray_share *", {"x": self.x, "share": share, "shares": shares, "awaited": awaited})
         self.c.feed.out = self.batch.c
         lib.fp_xray_share_feed(self.c)
 
@@ -241,19 +258,22 @@ class _Piece(Undecoded):
         shares = self._shares
         if share not in shares.decoders:
             with shares.reader.model.lock:
-                shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares)
+                shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares, shares.awaited)
         c = shares.decoders[share].c
         c.piece, c.before, c.next, c.end, c.pos = self.c_piece, self.number, self._firsts[share], self._end, 0
         return ffi.addressof(c, "feed")
 
-    def answer(self, share: int) -> None:
+    def answer(self, share: int) -> bool:
         shares, decoder = self._shares, self._shares.decoders[share]
         c, buffer = decoder.c, self.number + decoder.c.next
-        if c.feed.status == lib.FP_ASK:
-            shares.define(share, buffer, decoder.x)
-        else:
+        if c.feed.status != lib.FP_ASK:
             shares.wait_for_turn(share, buffer)  # errors before this one are told first
             check(c.feed.status, ffi.addressof(c, "err"), shares.reader.source.name, shares.reader.format)
+        if c.passed:
+            shares.moved()
+            return False
+        shares.define(share, buffer, decoder.x)
+        return True
 
     def taken(self, share: int) -> None:
         self._shares.taken(share, self)
