@@ -1,4 +1,4 @@
-"""What --threads gains: wall time, and the CPU seconds of each thread, which say what bounds it on a quiet machine.
+"""What --cores gains: wall time, and the CPU seconds of each thread, which say what bounds it on a quiet machine.
 
     python bench/cores.py FILE SUFFIX [ROUNDS]      such as: python bench/cores.py synth1g.xray .callgrind 5
 

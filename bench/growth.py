@@ -76,7 +76,7 @@ _MORE = {
         "trace-event": "convert -q {in} -o {out}/o.trace.json",
         "perfetto": "convert -q {in} -o {out}/o.pftrace",
         "callgrind, --per-thread": "convert -q {in} -o {out}/o.callgrind --per-thread",
-        "pprof, --threads 1": "convert -q {in} -o {out}/o.pb.gz --threads 1",
+        "pprof, --cores 1": "convert -q {in} -o {out}/o.pb.gz --cores 1",
         "pprof, by thread": "convert -q {in} -o {out}/o.pb.gz --labels thread,process",
     },
     "stacks": {"gperftools": "convert -q {in} -o {out}/o.prof"},

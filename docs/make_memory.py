@@ -103,7 +103,7 @@ def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
     if timeline:
         for threads in 1, 4:
             for to in "callgrind", "pprof":
-                found[f"convert to {to}, --threads {threads}"] = [*found[f"convert to {to}"], "--threads", f"{threads}"]
+                found[f"convert to {to}, --cores {threads}"] = [*found[f"convert to {to}"], "--cores", f"{threads}"]
     for to in "pprof", "callgrind":
         found[f"merge two to {to}"] = ["merge", path, path, *to_null, to]
         found[f"diff to {to}"] = ["diff", path, path, *to_null, to]

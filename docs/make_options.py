@@ -13,9 +13,18 @@ TITLE = """\
 # Options
 
 Made from their declarations in the code by `make docs`.  A keyword is an argument of `fastprof.convert`, `info` and
-`open`.  `fastprof VERB --help-all` says the same of the options of one verb.  An option that nothing in a conversion
-looks at is refused, unless what it asks for holds anyway, so that a script may give the same options for every file:
-`--no-symbols` is fine where no addresses are looked up, and a value that equals the default is fine everywhere.
+`open`.  `fastprof VERB --help` shows the shared options of a verb, `fastprof VERB --help-all` all of them with details.
+
+`-O NAME=VALUE` sets an option of one format; some also have a flag of their own.  A switch takes `yes`, `no` or no
+value.  `-O FORMAT.NAME=VALUE` is for a name that both formats of a conversion have.  In Python `root="main"` and
+`folded={"root": "main"}` do the same:
+
+    fastprof convert callgrind.out.101 -O root=main -o out.folded
+    fastprof convert callgrind.out.101 -O folded.root=main -O nanoseconds=no -o out.folded
+
+An option that nothing in a conversion looks at is refused, unless what it asks for holds anyway, so that a script may
+give the same options for every file: `--no-symbols` is fine where no addresses are looked up, and a value that equals
+the default is fine everywhere.
 """
 HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 
@@ -23,11 +32,16 @@ HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 def values(option: Option[Any]) -> str:
     """What may follow the flag."""
     kind = option.kind
-    return "" if isinstance(kind, Switch) else f"`{kind.values or kind.metavar}`".replace("|", "\\|")
+    return (
+        "" if isinstance(kind, Switch) and not option.format else f"`{kind.values or kind.metavar}`".replace("|", "\\|")
+    )
 
 
 def row(option: Option[Any]) -> tuple[str, ...]:
-    flags = ", ".join(f"`{flag}`" for flag in (option.short, option.flag) if flag)
+    own = f"-O {option.name}" + "=no" * (option.default is True) if option.format else option.short
+    flags = ", ".join(
+        f"`{flag}`" for flag in dict.fromkeys((own, option.flag.replace(f"{option.format}.", ""))) if flag
+    )
     default = f"`{option.default!r}`"
     return flags, f"`{option.name}`", values(option), default, full_help(option), plan.owners(option)
 

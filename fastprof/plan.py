@@ -20,7 +20,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import CORES, LENIENT, Option, Options, cores_of
+from fastprof.core.options import CORES, LENIENT, Option, Options, ambiguous, cores_of
 from fastprof.core.report import Report
 from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
@@ -356,7 +356,14 @@ def idle(
     used |= plan.looked_at if plan else {*bridges.SELECT[inputs[0].view].options}
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
-    return [option for option in known_options() if option in options and option not in used]
+    met: dict[str, list[Option[Any]]] = {}  # by names that were given without their format
+    for option in used:
+        if option.format and option.name in options.given:
+            met.setdefault(option.name, []).append(option)
+    for name, several in met.items():
+        if len(several) > 1:
+            raise ambiguous(name, sorted(several, key=lambda option: option.key))
+    return [o for o in known_options() if o in options and o not in used and o.name not in met]
 
 
 def refuse_idle(

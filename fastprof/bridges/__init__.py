@@ -181,8 +181,8 @@ PRUNE = Option(
     details="A share of the total; stacks that cost less are cut, and what is cut is under [pruned].  Default: 1e-5.",
     kept_unused=(0,),
 )
-BY = Option(
-    "by",
+FRAMES = Option(
+    "frames",
     Words("function", "line", "address", metavar="WHAT"),
     "line",
     group="values",
@@ -289,7 +289,7 @@ BRIDGES = (
         "stacks",
         "estimate.estimate:to_stacks",
         "a graph to stacks",
-        (STACKS, PRUNE, BY, PER_THREAD, LABELS),
+        (STACKS, PRUNE, FRAMES, PER_THREAD, LABELS),
         True,
     ),
 )

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 
 from fastprof.cli.parser import Parser
 from fastprof.core._typing import Any
-from fastprof.core.options import Option, Switch, WordList, Words
+from fastprof.core.errors import UsageError
+from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
 
+# Before names given with -O that several formats have, in the namespace of arguments.
+_ANY = "*."
 # Headings of --help for groups of options, in this order.  Other groups are formats, which follow, then _LAST, under
 # which --help itself is, too.
 _HEADINGS = {
@@ -43,7 +46,17 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
         group = parser.last_group(heading) if heading in _LAST.values() else heading_of(parser, heading)
         for option in mine:
             _add(group, option)
-    for name, mine in by_heading(option for option in options if option.format).items():
+    of_formats = [option for option in options if option.format]
+    if of_formats:
+        heading_of(parser, "input").add_argument(
+            "-O",
+            metavar="NAME=VALUE",
+            action=_OfFormat,
+            known=options,
+            default=argparse.SUPPRESS,
+            help="set an option of a format (`fastprof formats NAME`)",
+        )
+    for name, mine in by_heading(of_formats).items():
         group = heading_of(parser, f"for {name} alone")
         parser.hide(group)
         for option in mine:
@@ -64,9 +77,9 @@ def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
 
 
 def _add(group: Any, option: Option[Any]) -> None:
-    flags = [option.short, option.flag] if option.short else [option.flag]
     help = option.help.replace("%", "%%")
-    given: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": help}
+    flags = [option.short, option.flag] if option.short else [option.flag]
+    given: dict[str, Any] = {"dest": option.key, "default": argparse.SUPPRESS, "help": help}
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
     elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
@@ -76,6 +89,39 @@ def _add(group: Any, option: Option[Any]) -> None:
     if option.several:
         given["action"] = "append"
     group.add_argument(*flags, **given).details = option.details
+
+
+class _OfFormat(argparse.Action):
+    """-O: sets what the flag of the option of this name would set, if it had one."""
+
+    def __init__(self, known: list[Option[Any]], **given: Any) -> None:
+        super().__init__(**given)
+        self._known = known
+
+    def __call__(self, parser: argparse.ArgumentParser, args: argparse.Namespace, text: Any, flag: Any = None) -> None:
+        name, equals, value = text.partition("=")
+        format_, dot, name = name.rpartition(".")
+        name = format_.replace("_", "-") + dot + name.replace("-", "_")
+        try:
+            options = named(name, self._known)
+            if not options[0].format:
+                raise UsageError(f"{name!r} is not an option of a format: use {options[0].flag}")
+            found = [self._value(option, equals, value) for option in options]
+        except UsageError as error:
+            raise argparse.ArgumentError(None, f"-O {text}: {error}") from None
+        if found != found[:1] * len(found):
+            raise argparse.ArgumentError(None, f"-O {text}: {ambiguous(name, options)}")
+        key = options[0].key if len(options) == 1 else _ANY + name
+        setattr(args, key, [*getattr(args, key, ()), found[0]] if options[0].several else found[0])
+
+    @staticmethod
+    def _value(option: Option[Any], equals: str, text: str) -> Any:
+        if not equals and not isinstance(option.kind, Switch):
+            raise UsageError(f"{option.kind.metavar} is missing: {option.help}")
+        try:
+            return option.kind.parse(text)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def _parser(option: Option[Any]) -> Callable[[str], Any]:
@@ -90,7 +136,8 @@ def _parser(option: Option[Any]) -> Callable[[str], Any]:
 
 def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
     """The options that were given, as keywords of the Python interface."""
-    return {option.name: getattr(args, option.name) for option in options if hasattr(args, option.name)}
+    given = {option.key: getattr(args, option.key) for option in options if hasattr(args, option.key)}
+    return given | {name[len(_ANY) :]: value for name, value in vars(args).items() if name.startswith(_ANY)}
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,15 +16,18 @@ from collections.abc import Iterable
 from fastprof.cli.text import terminal_width
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import printable
+from fastprof.core.options import nearest
 
 # What users of other tools look for, and what to do instead.
 _ELSEWHERE = {
     "-f": "an output that exists is replaced without asking",
     "--force": "none is needed: an output that exists is replaced without asking",
     "--format": "--from is the format of the input, --to that of the output",
+    "--threads": "--cores limits the threads of fastprof, --thread keeps one of the input",
+    "--time": "-O time_ns=NANOSECONDS sets the time of a pprof profile, --time-range keeps a part of the input",
+    "--merge": "-O merge=LIST adds up samples of OProfile; `fastprof merge` adds up profiles",
     "--verbose": "the report has it all; --json has it for programs",
 }
-_NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
 
 
 class Parser(argparse.ArgumentParser):
@@ -118,13 +121,8 @@ def meant(word: str, known: Iterable[str], quote: str = "") -> str:
     """The end of a message about an unknown word: which known one is so near that it must have been meant."""
     if word in _ELSEWHERE:
         return f"; {_ELSEWHERE[word]}"
-    from difflib import get_close_matches
-
-    # without the dashes, which would make every two flags alike
-    stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
-    near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
-    near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
-    return f"; did you mean {quote}{stems[near[0]]}{quote}?" if near else ""
+    near = nearest(word, known)
+    return f"; did you mean {quote}{near}{quote}?" if near else ""
 
 
 def _is_fed() -> bool:
@@ -173,7 +171,8 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         """`-f, --from FORMAT`, and not FORMAT twice."""
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
-        return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
+        equals = "=" if action.option_strings[0].startswith("-O ") else " "
+        return f"{', '.join(action.option_strings)}{equals}{self._format_args(action, action.dest.upper())}"
 
     def _expand_help(self, action: argparse.Action) -> str:
         text, details = super()._expand_help(action), getattr(action, "details", "")

@@ -56,7 +56,15 @@ class Text(Kind):
 
 
 class Switch(Kind):
-    """True or False.  On the command line a flag without a value, which means the opposite of the default."""
+    """True or False.  On the command line a flag without a value, which means the opposite of the default; with -O
+    also yes or no."""
+
+    values = "yes|no"
+
+    def parse(self, text: str) -> bool:
+        if text not in ("", "yes", "no"):
+            raise ValueError(f"{text!r:.80} is neither yes nor no")
+        return text != "no"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, bool):
@@ -275,8 +283,9 @@ class Option(Generic[T]):
     that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
     repeated.  `help` is one line: the effect, the default, the limit.  `details` are sentences with the rest.
 
-    `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then it
-    is not in the help of verbs.
+    `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then its
+    name is one of that format's, `-O FORMAT.NAME=VALUE` sets it, a flag of its own it has only if `flag` names one,
+    and the help of verbs does not show it.  `key` tells it apart from options of that name of other formats.
 
     `kept_unused`: values whose promise holds where nothing looks at the option, so that a script may give it for every
     file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default belongs
@@ -301,7 +310,9 @@ class Option(Generic[T]):
         self.name, self.kind, self.default, self.help, self.details = name, kind, default, help, details
         self.group, self.format, self.short, self.several = group or format, format, short, several
         self.kept_unused = (False,) if default is True and not kept_unused else kept_unused
-        self.flag = flag or ("--no-" if default is True else "--") + name.replace("_", "-")
+        self.key = f"{format}.{name}" if format else name
+        short_form = f"-O {self.key}" if format else ("--no-" if default is True else "--") + name.replace("_", "-")
+        self.flag = flag or short_form
         ARGUMENTS[self.flag] = f"{name}={not default}" if isinstance(kind, Switch) else f"{name}="
 
     def __repr__(self) -> str:
@@ -322,8 +333,9 @@ class Option(Generic[T]):
 
 
 class Options:
-    """The options that were given, by name in `given`; all others have their defaults.
+    """The options that were given, by key in `given`; all others have their defaults.
 
+    A name without a format is of the options of that name of all formats, of which a conversion looks at one.
     Made by `checked`; code may make one itself from values that are known to be right.
     """
 
@@ -354,7 +366,10 @@ class Options:
         def __getitem__(self, option: Option[Any]) -> Any: ...
 
     def __getitem__(self, option: Option[Any]) -> Any:
-        return self.given.get(option.name, self.default_of(option))
+        given = self.given
+        if option.key in given:
+            return given[option.key]
+        return given[option.name] if option.name in given else self.default_of(option)
 
     def default_of(self, option: Option[Any]) -> Any:
         """What it is where it was not given."""
@@ -362,20 +377,60 @@ class Options:
 
     def __contains__(self, option: Option[Any]) -> bool:
         """Was it asked for, even if with its default?"""
-        return option.name in self.given
+        return option.key in self.given or option.name in self.given
 
     def __repr__(self) -> str:
         return f"Options({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
 
 def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
-    """`given` as Options.  Errors: UsageError for an unknown name and for a value that the option does not take."""
-    by_name = {option.name: option for option in known}
-    for name in given:
-        if name not in by_name:
-            raise UsageError(f"there is no option {name!r:.80}, only {', '.join(sorted(by_name))}")
-    return Options(**{name: by_name[name].check(value) for name, value in given.items()})
+    """`given` as Options: values by names, by keys (folded.root), or by names within a format (folded={"root": ...}).
 
+    Errors: UsageError for an unknown name and for a value that the option does not take.
+    """
+    known = [*known]
+    formats = {option.format.replace("-", "_"): option.format for option in known if option.format}
+    found = {}
+    for name, value in given.items():
+        within = isinstance(value, Mapping) and name in formats
+        for key, one in ((f"{formats[name]}.{key}", value[key]) for key in value) if within else [(name, value)]:
+            options = named(key, known)
+            values = [option.check(one) for option in options]
+            if values != values[:1] * len(values):
+                raise ambiguous(key, options)
+            found[key if len(options) > 1 else options[0].key] = values[0]
+    return Options(**found)
+
+
+def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
+    """The options of this key or name, which several formats may have.  Errors: UsageError if there are none."""
+    known = [*known]
+    if found := [option for option in known if option.key == name] or [o for o in known if o.name == name]:
+        return found
+    format_, dot, _ = name.partition(".")
+    names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]
+    near = nearest(name, names)
+    hint = f"; did you mean {near!r}?" if near else f", only {', '.join(sorted(names))}" if names else ""
+    raise UsageError(f"there is no option {name!r:.80}{hint}")
+
+
+def ambiguous(name: str, options: Iterable[Option[Any]]) -> UsageError:
+    """The error for a name that several formats of a conversion have."""
+    return UsageError(f"option {name!r} is ambiguous: {' or '.join(option.key for option in options)}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that must have been meant, if one is near."""
+    from difflib import get_close_matches
+
+    # without the dashes, which would make every two flags alike
+    stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
+    near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
+    near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
+    return stems[near[0]] if near else None
+
+
+_NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
 
 # Every reader looks at this one.
 LENIENT = Option(
@@ -392,10 +447,9 @@ CORES: Option[int | None] = Option(
     "cores",
     Whole(1, 1024),
     None,
-    flag="--threads",
     group="limits",
     help="worker threads of fastprof (default: one per core)",
-    details="The output does not depend on it.  --thread TID chooses threads of the input.",
+    details="The output does not depend on it.  --thread keeps threads of the input.",
 )
 
 

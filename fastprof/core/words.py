@@ -30,7 +30,7 @@ ARGUMENTS = {
     "--keep-going": "keep_going=True",
 }
 # Behind a blank or a bracket, and not the beginning of a longer word or of a file's name.
-FLAG = r"(?<![^\s(])(--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)([=:]?)"
+FLAG = r"(?<![^\s(])(-O [a-z-]+\.[a-z_]+|--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)([=:]?)"
 
 _by_flags = False
 

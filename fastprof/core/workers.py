@@ -30,7 +30,7 @@ def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     try:
         thread.start()
     except RuntimeError:
-        raise FastprofError("a thread could not begin: the system allows no more; --threads=1 needs fewer") from None
+        raise FastprofError("a thread could not begin: the system allows no more; --cores=1 needs fewer") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return thread

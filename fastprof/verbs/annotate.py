@@ -70,7 +70,7 @@ CALLS = Option(
 OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM, CALLS)
 
 # They make no difference to sums by line.
-_IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.STACKS, bridges.PRUNE)
+_IDLE = (bridges.AGGREGATE, bridges.FRAMES, bridges.LABELS, bridges.PER_THREAD, bridges.STACKS, bridges.PRUNE)
 _HOLDS = Holds(labels=False, times=False, apart=True)
 
 

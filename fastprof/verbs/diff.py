@@ -86,7 +86,7 @@ BY = Option(
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 
 # All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
-_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY, bridges.INLINE_CALLS)
+_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.FRAMES, bridges.INLINE_CALLS)
 # Of the options that operators look at, those that the difference itself goes through; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
 
@@ -121,7 +121,7 @@ def diff(
     [('g', (9, 0), (18, 0)), ('f', (5, 6), (10, 12))]
     """
     given = checked(options_, options())
-    asked = _only(given, lambda option: option not in (BY, N))  # estimates have a --by, too
+    asked = _only(given, lambda option: option not in (BY, N))
     written = output is not None or to is not None
     target = target_of("-" if output is None else os.fspath(output), to) if written else None
     if written and N in given:

@@ -33,7 +33,7 @@ PRUNE: Option[float | None] = Option(
 )
 
 # What others do with these, the page does by itself or has no use for.
-_IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.INLINE_CALLS, bridges.PRUNE)
+_IDLE = (bridges.AGGREGATE, bridges.FRAMES, bridges.LABELS, bridges.PER_THREAD, bridges.INLINE_CALLS, bridges.PRUNE)
 _HOLDS = Holds(apart=True)
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with

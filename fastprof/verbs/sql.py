@@ -21,7 +21,7 @@ from fastprof.core.words import install
 from fastprof.verbs.profile import Profile, Table
 
 _ROWS = 4096  # that are fetched at a time
-_IDLE = (bridges.STACKS, bridges.PRUNE, bridges.BY, bridges.INLINE_CALLS, bridges.PER_THREAD, bridges.LABELS)
+_IDLE = (bridges.STACKS, bridges.PRUNE, bridges.FRAMES, bridges.INLINE_CALLS, bridges.PER_THREAD, bridges.LABELS)
 
 
 def options() -> list[Option[Any]]:

@@ -77,7 +77,7 @@ OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 # What others do with these, top does by itself or has no use for.
 _IDLE = (
     bridges.AGGREGATE,
-    bridges.BY,
+    bridges.FRAMES,
     bridges.LABELS,
     bridges.PER_THREAD,
     bridges.INLINE_CALLS,

@@ -40,13 +40,13 @@ def test_distinct_rows_keep_to_the_limit(
     name: str, word: str, grown: Callable[[str], list[str]], tmp_path: Path
 ) -> None:
     few, many = (
-        peaks_of([*commands(name, path, str(tmp_path))[word], "--threads", "1"], (1,))[0] for path in grown(name)
+        peaks_of([*commands(name, path, str(tmp_path))[word], "--cores", "1"], (1,))[0] for path in grown(name)
     )
     assert many < few + SLACK + MORE_SLACK.get(word, 0)
 
 
 def test_of_several_timelines_one_is_folded_at_a_time(grown: Callable[[str], list[str]], tmp_path: Path) -> None:
-    path, to = grown("timeline")[1], ["-o", str(tmp_path / "sum.callgrind"), "-q", "--threads", "1"]
+    path, to = grown("timeline")[1], ["-o", str(tmp_path / "sum.callgrind"), "-q", "--cores", "1"]
     three, eight = (peaks_of(["merge", *[path] * n, *to], (8,))[0] for n in (3, 8))
     assert eight < three + SLACK
 

@@ -277,7 +277,7 @@ def test_call_paths_need_no_memory(to: str, tmp_path: Path) -> None:
         path = tmp_path / f"{times}.xray"
         call_paths(path, times)
         # one thread: a short output begins none for its compression, whose pieces would be all of the difference
-        args = "convert", "-q", str(path), "-o", "/dev/null", "--to", to, "--max-memory", "1M", "--threads", "1"
+        args = "convert", "-q", str(path), "-o", "/dev/null", "--to", to, "--max-memory", "1M", "--cores", "1"
         peaks.append(peak(*args))
     assert peaks[1] < peaks[0] + SLACK
 

@@ -123,7 +123,15 @@ _VERBS: dict[str, list[tuple[tuple[str, ...], ...]]] = {
         (_NONE, _NONE, ("OTHER",), ("OTHER", "--union"), ("OTHER", "--intersect")),
         (("--value", "VALUE"), _NONE),
         tuple((*_OUT, to) for to in WRITERS),
-        (_NONE, _NONE, ("--by=address",), ("--by=function",), ("--aggregate",), ("--per-thread",), ("--stacks=self",)),
+        (
+            _NONE,
+            _NONE,
+            ("--frames=address",),
+            ("--frames=function",),
+            ("--aggregate",),
+            ("--per-thread",),
+            ("--stacks=self",),
+        ),
         _COMMON,
     ],
     "merge": [

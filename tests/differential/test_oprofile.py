@@ -142,7 +142,7 @@ def test_summary_of_a_part() -> None:
 
 
 def test_libraries_as_programs() -> None:
-    """--merge lib: opreport's list of images is ours, whatever the program."""
+    """-O merge=lib: opreport's list of images is ours, whatever the program."""
     mine = session("deps", merge=("lib",))
     images: dict[str, Counter[int]] = {}
     for (_, image, _, _), sums in mine.symbols.items():

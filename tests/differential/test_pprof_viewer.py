@@ -65,7 +65,7 @@ def profile(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if request.param.startswith("object"):
         source = tmp_path / "x.callgrind"
         source.write_text(OBJECT)
-        fastprof.convert(source, output, by=request.param.partition(" by ")[2] or "line")
+        fastprof.convert(source, output, frames=request.param.partition(" by ")[2] or "line")
     elif request.param == "program of a log":
         log = CORPUS / "xray/good/fdr5-pool-clang19.xray"
         fastprof.convert(log, output, symbols=[CORPUS / "xray/pool-clang19"])

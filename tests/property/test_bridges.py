@@ -221,7 +221,7 @@ def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
 def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
     """Of the callers that begin no stack with the function in it, and whose arcs have a context at all."""
     found: Counter[Any] = Counter()
-    for sample in estimated(rows, prune=0.0, by="function"):
+    for sample in estimated(rows, prune=0.0, frames="function"):
         names = [f.lines[0][0].name for f in sample.frames]
         assert "[pruned]" not in names
         found[names[-1]] += sample.values[0]

@@ -281,7 +281,7 @@ def test_sums_that_do_not_fit_stay_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     batches = to_stacks(profiles.graph(model, rows), model, Options(prune=0.5), Report())
     assert sum(v for s in profiles.samples(model, batches) for v in s.values) == 120 * 2**61
     with pytest.raises(FastprofError, match=r"the own cost of a position in value type v0 is beyond 2\^63 - 1"):
-        estimate(rows * 2, by="function", prune=0.0)
+        estimate(rows * 2, frames="function", prune=0.0)
 
 
 def test_many_callers_and_tiny_functions() -> None:
@@ -300,10 +300,10 @@ def test_code_of_another_file_is_a_line_of_the_function() -> None:
 
     inlined, plain = Fn("a", "x.h"), NAMES["a"]
     assert frames() == {(((inlined, 7),), 0): 5, (((plain, 9),), 0): 3}
-    assert frames(by="address") == {(((inlined, 7),), 0x1000): 5, (((plain, 9),), 0): 3}
-    assert frames(by="function") == {(((plain, 0),), 0): 8}
+    assert frames(frames="address") == {(((inlined, 7),), 0x1000): 5, (((plain, 9),), 0): 3}
+    assert frames(frames="function") == {(((plain, 0),), 0): 8}
     # positions that a part does not have are not read
-    assert frames(("line",), by="address") == frames()
+    assert frames(("line",), frames="address") == frames()
     assert frames(("instr",)) == {(((inlined, 0),), 0): 5, (((plain, 0),), 0): 3}
 
 
@@ -313,7 +313,7 @@ def test_arcs_are_summed_as_stacks_are_made() -> None:
     batches = to_stacks(profiles.graph(model, rows), model, Options(), Report())
     lines = {s.frames[0].lines[0][1]: s.values for s in profiles.samples(model, batches)}
     assert lines == {3: (6,), 4: (3,)}
-    batches = to_stacks(profiles.graph(model, rows), model, Options(by="function"), Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(frames="function"), Report())
     assert [(s.frames[0].lines[0][1], s.values) for s in profiles.samples(model, batches)] == [(0, (9,))]
 
 

@@ -132,7 +132,8 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     fastprof.convert(path, tmp_path / "x.pb", value="samples")
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"samples": 7}
     with pytest.raises(
-        fastprof.UsageError, match=r"x\.pb: nothing of it can be written as gperftools: .* without address.*by=address"
+        fastprof.UsageError,
+        match=r"x\.pb: nothing of it can be written as gperftools: .* without address.*frames=address",
     ):
         fastprof.convert(tmp_path / "x.pb", out)
     assert not out.exists()

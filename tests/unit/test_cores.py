@@ -1,4 +1,4 @@
-"""Whatever --threads is, the output, the report and the errors are the same, and no thread is left."""
+"""Whatever --cores is, the output, the report and the errors are the same, and no thread is left."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def same_for_all(log: Path, folder: Path, suffix: str, several: tuple[int, ...] 
     output = folder / f"out{suffix}"
     first, *others = (outcome(log, output, cores=n, **options) for n in several)
     for n, other in zip(several[1:], others, strict=True):
-        assert other == first, f"{log.name}{suffix} {options}: --threads {n}"
+        assert other == first, f"{log.name}{suffix} {options}: --cores {n}"
     return first
 
 

@@ -174,7 +174,7 @@ def test_computed_events_in_every_target(to: str, tmp_path: Path) -> None:
 def test_gperftools_has_one_value_the_first_event(compute: bool, tmp_path: Path) -> None:
     data = b"event: S = samples + Dr\npositions: instr line\nevents: samples Dr\nfl=a\nfn=f\n"
     data += b"0x401000 1 3 5\n0x401004 2 7\n"
-    data, _ = converted(tmp_path, data, "gperftools", compute_events=compute, by="address")
+    data, _ = converted(tmp_path, data, "gperftools", compute_events=compute, frames="address")
     path = tmp_path / "again.prof"
     path.write_bytes(data)
     assert fastprof.info(str(path)).facts["totals"]["samples"] == 10

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import BY, PRUNE, STACKS, labels_apart
+from fastprof.bridges import FRAMES, PRUNE, STACKS, labels_apart
 from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
@@ -55,7 +55,7 @@ def to_stacks(
     groups: dict[_Key, _Group] = {}
     of_part: dict[int, tuple[_Group, Any]] = {}
     n_parts = len(model.parts)
-    by, prune, last = options[BY], options[PRUNE], None
+    by, prune, last = options[FRAMES], options[PRUNE], None
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]

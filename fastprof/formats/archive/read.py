@@ -68,7 +68,7 @@ class ArchiveReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         # which of them are obeyed depends on the view, and that stands in the archive
-        if any(option.name in options.given for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
+        if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
         # not a method, with which the reader would be part of a circle

@@ -20,7 +20,7 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
-    advice = "it holds addresses alone: write pprof or folded, or, from a graph with addresses, --by=address"
+    advice = "it holds addresses alone: write pprof or folded, or, from a graph with addresses, --frames=address"
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)

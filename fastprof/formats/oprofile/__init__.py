@@ -23,7 +23,6 @@ MERGE: Option[tuple[str, ...]] = Option(
     WordList("cpu", "lib", "tid", "tgid", "unitmask", "all"),
     (),
     format="oprofile",
-    flag="--merge",
     help="add up samples of cpu,lib,tid,tgid,unitmask or all",
     details="Those of all CPUs, programs (lib), threads, processes, unit masks, or all.",
 )

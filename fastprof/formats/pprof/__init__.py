@@ -17,7 +17,6 @@ TIME: Option[int | None] = Option(
     "time_ns",
     Whole(0, INT64, "NANOSECONDS"),
     None,
-    flag="--time",
     format="pprof",
     help="set the time of the profile, since 1970",
 )

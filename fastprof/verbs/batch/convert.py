@@ -301,7 +301,7 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
 
 
 def cores_of_each(workers: int) -> int:
-    """How many threads each of several processes may use, for --threads."""
+    """How many threads each of several processes may use, for --cores."""
     return max(1, available() // workers)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges import BY, MAX_MEMORY, PER_THREAD, PRUNE
+from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
 from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import calls_of, is_full
@@ -42,7 +42,7 @@ class Shown:
 
     def __init__(self, model: Model, options: Options, report: Report, *, compared: bool, prune: float) -> None:
         self._model, self._report, self._compared = model, report, compared
-        self._apart = Options(**options.given | {PER_THREAD.name: not compared, BY.name: "function"})
+        self._apart = Options(**options.given | {PER_THREAD.name: not compared, FRAMES.name: "function"})
         if prune:
             self._apart.given.setdefault(PRUNE.name, prune)
         self._options = options
