@@ -157,9 +157,9 @@ def _add(args: argparse.Namespace) -> int:
     counts = [f"{added} added"]
     if facts["replaced"]:
         counts.append(f"{facts['replaced']:,} of them in the place of others")
-    if facts["left out"]:
-        counts.append(f"{facts['left out']:,} left out that {'was' if facts['left out'] == 1 else 'were'} there")
-    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output bytes'], 'bytes')})")
+    if facts["left_out"]:
+        counts.append(f"{facts['left_out']:,} left out that {'was' if facts['left_out'] == 1 else 'were'} there")
+    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'bytes')})")
 
 
 def _profiles(n: int) -> str:
@@ -178,13 +178,13 @@ def _list(args: argparse.Namespace) -> int:
             m.get("format", "-"),
             listing.date(m["mtime"]) if "mtime" in m else "-",
             m["rows"],
-            m["stored bytes"],
+            m["stored_bytes"],
             _total(m.get("totals")),
         )
         for m in members
     ]
     head = ("name", "view", "format", "date", "rows", "bytes", "total")
-    n_rows, n_bytes = sum(m["rows"] for m in members), sum(m["stored bytes"] for m in members)
+    n_rows, n_bytes = sum(m["rows"] for m in members), sum(m["stored_bytes"] for m in members)
     last = (_profiles(len(members)), "", "", "", n_rows, n_bytes, "")
     print_table([head, *rows, last], right=(4, 5))
     return 0

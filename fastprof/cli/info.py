@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 
 from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
 from fastprof.cli.messages import Progress, exit_code, report_json, say_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
+from fastprof.core._typing import Any
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
@@ -21,6 +23,28 @@ examples:
   fastprof info nightly.fpa --member callgrind.out.101
   fastprof info --json callgrind.out.123 | jq .facts.totals
 """
+
+
+# What facts are called for people, where that is not their key with blanks.
+_LABELS = {
+    "constant_tsc": "constant TSC",
+    "cpu": "CPU",
+    "cpus_told_apart": "CPUs told apart",
+    "duration_ns": "duration nanoseconds",
+    "nonstop_tsc": "nonstop TSC",
+    "period_us": "period microseconds",
+    "time_ns": "time nanoseconds",
+}
+
+
+def labelled(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Facts with labels for people.  Of a fact that has several tables, such as one for each event, each is one."""
+    for key, value in facts.items():
+        label = _LABELS.get(key) or key.replace("_", " ")
+        if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
+            yield from ((f"{label}, {name}", table) for name, table in value.items())
+        else:
+            yield label, value
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         print(report_json(report))
         return exit_code(report)
     rows: list[tuple[str, object]] = []
-    for name, value in report.facts.items():
+    for name, value in labelled(report.facts):
         if isinstance(value, dict):
             rows.append((name, ""))
             rows += [(f"  {key}", item) for key, item in value.items()]

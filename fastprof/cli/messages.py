@@ -134,10 +134,10 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
     files = report.facts.get("files", [])
     if files:
         target = counted(len(files), "files")
-    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output bytes'], 'bytes')})")
+    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output_bytes'], 'bytes')})")
     for file in files if not (args.json or args.quiet) else ():
-        merged = f", {counted(file['merged calls'], 'calls merged')}" if "merged calls" in file else ""
-        merged += f", {counted(file['pruned stacks'], 'stacks pruned')}" if "pruned stacks" in file else ""
+        merged = f", {counted(file['merged_calls'], 'calls merged')}" if "merged_calls" in file else ""
+        merged += f", {counted(file['pruned_stacks'], 'stacks pruned')}" if "pruned_stacks" in file else ""
         say(f"{file['path']}: {counted(file['rows'], 'rows')} ({counted(file['bytes'], 'bytes')}){merged}")
     return code
 

@@ -359,7 +359,7 @@ def add(
 
     >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"]).facts["added"]
     1
-    >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"], skip_existing=True).facts["left out"]
+    >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"], skip_existing=True).facts["left_out"]
     1
     """
     if skip_existing and replace:
@@ -392,9 +392,9 @@ def add(
                     failed(error)
             done(each, n, len(named))
     report.facts["added"] = added
-    report.facts["left out"] = len(there) if skip_existing else 0
+    report.facts["left_out"] = len(there) if skip_existing else 0
     report.facts["replaced"] = sum(each in session for each in there) if replace else 0
-    report.facts["output bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
+    report.facts["output_bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
     return report
 
 
@@ -449,7 +449,7 @@ def write_piece(
     with Sink(path, durable=False) as sink:
         report = _write(input_, from_, asked, Member(0, name), bases, sink, idle=idle)
         sink.commit()
-        report.facts["output bytes"] = sink.output_bytes
+        report.facts["output_bytes"] = sink.output_bytes
     return report
 
 

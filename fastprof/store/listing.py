@@ -34,7 +34,7 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "format": lambda entry: (entry.get("format", ""), entry["name"]),
     "date": lambda entry: entry.get("mtime", 0),
     "rows": lambda entry: -entry["rows"],
-    "size": lambda entry: -entry["stored bytes"],
+    "size": lambda entry: -entry["stored_bytes"],
 }
 
 
@@ -67,11 +67,11 @@ def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
         **member.about,
         "rows": member.rows,
         "chunks": len(member.chunks),
-        "stored bytes": sum(nbytes for _, _, nbytes in member.sections),
+        "stored_bytes": sum(nbytes for _, _, nbytes in member.sections),
     }
     times = [chunk.times for chunk in member.chunks.values() if chunk.times]
     if times:
-        entry["first time"], entry["last time"] = min(t[0] for t in times), max(t[1] for t in times)
+        entry["first_time"], entry["last_time"] = min(t[0] for t in times), max(t[1] for t in times)
     end = member.end or {}
     entry.update((key, end[key]) for key in ("totals", "facts", "repairs", "losses") if key in end)
     if "totals" in end and len(types) >= len(end["totals"]):
@@ -97,14 +97,14 @@ def facts(path: str) -> dict[str, Any] | None:
             "file": path,
             "format": ArchiveReader.format,
             "profiles": len(found),
-            "profiles by view": dict(Counter(member.view for member in found)),
-            "profiles by format": dict(Counter(member.about.get("format", "unknown") for member in found)),
+            "profiles_by_view": dict(Counter(member.view for member in found)),
+            "profiles_by_format": dict(Counter(member.about.get("format", "unknown") for member in found)),
             "records": sum(member.rows for member in found),
             "bytes": source.size,
-            "bytes of profiles": used,
+            "bytes_of_profiles": used,
         }
         if times:
-            said["first file of"], said["last file of"] = date(times[0]), date(times[-1])
+            said["first_file_of"], said["last_file_of"] = date(times[0]), date(times[-1])
         return said
 
 

@@ -87,14 +87,14 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
     rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
     facts["records"] = sum(rows.values())
     if len(rows) > 1 or view != "stacks":
-        facts["records by kind"] = rows
+        facts["records_by_kind"] = rows
     facts["functions"] = seen.functions
     if seen.threads:
         facts["processes"] = len({(i, pid) for i, pid, _ in seen.threads})
         facts["threads"] = len(seen.threads)
     if view == "timeline" and rows:
-        facts["first tick"] = int(summary.first_time)
-        facts["last tick"] = int(summary.last_time)
+        facts["first_tick"] = int(summary.first_time)
+        facts["last_tick"] = int(summary.last_time)
         clock = model.parts[0].extra.get("ticks_per_second") if model.parts else None
         if clock:
             facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
@@ -115,7 +115,7 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
         facts["totals"] = totals
         first = model.parts[seen.first_part()] if model.parts else Part()
         if len(first.value_types) > 1:
-            facts["default value type"] = first.value_types[default_value(first, view)].name
+            facts["default_value_type"] = first.value_types[default_value(first, view)].name
         _add_inherited(report, model)
 
 
@@ -129,6 +129,6 @@ def _add_inherited(report: Report, model: Model) -> None:
     totals: dict[str, int] = report.facts["totals"]
     formulas = Formulas(list(totals), inherited)
     if formulas.factors:
-        report.facts["totals of inherited events"] = formulas.values(list(totals.values()))
+        report.facts["totals_of_inherited_events"] = formulas.values(list(totals.values()))
     for name, problem in formulas.problems.items():
         report.warn(f"inherited event {name:.80} cannot be computed: {problem}")

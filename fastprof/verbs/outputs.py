@@ -152,7 +152,7 @@ class Outputs:
         if self._split:
             self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **said})
         elif said:
-            self._report.facts["merged calls" if self._view == "timeline" else "pruned stacks"] = said
+            self._report.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = said
         return writer
 
     def _paths(self, kept: Any) -> list[tuple[str, int]]:
@@ -196,7 +196,7 @@ class Outputs:
             for sink in self._sinks:
                 sink.take_back()
             raise
-        self._report.facts["output bytes"] = sum(sink.output_bytes for sink in self._sinks)
+        self._report.facts["output_bytes"] = sum(sink.output_bytes for sink in self._sinks)
         if self._split:
             for file, sink in zip(self._files, self._sinks, strict=True):
                 file["bytes"] = sink.output_bytes

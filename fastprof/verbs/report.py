@@ -81,7 +81,7 @@ def report(
     with Sink(output) as sink:
         sink.write(page.text(command))
         sink.commit()
-        said.facts["output bytes"] = sink.output_bytes
+        said.facts["output_bytes"] = sink.output_bytes
     return said
 
 

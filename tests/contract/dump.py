@@ -18,6 +18,7 @@ import pyarrow
 import pyarrow.parquet
 
 from fastprof import formats
+from fastprof.cli.info import labelled
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
@@ -96,8 +97,8 @@ def outcome(report: Report, name: str) -> Iterator[str]:
     for warning in report.warnings:
         # which begins with the path, and that differs from checkout to checkout
         yield f"warning {warning.removeprefix(name + ': ')}"
-    for key, fact in report.facts.items():
-        yield f"fact {key}: {fact}"
+    for label, fact in labelled(report.facts):
+        yield f"fact {label}: {fact}"
 
 
 def dump(

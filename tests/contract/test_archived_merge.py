@@ -122,7 +122,7 @@ def test_repairs_of_all_sources(tmp_path: Path) -> None:
     assert expected
     for sources in ([tmp_path / "one.fpa", log], [tmp_path / "one.fpa", tmp_path / "one.fpa"]):
         fastprof.convert(sources, tmp_path / "two.fpa")
-        recorded = fastprof.info(tmp_path / "two.fpa").facts["recorded repairs"]
+        recorded = fastprof.info(tmp_path / "two.fpa").facts["recorded_repairs"]
         assert recorded == {name: 2 * n for name, n in expected.items()}
 
 

@@ -62,7 +62,7 @@ def nonzero(totals: dict[str, int]) -> dict[str, int]:
 def said_of(path: Path) -> Said:
     facts = fastprof.info(path).facts
     totals = facts.get("totals", {})
-    return Said(facts["view"], facts.get("default value type", next(iter(totals), "")), totals)
+    return Said(facts["view"], facts.get("default_value_type", next(iter(totals), "")), totals)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -126,7 +126,7 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
         assert nonzero(again.get("totals", {})) == nonzero(
             {name: total for name, total in said.totals.items() if file != MIXED or name != "time"}
         )
-        assert again.get("default value type", said.default) == said.default
+        assert again.get("default_value_type", said.default) == said.default
 
 
 Figures = tuple[str, int, Counter[str]]  # value type, total, self cost by function

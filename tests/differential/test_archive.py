@@ -17,7 +17,7 @@ from tests.support.paths import SHARED, needs_shared, shared_data
 pytestmark = needs_shared
 FOLDERS = ("callgrind", "gperftools", "pprof", "xray")
 # what `info` says of the file rather than of the profile
-OF_THE_FILE = {"file", "format", "archive version", "chunks", "recorded", "recorded repairs", "recorded losses"}
+OF_THE_FILE = {"file", "format", "archive_version", "chunks", "recorded", "recorded_repairs", "recorded_losses"}
 
 
 def samples(*wanted: str) -> list[Path]:

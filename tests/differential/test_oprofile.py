@@ -113,8 +113,8 @@ def test_info(name: str) -> None:
         for k, samples in sums.items():
             images.setdefault(image, Counter())[k % n] += samples  # a column for each CPU
     for k, event in enumerate(report.facts["events"]):
-        title = "samples by image" if n == 1 else f"samples by image, {event}"
-        told = report.facts[title]
+        by_image = report.facts["samples_by_image"]
+        told = by_image if n == 1 else by_image[event]
         if name == "jit":  # code made at run time is what it was made in
             assert [*told.values()] == [sums[k] for sums in images.values()]
         else:
@@ -125,7 +125,7 @@ def test_threads_and_cpus_apart() -> None:
     path = expected("threads", "summary-merge-tid.txt")
     mine = session("threads", merge=("tid",))
     assert as_summary(mine, 2) == read_summary(path)
-    assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["CPUs told apart"] == "0, 1"
+    assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["cpus_told_apart"] == "0, 1"
     mine, path = session("threads", merge=("cpu",)), expected("threads", "l-merge-cpu.txt")
     threads = sorted({thread for *_, thread in mine.symbols})
     columns: dict[tuple[str, ...], Counter[int]] = {}

@@ -101,8 +101,8 @@ def test_what_is_left_is_exact_and_within_the_budget(log: bytes, share: float) -
             event("refused")
             return
         assert path.stat().st_size <= budget
-        said = report.facts.get("merged calls", {"merged calls": 0, "merged below": 0, "merged share": 0.0})
-        event("merged" if said["merged calls"] else "whole")
+        said = report.facts.get("merged_calls", {"merged_calls": 0, "merged_below": 0, "merged_share": 0.0})
+        event("merged" if said["merged_calls"] else "whole")
         left = rows(path)
         merged, own, total = 0, 0, 0
         for thread, before in whole.items():
@@ -114,14 +114,14 @@ def test_what_is_left_is_exact_and_within_the_budget(log: bytes, share: float) -
                     continue
                 time, eventful = calls[id(row)]
                 total += time
-                if row[2] - row[1] >= said["merged below"] or eventful:
+                if row[2] - row[1] >= said["merged_below"] or eventful:
                     kept.append(row)
                 else:
                     merged, own = merged + 1, own + time
             assert left.pop(thread, []) == kept
         assert not left
-        assert merged == said["merged calls"]
-        assert abs(own / max(total, 1) - said["merged share"]) < 1e-12
+        assert merged == said["merged_calls"]
+        assert abs(own / max(total, 1) - said["merged_share"]) < 1e-12
         short = [entry for entry in report.not_representable.entries() if entry["code"] == "short-calls"]
         assert sum(entry["count"] for entry in short) == merged
 

@@ -124,7 +124,7 @@ def test_what_is_left_is_exact_and_within_the_budget(
             event("refused")
             return
         assert out.stat().st_size <= budget
-        left, said = READ[suffix](out.read_bytes()), report.facts.get("pruned stacks")
+        left, said = READ[suffix](out.read_bytes()), report.facts.get("pruned_stacks")
         event("pruned" if said else "whole")
         if not said:
             assert left == whole and losses(report) == otherwise
@@ -132,17 +132,17 @@ def test_what_is_left_is_exact_and_within_the_budget(
         cost = shares(whole)
         # what costs exactly as much as the limit may be on either side of it
         sides = [
-            {stack for stack, share in cost.items() if share >= said["pruned below"] * (1 + by)} for by in (-1e-9, 1e-9)
+            {stack for stack, share in cost.items() if share >= said["pruned_below"] * (1 + by)} for by in (-1e-9, 1e-9)
         ]
         either = [{name: pruned_at(stacks, kept) for name, stacks in whole.items()} for kept in sides]
         assert left in either
         kept = sides[either.index(left)]
         gone = {stack for stacks in whole.values() for stack in stacks} - kept
-        assert said["pruned stacks"] == len(gone)
+        assert said["pruned_stacks"] == len(gone)
         for kind in UNITS.values():
             of = [(stack, w) for name, stacks in whole.items() if kind in name for stack, w in stacks.items()]
             share = sum(w for stack, w in of if stack in gone) / max(1, sum(w for _, w in of))
-            assert abs(said["pruned share"].get(kind, 0) - share) < 1e-9
+            assert abs(said["pruned_share"].get(kind, 0) - share) < 1e-9
         assert losses(report) == otherwise | {"pruned-stacks": len(gone)}
 
 

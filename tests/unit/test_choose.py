@@ -151,9 +151,9 @@ def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> No
     annotated = fastprof.annotate(path)
     assert (annotated.value, annotated.report.warnings) == (0, [warning])
     assert warning in fastprof.report(path, tmp_path / "x.html").warnings
-    assert fastprof.info(path).facts["default value type"] == "Ge"
+    assert fastprof.info(path).facts["default_value_type"] == "Ge"
     fastprof.convert(path, tmp_path / "x.pb")
-    assert fastprof.info(tmp_path / "x.pb").facts["default value type"] == "Ge"
+    assert fastprof.info(tmp_path / "x.pb").facts["default_value_type"] == "Ge"
     fastprof.convert(path, tmp_path / "x.folded", value="Ir")
     assert (tmp_path / "x.folded").read_bytes() == b"main 10\nf 2\n"
 

@@ -129,8 +129,8 @@ def test_info_of_a_store(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
     archive("add", "s.fpa", "runs")
     facts = fastprof.info("s.fpa").facts
     assert (facts["profiles"], facts["records"]) == (5, 5)
-    assert facts["profiles by view"] == {"graph": 5} and facts["profiles by format"] == {"callgrind": 5}
-    assert facts["bytes of profiles"] < facts["bytes"] == os.path.getsize("s.fpa")
+    assert facts["profiles_by_view"] == {"graph": 5} and facts["profiles_by_format"] == {"callgrind": 5}
+    assert facts["bytes_of_profiles"] < facts["bytes"] == os.path.getsize("s.fpa")
     compact.remove("s.fpa", NAMES[1:])
     assert fastprof.info("s.fpa").facts["totals"] == {"Ir": 1}  # of the one that is left
     compact.remove("s.fpa", NAMES[:1])

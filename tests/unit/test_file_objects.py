@@ -52,7 +52,7 @@ def test_in_and_out(path: Path, to: str, tmp_path: Path) -> None:
             assert not file.closed and not output.closed
             output.seek(0)
             assert output.read() == want
-            assert report.facts["output bytes"] == len(want)
+            assert report.facts["output_bytes"] == len(want)
 
 
 def test_pipes(tmp_path: Path) -> None:

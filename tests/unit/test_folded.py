@@ -284,7 +284,7 @@ def test_times_are_microseconds(tmp_path: Path) -> None:
     samples, _ = converted(source, tmp_path, value="samples")
     micros, report = converted(source, tmp_path, value="cpu")
     nanos, _ = converted(source, tmp_path, value="cpu", nanoseconds=True)
-    period = fastprof.info(source).facts["period microseconds"]
+    period = fastprof.info(source).facts["period_us"]
     sums = [sum(reference.read(text.encode()).totals().values()) for text in (samples, micros, nanos)]
     assert sums == [sums[0], sums[0] * period, sums[0] * period * 1000]
     assert any("cpu/microseconds" in row for row in report.rows)

@@ -98,7 +98,7 @@ def test_info_says_the_totals_of_inherited_events(tmp_path: Path) -> None:
     path.write_bytes(PROFILE)
     report = fastprof.info(str(path))
     assert report.facts["totals"] == {"Ir": 10, "Dr": 6}
-    assert report.facts["totals of inherited events"] == {"Sum": 22, "Twice": 34}
+    assert report.facts["totals_of_inherited_events"] == {"Sum": 22, "Twice": 34}
     assert report.warnings == [
         "inherited event Odd cannot be computed: its formula needs Nothing, which the profile does not have"
     ]

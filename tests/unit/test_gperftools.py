@@ -101,7 +101,7 @@ def test_no_records() -> None:
 
 def test_cut_chains_are_said() -> None:
     report = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").report
-    assert report.facts["samples cut at 254 frames"] == 3
+    assert report.facts["samples_cut_at_254_frames"] == 3
     assert "cut by the profiler" in report.warnings[0]
 
 

@@ -43,7 +43,7 @@ def test_a_file_and_a_pipe_give_the_same(body: str, tmp_path: Path) -> None:
     path.write_text(HEAD + body + "summary: 9 9\n")
     report = fastprof.convert(path, out)
     assert out.read_bytes() == piped(path)
-    assert report.facts["output bytes"] == out.stat().st_size
+    assert report.facts["output_bytes"] == out.stat().st_size
     assert sorted(os.listdir(tmp_path)) == ["in.cachegrind", "out.cachegrind"]
 
 

@@ -549,7 +549,7 @@ def test_lost_samples(tmp_path: Path) -> None:
     stats = {"total_samples": b"1000", "lost_record": b"3", "throttled/CPU": b""}
     files = {f"samples/{s}/stats/{name}": data for s in ("current", "before") for name, data in stats.items()}
     report = fastprof.info(write_session(tmp_path, files | {path_of(X): sample_file(NODES)}))
-    assert report.facts["samples lost"] == {"lost_record": 3}
+    assert report.facts["samples_lost"] == {"lost_record": 3}
     assert [w.partition(": ")[2] for w in report.warnings if "lost" in w or "throttled" in w] == [
         "3 samples were lost, beside 1,000 taken",
         "the kernel has throttled CPU: it was sampled less often than asked for",

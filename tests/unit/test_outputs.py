@@ -49,12 +49,12 @@ def test_short_calls_become_their_callers_own_time(tmp_path: Path) -> None:
     short = [("2", 1), (")", 2), ("4", 1), ("!", 1), (")", 2), ("3", 50), (")", 1000)]
     source = trace(tmp_path / "in.xray", [("1", 1), *short * 40, (")", 5)])
     whole = fastprof.convert(source, tmp_path / "whole.pftrace")
-    budget = whole.facts["output bytes"] * 9 // 10
+    budget = whole.facts["output_bytes"] * 9 // 10
     report = fastprof.convert(source, tmp_path / "out.pftrace", budget=budget)
-    assert report.facts["output bytes"] <= budget
+    assert report.facts["output_bytes"] <= budget
     # calls of #4 are as short as those of #2, but there are events in them
     assert slices(tmp_path / "out.pftrace") == [s for s in slices(tmp_path / "whole.pftrace") if s[0] != "#2"]
-    assert report.facts["merged calls"] == {"merged calls": 40, "merged below": 3, "merged share": 80 / (40 * 1057 + 5)}
+    assert report.facts["merged_calls"] == {"merged_calls": 40, "merged_below": 3, "merged_share": 80 / (40 * 1057 + 5)}
     (said,) = report.not_representable.entries()
     assert (said["code"], said["count"]) == ("short-calls", 40)
     assert "shorter than 3 ns (with 0.19% of the time)" in said["text"]
@@ -82,9 +82,9 @@ def test_stacks_that_cost_little_are_pruned(tmp_path: Path, capsys: pytest.Captu
     source.write_text(f"main;f 5000\n{rare}main;g 7\n")
     report = fastprof.convert(source, output, budget=10 << 10)
     assert sampled(output) == {("main", "f"): 5000, ("main", "g"): 7, ("main", "g", "[pruned]"): 1000}
-    said = report.facts["pruned stacks"]
-    assert said["pruned stacks"] == 1000 and said["pruned share"] == {"samples": 1000 / 6007}
-    assert 1 / 6007 < said["pruned below"] < 1007 / 6007
+    said = report.facts["pruned_stacks"]
+    assert said["pruned_stacks"] == 1000 and said["pruned_share"] == {"samples": 1000 / 6007}
+    assert 1 / 6007 < said["pruned_below"] < 1007 / 6007
     (entry,) = report.not_representable.entries()
     assert (entry["code"], entry["count"]) == ("pruned-stacks", 1000)
     assert "(16.6 % of samples together)" in entry["text"] and "10,240 bytes" in entry["text"]
@@ -111,7 +111,7 @@ def test_values_of_no_cost_have_no_share(tmp_path: Path) -> None:
     source, output = tmp_path / "in.folded", tmp_path / "o.profile.json"
     source.write_text("main;f 900 0\n" + "".join(f"main;g{i} 1 0\n" for i in range(500)))
     report = fastprof.convert(source, output, budget=5 << 10, counts=2)
-    shares = [*report.facts["pruned stacks"]["pruned share"].values()]
+    shares = [*report.facts["pruned_stacks"]["pruned_share"].values()]
     assert shares == [500 / 1400, 0]
 
 
@@ -119,7 +119,7 @@ def test_the_budget_is_of_what_the_viewer_unpacks(tmp_path: Path) -> None:
     report = fastprof.convert(BUSY, tmp_path / "o.trace.json.gz", budget=100 << 10)
     data = gzip.decompress((tmp_path / "o.trace.json.gz").read_bytes())
     assert len(data) <= 100 << 10 and json.loads(data)
-    assert report.facts["output bytes"] < len(data)
+    assert report.facts["output_bytes"] < len(data)
 
 
 def test_standard_output_gets_nothing_of_what_is_refused(

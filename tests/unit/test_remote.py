@@ -140,7 +140,7 @@ def test_converts_as_files_do(path: Path, to: str, bucket: Bucket, tmp_path: Pat
     want, got = gzip.decompress((tmp_path / "out.gz").read_bytes()), gzip.decompress(bucket.get("deep/out.gz"))
     assert len(got) == len(want)
     assert got.replace(url.encode(), b"NAME") == want.replace(str(path).encode(), b"NAME") or to == "archive"
-    assert report.facts["output bytes"] == len(bucket.get("deep/out.gz"))
+    assert report.facts["output_bytes"] == len(bucket.get("deep/out.gz"))
 
 
 def test_all_verbs_take_urls(bucket: Bucket, tmp_path: Path) -> None:
@@ -501,7 +501,7 @@ def test_command_line(bucket: Bucket, tmp_path: Path) -> None:
 
     secret = bucket.http.replace("://", "://secret:secret@")
     done = run("convert", "s3://bucket/pool.xray", "-t", "pprof", "-o", "s3://bucket/y.pb.gz", "--json")
-    assert json.loads(done.stderr)["facts"]["output bytes"] == len(bucket.get("y.pb.gz"))
+    assert json.loads(done.stderr)["facts"]["output_bytes"] == len(bucket.get("y.pb.gz"))
     assert "s3://bucket/y.pb.gz" in run("convert", "s3://bucket/pool.xray", "-o", "s3://bucket/y.pb.gz").stderr
     url = f"{bucket.http}/pool.xray?secret"
     assert json.loads(run("info", url, "--json").stdout)["facts"]["file"] == f"{bucket.http}/pool.xray"

@@ -92,7 +92,7 @@ def test_sums_are_those_of_info_and_top(file: str) -> None:
     with opened(CORPUS / file) as profile:
         if profile.view == "timeline":
             events = Counter(row["op"] for row in rows(profile.table("events")))
-            assert events == facts.get("records by kind", {})
+            assert events == facts.get("records_by_kind", {})
             top = {row.name: row.self for row in fastprof.top(CORPUS / file, n=0, time_unit="ticks").rows}
             own: Counter[str] = Counter()
             with fastprof.open(CORPUS / file, time_unit="ticks") as in_ticks:

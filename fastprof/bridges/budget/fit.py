@@ -119,9 +119,9 @@ class Fit:
         if not lost.calls:
             return {}
         return {
-            "merged calls": lost.calls,
-            "merged below": lost.below,
-            "merged share": lost.time / max(lost.of, 1),
+            "merged_calls": lost.calls,
+            "merged_below": lost.below,
+            "merged_share": lost.time / max(lost.of, 1),
         }
 
     def tell(self, files: Sequence[Merged], report: Report, budget: int) -> None:

@@ -162,7 +162,7 @@ class Trim:
         if not lost.stacks:
             return {}
         shares = {e.name: value / (of or 1) for e, value, of in zip(self._events, lost.values, lost.of, strict=True)}
-        return {"pruned stacks": lost.stacks, "pruned below": lost.share, "pruned share": shares}
+        return {"pruned_stacks": lost.stacks, "pruned_below": lost.share, "pruned_share": shares}
 
     def tell(self, files: Sequence[Pruned], report: Report, budget: int) -> None:
         """Count what is missing in all files."""

@@ -129,7 +129,7 @@ class _Mended:
         self._before, self._first = self._all(), True
 
     def _all(self) -> Counter[str]:
-        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
+        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded_repairs", {}))
 
     def since(self) -> dict[str, int]:
         """Since the last time.  Of an only input, which may have been opened long ago, all."""

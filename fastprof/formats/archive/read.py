@@ -391,14 +391,14 @@ class ArchiveReader(Reader):
         report, member = self.report, self._member
         report.losses.take(self._archive.losses)
         facts = report.facts
-        facts["archive version"] = archive_sections.VERSION
+        facts["archive_version"] = archive_sections.VERSION
         facts["chunks"] = len(member.chunks)
         if self._passed_over:
-            facts["chunks passed over"] = self._passed_over
+            facts["chunks_passed_over"] = self._passed_over
         end = member.end or {}
         if "facts" in end:
             facts["recorded"] = end["facts"]
         for name in ("repairs", "losses"):
             if name in end:  # of several archives all
-                recorded = Counter(facts.get(f"recorded {name}", {})) + Counter(end[name])
-                facts[f"recorded {name}"] = dict(recorded)
+                recorded = Counter(facts.get(f"recorded_{name}", {})) + Counter(end[name])
+                facts[f"recorded_{name}"] = dict(recorded)

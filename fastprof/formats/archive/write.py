@@ -246,9 +246,9 @@ class ArchiveWriter(Writer):
         # from an archive to an archive, what was recorded of the source stays
         facts = report.facts
         repairs, losses = (counts.texts(flags=True) for counts in (report.repairs, report.losses))
-        if "archive version" in facts:
-            repairs = Counter(facts.get("recorded repairs", {})) + Counter(repairs)
-            losses = Counter(facts.get("recorded losses", {})) + Counter(losses)
+        if "archive_version" in facts:
+            repairs = Counter(facts.get("recorded_repairs", {})) + Counter(repairs)
+            losses = Counter(facts.get("recorded_losses", {})) + Counter(losses)
             facts = facts.get("recorded", {})
         if len(model.inputs) > 1:  # facts are of one input each; in which order the inputs came shall not show
             facts, repairs, losses = {}, dict(sorted(repairs.items())), dict(sorted(losses.items()))

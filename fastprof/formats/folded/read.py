@@ -78,5 +78,5 @@ class FoldedReader(Reader):
             )
         if counts["open_end"]:
             report.warn(f"{name}: does not end in a newline, so it may have been cut off")
-        report.facts["counts of a line"] = self._n_counts
-        report.facts["lines of stacks"] = counts["rows"]
+        report.facts["counts_of_a_line"] = self._n_counts
+        report.facts["lines_of_stacks"] = counts["rows"]

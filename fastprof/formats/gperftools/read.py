@@ -191,14 +191,14 @@ class GperftoolsReader(Reader):
             report.count(REPORTED["lost-text" if self.options[LENIENT] else "cut-text"])
             report.warn(f"{self.source.name}: the text ends within a line, so the input may have been cut off")
         facts = report.facts
-        facts["word size"] = int(g.word)
-        facts["byte order"] = "big-endian" if g.swap else "little-endian"
-        facts["period microseconds"] = int(g.period_us)
-        facts["records in file"] = int(stats.records)
+        facts["word_size"] = int(g.word)
+        facts["byte_order"] = "big-endian" if g.swap else "little-endian"
+        facts["period_us"] = int(g.period_us)
+        facts["records_in_file"] = int(stats.records)
         facts["samples"] = int(stats.ticks)
-        facts["distinct chains"] = int(stats.chains)
-        facts["samples cut at 254 frames"] = int(stats.cut_ticks)
-        facts["addresses in no mapped object"] = int(stats.unmapped)
+        facts["distinct_chains"] = int(stats.chains)
+        facts["samples_cut_at_254_frames"] = int(stats.cut_ticks)
+        facts["addresses_in_no_mapped_object"] = int(stats.unmapped)
 
 
 def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:

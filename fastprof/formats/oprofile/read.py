@@ -319,16 +319,16 @@ class OProfileReader(Reader):
         facts = self.report.facts
         if not self._single:
             facts["sessions"] = ", ".join(sorted({name.session for name in names if name.session}))
-        facts["sample files"] = len(files)
-        facts["CPU"] = "; ".join(self._cpu_types)
+        facts["sample_files"] = len(files)
+        facts["cpu"] = "; ".join(self._cpu_types)
         types = self._value_types()
         facts["events"] = {t.name: t.long_name for t in types}
         facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
-        for title, values in (("threads", {n.tid for n in names}), ("CPUs", {n.cpu for n in names})):
+        for what, values in (("threads", {n.tid for n in names}), ("cpus", {n.cpu for n in names})):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
-            facts[f"{title} told apart"] = numbers or "no"
-        for event, samples in zip(types, self._samples, strict=True):
-            facts["samples by image" + f", {event.name}" * (len(types) > 1)] = dict(samples.most_common())
+            facts[f"{what}_told_apart"] = numbers or "no"
+        by_event = {t.name: dict(samples.most_common()) for t, samples in zip(types, self._samples, strict=True)}
+        facts["samples_by_image"] = by_event if len(types) > 1 else by_event[types[0].name]
         tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
 
 

@@ -63,8 +63,8 @@ def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report:
         elif name.startswith("lost_"):
             lost[name] += number
     if total or lost:
-        report.facts["samples taken"] = total
-        report.facts["samples lost"] = {name: lost[name] for name in sorted(lost)}
+        report.facts["samples_taken"] = total
+        report.facts["samples_lost"] = {name: lost[name] for name in sorted(lost)}
     if sum(lost.values()) > _TOO_MANY * total:
         report.warn(f"{source.name}: {counted(sum(lost.values()), 'samples were lost')}, beside {total:,} taken")
     for event in sorted(throttled):

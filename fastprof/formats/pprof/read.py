@@ -95,7 +95,7 @@ class PprofReader(Reader):
         )
         extra = self.model.parts[self._part].extra
         facts = report.facts
-        facts["sample types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
+        facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
         for key in ("period", "time_ns", "duration_ns"):
             if key in extra:
-                facts[key.replace("_ns", " nanoseconds")] = extra[key]
+                facts[key] = extra[key]

@@ -225,12 +225,12 @@ class XRayReader(Reader):
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:
             facts["version"] = int(x.version)
-            facts["ticks per second"] = int(x.ticks_per_second)
-            facts["constant TSC"] = bool(x.flags & 1)
-            facts["nonstop TSC"] = bool(x.flags & 2)
-        facts["byte order"] = "big-endian" if x.swap else "little-endian"
+            facts["ticks_per_second"] = int(x.ticks_per_second)
+            facts["constant_tsc"] = bool(x.flags & 1)
+            facts["nonstop_tsc"] = bool(x.flags & 2)
+        facts["byte_order"] = "big-endian" if x.swap else "little-endian"
         if x.mode == lib.FP_XRAY_FDR:
-            facts["buffer size"] = int(x.buffer_size)
+            facts["buffer_size"] = int(x.buffer_size)
         if x.mode != lib.FP_XRAY_BASIC:
             facts["buffers"] = int(stats.buffers)
 

@@ -130,11 +130,11 @@ class BatchReport:
             **{name: self.statuses[name] for name in (OK, LOSSY, ERROR, CRASHED)},
             "failed": self.failed,
             "warnings": self.warnings,
-            "warnings of files": self.n_warnings,
+            "warnings_of_files": self.n_warnings,
             "idle": self.idle,
-            "bytes read": self.bytes_read,
-            "bytes written": self.bytes_written,
-            "cpu seconds": round(self.cpu_seconds, 3),
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "cpu_seconds": round(self.cpu_seconds, 3),
         }
 
     def take(self, record: Record) -> None:

@@ -108,7 +108,7 @@ def identity(job: Job) -> Record:
 def _of_report(report: Report, idle: set[str]) -> Record:
     said = report.as_dict(flags=speaks_of_flags())
     facts = said.pop("facts")
-    found = {"status": LOSSY if report.losses else OK, "bytes": facts["output bytes"]}
+    found = {"status": LOSSY if report.losses else OK, "bytes": facts["output_bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
     return found | {name: value for name, value in {**said, "files": files, "idle": sorted(idle)}.items() if value}
 
