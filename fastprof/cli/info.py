@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     for name, value in labelled(report.facts):
         if isinstance(value, dict):
             rows.append((name, ""))
-            rows += [(f"  {key}", item) for key, item in value.items()]
+            rows += [(f"  {key}", item) for key, item in (labelled(value) if name == "recorded" else value.items())]
         else:
             rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
     for title, counts in (("repairs", report.repairs), ("losses", report.losses)):

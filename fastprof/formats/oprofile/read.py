@@ -328,7 +328,7 @@ class OProfileReader(Reader):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
             facts[f"{what}_told_apart"] = numbers or "no"
         by_event = {t.name: dict(samples.most_common()) for t, samples in zip(types, self._samples, strict=True)}
-        facts["samples_by_image"] = by_event if len(types) > 1 else by_event[types[0].name]
+        facts["samples_by_image"] = by_event if len(types) != 1 else by_event[types[0].name]
         tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
 
 
