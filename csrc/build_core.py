@@ -6,11 +6,15 @@ preprocessor lines; put together in the order of the floors it is the cdef.
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from cffi import FFI
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from make_stub import stub  # noqa: E402
+
 # A header may only use what stands before it: first the core, then formats and bridges, which do not know each other,
 # then the ends.
 FIRST = ["core/fp.h", "core/buf.h", "core/secret.h", "core/model.h", "core/batch.h"]
@@ -34,3 +38,8 @@ ffibuilder.set_source(
     extra_compile_args=["-O2", "-std=c11"],
     extra_link_args=link,
 )
+
+STUB = HERE.parent / "fastprof" / "core" / "_c.pyi"
+made = stub(ffibuilder._parser._declarations)
+if not STUB.exists() or STUB.read_text() != made:
+    STUB.write_text(made)

@@ -212,7 +212,7 @@ class Writer:
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:
-            self.sink.write(ffi.buffer(self.out.p, self.out.n))
+            self.sink.write(memoryview(ffi.buffer(self.out.p, self.out.n)))
             self.out.n = 0
 
     def text(self, data: bytes) -> None:

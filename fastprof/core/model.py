@@ -452,7 +452,12 @@ class Batch:
 
     def _pointer(self, pointer: Any) -> Any:
         """The same pointer, which keeps the batch's memory as long as it lives."""
-        return ffi.gc(pointer, lambda _, c=self.c: None)
+        c = self.c
+
+        def keep(_: Any) -> None:
+            assert c  # which a closure keeps
+
+        return ffi.gc(pointer, keep)
 
     def __getitem__(self, column: str) -> memoryview:
         format_, width = _FORMATS[_COLUMNS[self.view][column]]

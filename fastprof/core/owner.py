@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastprof.core._c import ffi
-from fastprof.core._typing import Any
+from fastprof.core._typing import T
 
 
-def owned(new: Any, free: Any, what: str) -> Any:
+def owned(new: T, free: Callable[[T], None], what: str) -> T:
     """`new`, just made by C, freed by `free` with the last reference to what is returned.
 
     Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns that when memory ran

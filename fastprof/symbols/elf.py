@@ -275,10 +275,9 @@ class ElfFile:
         if not (fills and symbols and symbols.kind == SHT_SYMTAB and section.name.startswith((".debug", ".zdebug"))):
             return data
         filled, relocations, placed = bytearray(data), self._stored(fills), self.data(symbols)
-        pointers = [ffi.from_buffer("uint8_t[]", part) for part in (filled, relocations, placed)]
-        arguments = (item for pointer in pointers[:2] for item in (pointer, len(pointer)))
+        a, b, c = (ffi.from_buffer("uint8_t[]", part) for part in (filled, relocations, placed))
         addends = fills.kind == SHT_RELA
-        status = lib.fp_relocate(*arguments, addends, pointers[2], len(placed), self.machine, flags)
+        status = lib.fp_relocate(a, len(a), b, len(b), addends, c, len(c), self.machine, flags)
         if status:
             what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
             raise SymbolError(f"{self._where(section)}: its relocations {what}")

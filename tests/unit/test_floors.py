@@ -63,6 +63,7 @@ OUR_FILES = sorted(
     }.items()
     for suffix in suffixes
     for path in (REPO / folder).rglob(f"*.{suffix}")
+    if path.name != "_c.pyi"
 )
 
 

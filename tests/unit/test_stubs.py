@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Iterable
+from keyword import iskeyword
 from pathlib import Path
 
 import pytest
 
+from fastprof.core._c import ffi, lib
 from fastprof.core.column import address_of
 from fastprof.core.model import Model
 from fastprof.formats.callgrind import _lexer as callgrind
@@ -46,6 +48,23 @@ def test_a_stub_has_the_names_of_its_module(path: Path) -> None:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and not only_types(node):
             assert declared(node.body) == public(vars(getattr(module, node.name))), node.name
+
+
+def test_the_stub_of_the_core_is_as_it_was_built() -> None:
+    tree = ast.parse((REPO / "fastprof" / "core" / "_c.pyi").read_text())
+    classes = {node.name: declared(node.body) for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert classes["Lib"] == public(dir(lib))
+    structs = ffi.list_types()[1]
+    assert len(structs) > 50
+    assert {name: classes[name] for name in structs} == {name: fields_of(name) for name in structs}
+
+
+def fields_of(struct: str) -> set[str]:
+    try:
+        ffi.sizeof(f"struct {struct}")
+    except ffi.error:  # opaque: to ask for its fields ends the process
+        return set()
+    return public(field for field, _ in ffi.typeof(f"struct {struct}").fields if not iskeyword(field))
 
 
 def callgrind_lexer() -> object:

@@ -116,9 +116,9 @@ class Ranges:
             at += nbytes
         nbytes_of = ffi.new("size_t[]", [nbytes for _, nbytes in places])
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
-        bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
+        first, last = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
         bytes_ = ffi.from_buffer("uint8_t[]", memory)
-        runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), *bounds, err), err)
+        runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), first, last, err), err)
 
         def pull(to: Any, n: int) -> int:
             runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)

@@ -269,7 +269,7 @@ class ArchiveReader(Reader):
             wanted = (i > 0 and self.model.row("threads", i)[2] in self._wanted_threads for i in range(first, n))
             self._mask += bytes(wanted)
             self._keep_mask = ffi.from_buffer("uint8_t[]", self._mask)
-            chosen.rows.threads = (self._keep_mask, n)
+            chosen.rows.threads.keep, chosen.rows.threads.n = self._keep_mask, n
         lib.fp_archive_dec_filter(self._dec, chosen)
 
     def _c_payload(self) -> Any:

@@ -149,8 +149,9 @@ class GperftoolsReader(Reader):
             mapping = model.mapping(object_id, m.start, m.limit, m.offset)
             if lib.fp_gperftools_map(g, m.start, m.limit, mapping):
                 raise MemoryError("no memory for mappings")
-        if self.options[PERIOD] is not None:
-            g.period_us = self.options[PERIOD]
+        period = self.options[PERIOD]
+        if period is not None:
+            g.period_us = period
         elif g.period_us == 0:
             self.report.warn(f"{self.source.name}: the period is 0, so is all CPU time; use --period")
         elif g.period_us == 1 and self._symbolized:
