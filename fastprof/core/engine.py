@@ -306,6 +306,7 @@ class Format(NamedTuple):
     budget: Budget | None = None  # it is made for viewers, which do not open files of any size
     row_bytes: int = 0  # timeline: a row takes no less in a file that is not compressed; 0: not known
     also: str = ""  # another view that it is written from, if all inputs have that
+    docs: str = ""  # its page, if that is not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:
         """The view that its writer is given for inputs of these views, in any order: of any the one that holds most."""

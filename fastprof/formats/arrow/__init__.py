@@ -25,6 +25,7 @@ _TABLE = Holds(
 FORMATS = (
     Format(
         name="parquet",
+        docs="docs/tables.md",
         view="any",
         title="Apache Parquet: a table, for data frames and databases",
         suffixes=(".parquet",),
@@ -33,6 +34,7 @@ FORMATS = (
     ),
     Format(
         name="arrow",
+        docs="docs/tables.md",
         view="any",
         title="Apache Arrow IPC stream: a table, for data frames",
         suffixes=(".arrows",),

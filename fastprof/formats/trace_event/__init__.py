@@ -86,6 +86,7 @@ FORMATS = (
     ),
     Format(
         name="cpuprofile",
+        docs="docs/formats/trace-event.md",
         view="stacks",
         title="CPU profile of V8 (Chrome DevTools, Node)",
         suffixes=(".cpuprofile",),
