@@ -1,4 +1,4 @@
-"""The plan of a conversion: which operators stand between the inputs and the writer, and which options they look at.
+"""The plan from inputs to an end: which operators their rows go through, and which options are used.
 
 The plan is data.  Each input's rows go through the operators of its branch; then the rows of all branches go together
 through the operators in `joined`:
@@ -6,23 +6,40 @@ through the operators in `joined`:
     trace.xray   timeline ── fold ──┐
     day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
 
-Where inputs become one profile, they have to have the same value types (bridges/sums/agree.py).
+Operators say themselves when they are needed (bridges/__init__.py).  Where inputs become one profile, they have to have
+the same value types (bridges/sums/agree.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 
 from fastprof import bridges, formats
-from fastprof.bridges import Operator
+from fastprof.bridges import Facts, Operator
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, ambiguous, cores_of
 from fastprof.core.report import Report
-from fastprof.symbols import SYMBOLIZE, SYMBOLS
+
+
+class End(NamedTuple):
+    """What a plan leads to: a writer, or what a verb shows.  The verb runs it (verbs/run.py)."""
+
+    name: str
+    # The view that it takes: one for all inputs, which may depend on theirs, or "": each input's own.
+    view: str | Callable[[Iterable[str]], str] = ""
+    holds: Holds = EVERYTHING
+    options: tuple[Option[Any], ...] = ()  # that it uses itself
+    does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
+    fixes: Mapping[Option[Any], Any] = {}  # options that users cannot give, and their values here
+    writes: bool = False  # a profile, in the format of its name
+
+
+def writing(target: Format) -> End:
+    return End(target.name, target.view_for, target.holds, target.writes, writes=True)
 
 
 class Branch(NamedTuple):
@@ -38,34 +55,57 @@ class Branch(NamedTuple):
         return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
 
 
-class Plan(NamedTuple):
+class Remaining:
+    """Whether filters leave any row of all inputs."""
+
+    def __init__(self, n_ways: int) -> None:
+        self._any = False
+        self._n_ways = n_ways  # still to be read
+
+    def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches.  An empty part of a source counts as rows."""
+        for batch in batches:
+            self._any = self._any or not len(batch) or batch.says_something
+            yield batch
+
+    def end(self, model: Model, options: Options, report: Report) -> None:
+        """One way is done.  Errors: UsageError if it is the last and filters left nothing."""
+        self._n_ways -= 1
+        if not self._n_ways and report.left_out and not self._any:
+            from fastprof.bridges.rows.filter import nothing_left
+
+            raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
+
+
+class Way(NamedTuple):
+    """The rows of some inputs as one view."""
+
+    side: int
+    view: str
     branches: list[Branch]
     joined: list[Operator]  # for the rows of all branches
-    looked_at: set[Option[Any]]  # options of the operators in the plan, and options that would add an operator
+    several: bool  # profiles, whose value types are compared
     holds: Holds
-    several: bool  # profiles become one, whose value types are compared
-    kept: dict[Option[Any], Any]  # options that nothing looks at, with values that this plan keeps anyway
+    options: Options  # of operators
+    remaining: Remaining
+
+    @property
+    def inputs(self) -> Iterator[Input]:
+        return chain.from_iterable(branch.inputs for branch in self.branches)
 
     def rows(
-        self,
-        model: Model,
-        options: Options,
-        report: Report,
-        capacity: int | None = None,
-        left: Left | None = None,
-        *,
-        undecoded: bool = False,
+        self, model: Model, report: Report, capacity: int | None = None, *, undecoded: bool = False
     ) -> Iterator[Batch]:
-        """The batches for the writer.  `capacity`: the most rows that readers put into a batch.  `undecoded`: who asks
+        """The batches for the end.  `capacity`: the most rows that readers put into a batch.  `undecoded`: the caller
         takes Undecoded batches as well.
 
         Inputs are read one after the other, each when those before it have been read.
-        Errors: UsageError if filters leave out everything, but with `left` the caller checks that.
+        Errors: UsageError if filters leave nothing of all inputs.
         """
-        remaining = left or Left()
-
+        options = self.options
+        undecoded = self._takes_undecoded(undecoded)
         # what adds up the stacks of several branches needs all of them
-        apart = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
+        holds = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
 
         def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
             for operator in operators:
@@ -73,20 +113,20 @@ class Plan(NamedTuple):
             return rows
 
         def rows_of(branch: Branch) -> Iterator[Batch]:
+            stacks = branch.inputs[0].view == "stacks"
             rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
             # stacks have their value types when they are read, a timeline's are made by a bridge
-            if agreement and branch.inputs[0].view == "stacks":
+            if agreement and stacks:
                 rows = agreement.compared(rows)
-            rows = remaining.seen(through(rows, branch.operators, apart))
-            renewed = apart._replace(keeps_stacks=not branch.renews_stacks)
-            rows = through(rows, branch.bridge, renewed if branch.inputs[0].view == "stacks" else apart)
-            return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
+            rows = self.remaining.seen(through(rows, branch.operators, holds))
+            renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
+            rows = through(rows, branch.bridge, renewed)
+            return agreement.compared(rows) if agreement and not stacks else rows
 
         def read(input_: Input) -> Iterator[Batch]:
             rows = watch.given(selected(input_, model, options, report, capacity, undecoded=undecoded))
             return agreement.named(rows, input_.name) if agreement else rows
 
-        undecoded = self._takes_undecoded(options, undecoded)
         from fastprof.bridges.rows.unheld import Unheld
 
         watch = Unheld(model, self.holds, report)
@@ -101,25 +141,38 @@ class Plan(NamedTuple):
         try:
             yield from watch.taken(through(joined, self.joined, self.holds))
             watch.tell()
-            if left is None:
-                remaining.check(model, options, report)
+            self.remaining.end(model, options, report)
         finally:  # a query may take only some of the rows
             self._advise(report)
 
     def _advise(self, report: Report) -> None:
         """Warn of inputs whose functions have no names but could have them, where names are shown."""
         if self.holds.names:
-            for input_ in chain.from_iterable(branch.inputs for branch in self.branches):
+            for input_ in self.inputs:
                 if input_.advice:
                     report.warn(input_.advice)
 
-    def _takes_undecoded(self, options: Options, asked: bool) -> bool:
-        """Does the rows' only input stand right before an operator that decodes them, or before who does?"""
+    def _takes_undecoded(self, asked: bool) -> bool:
+        """Does the rows' only input stand right before an operator that decodes them, or before an end that does?"""
         first, *others = self.branches
-        if others or len(first.inputs) > 1 or self.several or cores_of(options) == 1:
+        if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
             return False
         operators = [*first.operators, *first.bridge, *self.joined]
         return operators[0].undecoded if operators else asked
+
+
+class Plan(NamedTuple):
+    end: End
+    inputs: list[Input]
+    ways: list[Way]  # by side, then by view; of an end with one view there is one for each side
+    used: set[Option[Any]]  # by readers, operators and the end; or they would add an operator
+    kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan keeps anyway
+    optimistic: bool  # rows may raise OutOfOrder; then everything is done again with a plan that is not
+
+    def rows(self, model: Model, report: Report, capacity: int | None = None) -> Iterator[Batch]:
+        """Those of the only way."""
+        (way,) = self.ways
+        return way.rows(model, report, capacity)
 
 
 def selected(
@@ -141,117 +194,117 @@ def selected(
     return operator.load()(rows, model, filters, report, EVERYTHING)
 
 
-class Left:
-    """Whether filters leave anything."""
-
-    def __init__(self) -> None:
-        self._any = False
-
-    def seen(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The same batches.  A part that is empty in its source is something, too."""
-        for batch in batches:
-            self._any = self._any or not len(batch) or batch.says_something
-            yield batch
-
-    def check(self, model: Model, options: Options, report: Report) -> None:
-        """Errors: UsageError if filters left out everything."""
-        if report.left_out and not self._any:
-            from fastprof.bridges.rows.filter import nothing_left
-
-            raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
-
-
 _MOST_STREAMS = 16  # inputs that are read at the same time: each has its file open, and windows
 
 
 def make(
-    inputs: Sequence[Input],
-    view: str,
-    holds: Holds,
-    options: Options,
-    *,
-    merge: bool = False,
-    hasty: bool = False,
+    sides: Sequence[Sequence[Input]], end: End, options: Options, *, merge: bool = False, optimistic: bool = False
 ) -> Plan:
-    """The plan from `inputs` to a target with this view, which has room for what `holds` says.
+    """The plan from the inputs to an end, which has one side or compares two.
 
-    `merge`: an only input is treated as one of several, its parts become one.
-    `hasty`: rows may raise OutOfOrder; then everything is done again with a plan that is not hasty.
+    `merge`: a single input is treated as one of several, its parts become one.
+    `optimistic`: see Plan.
 
     Errors: UsageError for a view that cannot be reached.
     """
-    # a filter has to apply to each input
-    looked_at = set.intersection(*({*bridges.SELECT[input_.view].options} for input_ in inputs))
+    inputs = [*chain.from_iterable(sides)]
+    fixed = {option.name: value for option, value in end.fixes.items() if options[option] != value}
+    options = options.with_given(**fixed) if fixed else options
+    view = end.view if isinstance(end.view, str) else end.view(input_.view for input_ in inputs)
+    plan = Plan(end, inputs, [], _used_by_readers(inputs), {}, optimistic)
+    remaining = Remaining(sum(1 if view else len({input_.view for input_ in side}) for side in sides))
+    for number, side in enumerate(sides):
+        for target in [view] if view else dict.fromkeys(input_.view for input_ in side):
+            mine = [input_ for input_ in side if view or input_.view == target]
+            plan.ways.append(_way(plan, number, mine, target, options, remaining, merge=merge))
+    performed = (one for one in end.does if one.source in {"any", *(input_.view for input_ in inputs)})
+    plan.used.update(end.options, *(one.options for one in performed))
+    plan.used.difference_update(end.fixes)
+    return plan
+
+
+def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
+    """Filters have to apply to each input, other options to one."""
+    sources = [formats.get(input_.format) for input_ in inputs if input_.format]
+    used: set[Option[Any]] = {LENIENT, CORES}
+    used.update(*(source.reads for source in sources))
+    used |= set.intersection(*({*bridges.SELECT[input_.view].options} for input_ in inputs))
+    return used.union(set.intersection(*({*source.selects} for source in sources)) if sources else ())
+
+
+def _way(
+    plan: Plan,
+    side: int,
+    inputs: list[Input],
+    view: str,
+    options: Options,
+    remaining: Remaining,
+    *,
+    merge: bool,
+) -> Way:
+    end, holds, used = plan.end, plan.end.holds, set[Option[Any]]()
+    done = {one.place for one in end.does}
+
+    def placed(operators: Iterable[Operator], facts: Facts) -> list[Operator]:
+        found = [one for one in operators if one.place not in done and one.when(facts)]
+        asked = [one for one in found if one.asked(options)]
+        used.update(*(one.switches for one in found), *(one.options for one in asked))
+        return asked
+
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
+    # if some input has stacks with addresses, all stacks go the same way
     addresses = any(input_.addresses for input_ in inputs if input_.view == "stacks")
     for input_ in inputs:
-        operators = _before_bridge(input_, view, holds, options, looked_at, addresses)
-        bridge = [_bridge(input_, view, holds)] if input_.view != view else []
-        looked_at.update(*(operator.options for operator in operators + bridge))
+        facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
+        operators = placed(bridges.BEFORE, facts)
+        bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
         if any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
+    several = (merge or len(inputs) > 1) and view != "timeline"
+    facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
+    joined = placed(bridges.AFTER, facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan)))
+    _check(inputs, view, holds, options)
+    if several:
+        used.update(bridges.COMMON_VALUES.options)
+    if view == "stacks" and not holds.labels:
+        used -= {bridges.LABELS, *([] if holds.threads else [bridges.PER_THREAD])}
+    plan.used.update(used)
+    if {*joined} & bridges.ADD_UP_PLACES:
+        plan.kept[bridges.AGGREGATE] = True
+    if view != "stacks" or not holds.labels:
+        plan.kept[bridges.LABELS] = ()
+    return Way(side, view, branches, joined, several, holds, options, remaining)
+
+
+def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
+    """As in Facts."""
+    if len(branches) == 1 and branches[0].inputs[0].view == "timeline":
+        return 0  # the stack machine gives each stack once, and as the target holds it
+    if holds.unmerged:
+        return 1
+    # what bridges have made of several inputs is one profile already
+    return sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
+
+
+def _in_order(plan: Plan) -> bool:
+    inputs = plan.inputs
+    return plan.optimistic and len(inputs) <= _MOST_STREAMS and all(formats.get(one.format).in_order for one in inputs)
+
+
+def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> None:
+    """Errors: UsageError for options that contradict each other or the view."""
     table = options[bridges.TABLE] if holds.table else None
     if table and table not in bridges.TABLES[view]:
         raise UsageError(
             f"{inputs[0].name}: there is no table {table} of a {view} profile, only {', '.join(bridges.TABLES[view])}"
         )
-    several = (merge or len(inputs) > 1) and view != "timeline"
-    # what bridges have made of several inputs is one profile already
-    n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
-    in_order = hasty and len(inputs) <= _MOST_STREAMS and all(formats.get(one.format).in_order for one in inputs)
-    if len(branches) == 1 and inputs[0].view == "timeline":
-        n = 0  # the stack machine gives each stack once, and as the target holds it
-    elif holds.apart:
-        n = 1
-    joined = _joined(view, n, several and not holds.apart, in_order, holds, options, looked_at)
     if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
         raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
-    if several:
-        if options[bridges.INTERSECT]:
-            behind = (bridges.ONE_VALUE, *bridges.TO_TABLE.values())
-            at = next((i for i, operator in enumerate(joined) if operator in behind), len(joined))
-            joined.insert(at, bridges.COMMON_VALUES)
-        looked_at.update(bridges.COMMON_VALUES.options)
-    looked_at.update(*(operator.options for operator in joined))
-    if view == "stacks" and not holds.labels:
-        looked_at -= {bridges.LABELS, *([] if holds.threads else [bridges.PER_THREAD])}
-    kept: dict[Option[Any], Any] = {bridges.AGGREGATE: True} if {*joined} & bridges.ADD_UP_PLACES else {}
-    if view != "stacks" or not holds.labels:
-        kept[bridges.LABELS] = ()
-    return Plan(branches, joined, looked_at, holds, several, kept)
-
-
-# Options that need names.
-_BY_NAME = (bridges.FUNCTION, *bridges.RENAME.options)
-
-
-def _before_bridge(
-    input_: Input, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]], addresses: bool
-) -> list[Operator]:
-    """`addresses`: whether some input has stacks with addresses; then all stacks go the same way."""
-    operators = []
-    # an archive keeps addresses of stacks, which can be symbolized later; a graph does not keep them
-    may_be_named = input_.view == "stacks" and addresses and holds.names
-    by_name = any(option in options for option in _BY_NAME)
-    if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options or by_name):
-        if options[SYMBOLIZE]:
-            operators.append(bridges.NAME_ADDRESSES)
-        looked_at.add(SYMBOLIZE)
-    if bridges.FUNCTION in options or bridges.OBJECT in options:
-        operators.append(bridges.FUNCTIONS)
-    if any(options[option] for option in bridges.RENAME.options):
-        operators.append(bridges.RENAME)
-    looked_at.update(*(operator.options for operator in (bridges.FUNCTIONS, bridges.RENAME)))
-    if input_.formulas:
-        if options[bridges.COMPUTE_EVENTS]:
-            operators.append(bridges.COMPUTE)
-        looked_at.add(bridges.COMPUTE_EVENTS)
-    return operators
 
 
 def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
@@ -261,44 +314,6 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
     they = "a graph does" if input_.view == "graph" else "stacks do"
     instead = f"; {holds.instead}" if holds.instead else ""
     raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{instead}")
-
-
-def _joined(
-    view: str, n: int, several: bool, in_order: bool, holds: Holds, options: Options, looked_at: set[Option[Any]]
-) -> list[Operator]:
-    """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one; of
-    stacks 0 means that there is nothing to add up."""
-    operators: list[Operator] = []
-    if view == "timeline":
-        if holds.nested:
-            operators.append(bridges.NEST)
-        if holds.table:
-            operators.append(bridges.TO_TABLE[view])
-        return operators
-    if view == "stacks":
-        if holds.repeats_frames:
-            operators.append(bridges.SHALLOW)
-        if n and not holds.places:
-            operators.append(bridges.ONLY_NAMES)
-        if n > 1:
-            operators.append(bridges.SUM_STACKS)
-        elif n and not holds.times:
-            operators.append(bridges.EQUAL_STACKS)
-    elif not holds.calls:
-        by_stream = bridges.MERGE_LINES_IN_ORDER if several else bridges.LINES_IN_ORDER
-        operators.append(by_stream if in_order else bridges.SUM_LINES)
-    elif several:
-        operators.append(bridges.MERGE_GRAPHS)
-    else:
-        if options[bridges.AGGREGATE]:
-            operators.append(bridges.SUM_PLACES)
-        looked_at.add(bridges.AGGREGATE)
-    if options[bridges.VALUE] is not None or not holds.values:
-        operators.append(bridges.ONE_VALUE)
-    looked_at.add(bridges.VALUE)
-    if holds.table:
-        operators.append(bridges.TO_TABLE[view])
-    return operators
 
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
@@ -329,7 +344,7 @@ def known_options() -> list[Option[Any]]:
 
 
 def reading_options() -> list[Option[Any]]:
-    """The options that readers look at."""
+    """The options that readers use."""
     found: dict[Option[Any], None] = {LENIENT: None, CORES: None}
     for operator in bridges.SELECT.values():
         found |= dict.fromkeys(operator.options)
@@ -338,49 +353,56 @@ def reading_options() -> list[Option[Any]]:
     return [*found]
 
 
-def viewing_options(idle: Iterable[Option[Any]]) -> list[Option[Any]]:
-    """The options that readers and operators look at, without those in `idle`, which would do nothing in a view, and
-    the one that names a table to be written."""
-    found = {*reading_options(), *(option for operator in bridges.OPERATORS for option in operator.options)}
-    return [option for option in known_options() if option in found.difference(idle, (bridges.TABLE,))]
+def options_of(end: End) -> list[Option[Any]]:
+    """The options that some plan for this end uses: those of the end first, then those of readers and operators."""
+    found = {*reading_options()}
+    found.update(*(one.options for one in (*end.does, *_reachable(end))))
+    found -= end.fixes.keys()
+    own = {option.key for option in end.options}
+    return [*end.options, *(option for option in known_options() if option in found and option.key not in own)]
 
 
-def idle(
-    options: Options, inputs: Sequence[Input], target: Format | None = None, plan: Plan | None = None
-) -> list[Option[Any]]:
-    """The options that nothing looks at on the way from `inputs` to `target`."""
-    if not options.given:
-        return []
-    sources = [formats.get(input_.format) for input_ in inputs]
-    used: set[Option[Any]] = {LENIENT, CORES, *(target.writes if target else ())}
-    used |= plan.looked_at if plan else {*bridges.SELECT[inputs[0].view].options}
-    used.update(*(source.reads for source in sources))
-    used.update(set.intersection(*(set(source.selects) for source in sources)))
+def _reachable(end: End) -> Iterator[Operator]:
+    """The operators that some plan for this end has."""
+    views, some = [*bridges.SELECT], (False, True)
+    targets = [end.view] if end.view in views else views
+    ways = product(views, targets) if end.view else zip(views, views, strict=True)
+    facts = [
+        Facts(source, target, end.holds, Options(), several and not end.holds.unmerged, several, n, *flags)
+        for source, target in ways
+        for several, n, *flags in product(some, (0, 1) if end.holds.unmerged else (0, 1, 2), some, some, some)
+    ]
+    done = {one.place for one in end.does}
+    for operator in bridges.BRIDGES:
+        if any((operator.source, operator.target) == (fact.source, fact.target) for fact in facts):
+            yield operator
+    for operator in (*bridges.BEFORE, *bridges.AFTER):
+        if operator.place not in done and any(map(operator.when, facts)):
+            yield operator
+
+
+def idle(options: Options, plan: Plan) -> list[Option[Any]]:
+    """The options that nothing uses on the way from the inputs to the end."""
+    used = {option.key for option in plan.used}
     met: dict[str, list[Option[Any]]] = {}  # by names that were given without their format
-    for option in used:
+    for option in plan.used:
         if option.format and option.name in options.given:
             met.setdefault(option.name, []).append(option)
     for name, several in met.items():
         if len(several) > 1:
             raise ambiguous(name, sorted(several, key=lambda option: option.key))
-    return [o for o in known_options() if o in options and o not in used and o.name not in met]
+    return [one for one in known_options() if one in options and one.key not in used and one.name not in met]
 
 
-def refuse_idle(
-    options: Options,
-    inputs: Sequence[Input],
-    target: Format | None = None,
-    plan: Plan | None = None,
-    passed_over: Callable[[Option[Any]], None] | None = None,
-) -> None:
-    """Refuse options that nothing looks at, unless they ask for what happens anyway.  Errors: UsageError.
+def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]], None] | None = None) -> None:
+    """Refuse options that nothing uses, unless they ask for what happens anyway.  Errors: UsageError.
 
-    `passed_over` is told of those that are not refused: all but filters, without which there would be other rows.
+    `passed_over` is called with options instead of refusing them; never with filters, without which there would be
+    other rows.
     """
-    for option in idle(options, inputs, target, plan):
+    for option in idle(options, plan) if options.given else ():
         value = options[option]
-        kept = plan.kept.get(option, ...) if plan else ...
-        if value in (options.default_of(option), kept) or value in option.kept_unused:
+        if value in (options.default_of(option), plan.kept.get(option, ...)) or value in option.kept_unused:
             continue
         if passed_over is not None and option.group != "filters":
             passed_over(option)
@@ -388,10 +410,10 @@ def refuse_idle(
         # the error names the first input that does not select by this option
         first = next(
             input_
-            for input_ in inputs
+            for input_ in plan.inputs
             if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
         )
-        way = f"from {first.format} to {target.name}" if target else f"with {first.format}"
+        way = f"from {first.format} to {plan.end.name}" if plan.end.writes else f"with {first.format}"
         raise UsageError(
             f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}" + _first(option, first)
         )

@@ -1,7 +1,8 @@
 """The operators that a plan consists of, and their options.  The code of each operator is in a wing of this folder.
 
 An operator is a function (batches, model, options, report, holds) -> batches.  `holds` says what the target has room
-for.  docs/bridges.md shows with small examples what each operator keeps and loses.
+for.  Each operator says `when` a plan needs it; BEFORE, BRIDGES and AFTER are the order in which they stand.
+docs/bridges.md shows with small examples what each operator keeps and loses.
 """
 
 from __future__ import annotations
@@ -243,6 +244,21 @@ def tell_missing_labels(options: Options, holds: Holds, report: Report, found: s
         report.warn(f"--labels={name}: the input names no {name}, so no sample is labelled with one")
 
 
+class Facts(NamedTuple):
+    """What a plan knows before the first row."""
+
+    source: str  # view of the rows
+    target: str  # view at the end
+    holds: Holds
+    options: Options
+    merged: bool = False  # several profiles become one
+    several: bool = False  # rows of several profiles, merged or not
+    profiles: int = 1  # that are not one yet; of stacks 0: there is nothing to add up
+    in_order: bool = False  # rows of each input come by function and line
+    addresses: bool = False  # stacks: of some input, which can be symbolized
+    formulas: bool = False  # the input may have inherited events
+
+
 class Operator(NamedTuple):
     """Turns batches of the view `source` into batches of `target`."""
 
@@ -251,9 +267,15 @@ class Operator(NamedTuple):
     place: str  # "module:function" of this package, imported when first used
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
+    when: Callable[[Facts], bool] = lambda facts: True
+    # It is left out unless one of these options asks for it.  All plans in which it has a place look at them.
+    switches: tuple[Option[Any], ...] = ()
     each: bool = False  # takes the rows of one input, not of several one after the other
     undecoded: bool = False  # takes batches that are Undecoded, if it may use several cores
     streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
+
+    def asked(self, options: Options) -> bool:
+        return not self.switches or any(options[option] not in (None, (), False) for option in self.switches)
 
     def load(self) -> Run:
         from importlib import import_module
@@ -263,84 +285,224 @@ class Operator(NamedTuple):
         return found
 
 
+_BY_NAME = (FUNCTION, OBJECT)
+_RENAMING = (MOD_FUNCNAME, MOD_FILENAME)
+
+
+def _names_addresses(f: Facts) -> bool:
+    """An archive keeps the addresses of stacks, which can be symbolized later; a graph has none."""
+    if f.source != "stacks" or not f.addresses or not f.holds.names:
+        return False
+    needed = any(option in f.options for option in (SYMBOLS, FUNCTION, *_RENAMING))
+    return needed or not f.holds.verbatim or f.target == "graph"
+
+
+def _lines(f: Facts, *, in_order: bool) -> bool:
+    """For a format without calls: self costs by line."""
+    return f.target == "graph" and not f.holds.calls and f.in_order == in_order
+
+
 # From one view to another.  Each pair has one way at most.
-BRIDGES = (
-    Operator(
-        "timeline",
-        "graph",
-        "fold.fold:to_graph",
-        "a timeline to a graph",
-        (TIME_UNIT, PER_THREAD, MAX_MEMORY),
-        undecoded=True,
-    ),
-    Operator(
-        "timeline",
-        "stacks",
-        "fold.fold:to_stacks",
-        "a timeline to stacks",
-        (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
-        undecoded=True,
-    ),
-    Operator(
-        "stacks", "graph", "project.project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
-    ),
-    Operator(
-        "graph",
-        "stacks",
-        "estimate.estimate:to_stacks",
-        "a graph to stacks",
-        (STACKS, PRUNE, FRAMES, PER_THREAD, LABELS),
-        True,
-    ),
+FOLD_TO_GRAPH = Operator(
+    "timeline",
+    "graph",
+    "fold.fold:to_graph",
+    "a timeline to a graph",
+    (TIME_UNIT, PER_THREAD, MAX_MEMORY),
+    undecoded=True,
 )
-NEST = Operator("timeline", "timeline", "rows.nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,))
+FOLD_TO_STACKS = Operator(
+    "timeline",
+    "stacks",
+    "fold.fold:to_stacks",
+    "a timeline to stacks",
+    (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
+    undecoded=True,
+)
+PROJECT = Operator(
+    "stacks", "graph", "project.project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
+)
+ESTIMATE = Operator(
+    "graph",
+    "stacks",
+    "estimate.estimate:to_stacks",
+    "a graph to stacks",
+    (STACKS, PRUNE, FRAMES, PER_THREAD, LABELS),
+    each=True,
+)
+BRIDGES = (FOLD_TO_GRAPH, FOLD_TO_STACKS, PROJECT, ESTIMATE)
+
 # What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
 SELECT = {
     "timeline": Operator("timeline", "timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
     "stacks": Operator("stacks", "stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
     "graph": Operator("graph", "graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
-# Within a view.
-RENAME = Operator("any", "any", "rows.rename:rename", "any format", (MOD_FUNCNAME, MOD_FILENAME))
-FUNCTIONS = Operator("any", "any", "rows.filter:functions", "any format", (FUNCTION, OBJECT))
+
+# Ahead of a bridge, for the rows of one input or of several that are alike.
+RENAME = Operator("any", "any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
+FUNCTIONS = Operator("any", "any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
 NAME_ADDRESSES = Operator(
     "stacks",
     "stacks",
     "rows.symbolize:symbolize",
     "addresses of stacks",
     (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE),
+    _names_addresses,
+    switches=(SYMBOLIZE,),
 )
-ONLY_NAMES = Operator("stacks", "stacks", "rows.only_names:only_names", "stacks to a format of names")
+COMPUTE = Operator(
+    "graph",
+    "graph",
+    "rows.compute:compute",
+    "profiles with inherited events",
+    (COMPUTE_EVENTS,),
+    lambda f: f.formulas,
+    switches=(COMPUTE_EVENTS,),
+)
+BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, COMPUTE)
+
+# After it, for the rows of all inputs.
+NEST = Operator(
+    "timeline",
+    "timeline",
+    "rows.nest:nest",
+    "a timeline to a format that draws calls",
+    (TIME_UNIT,),
+    lambda f: f.target == "timeline" and f.holds.nested,
+)
+SHALLOW = Operator(
+    "stacks",
+    "stacks",
+    "rows.shallow:shallow",
+    "stacks to a format that repeats frames",
+    (MAX_DEPTH,),
+    lambda f: f.target == "stacks" and f.holds.repeats_frames,
+)
+ONLY_NAMES = Operator(
+    "stacks",
+    "stacks",
+    "rows.only_names:only_names",
+    "stacks to a format of names",
+    when=lambda f: f.target == "stacks" and f.profiles > 0 and not f.holds.places,
+)
 SUM_STACKS = Operator(
-    "stacks", "stacks", "sums.sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS, MAX_MEMORY)
+    "stacks",
+    "stacks",
+    "sums.sum:to_sum",
+    "stacks of several inputs",
+    (PER_THREAD, LABELS, MAX_MEMORY),
+    lambda f: f.target == "stacks" and f.profiles > 1,
 )
 EQUAL_STACKS = Operator(
-    "stacks", "stacks", "sums.sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
+    "stacks",
+    "stacks",
+    "sums.sum:repeated",
+    "stacks to a format without times",
+    (PER_THREAD, LABELS, MAX_MEMORY),
+    lambda f: f.target == "stacks" and f.profiles == 1 and not f.holds.times,
 )
-ONE_VALUE = Operator("any", "any", "rows.choose:one_value", "stacks and graphs", (VALUE,))
-COMMON_VALUES = Operator("any", "any", "sums.agree:common", "several inputs", (UNION, INTERSECT))
-TO_TABLE = {
-    "timeline": Operator("timeline", "table", "rows.as_table:of_timeline", "tables of timelines", (TABLE, TIME_UNIT)),
-    "stacks": Operator("stacks", "table", "rows.as_table:of_stacks", "tables of stacks", (TABLE,)),
-    "graph": Operator("graph", "table", "rows.as_table:of_graph", "tables of graphs", (TABLE,)),
-}
-COMPUTE = Operator("graph", "graph", "rows.compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
-MERGE_GRAPHS = Operator("graph", "graph", "sums.aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
-SUM_PLACES = Operator("graph", "graph", "sums.aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
-SUM_LINES = Operator("graph", "graph", "sums.aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
-LINES_IN_ORDER = Operator("graph", "graph", "sums.aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
-SHALLOW = Operator("stacks", "stacks", "rows.shallow:shallow", "stacks to a format that repeats frames", (MAX_DEPTH,))
+SUM_LINES = Operator(
+    "graph",
+    "graph",
+    "sums.aggregate:lines",
+    "graphs to a format without calls",
+    (MAX_MEMORY,),
+    lambda f: _lines(f, in_order=False),
+)
+LINES_IN_ORDER = Operator(
+    "graph",
+    "graph",
+    "sums.aggregate:lines_in_order",
+    "lines that are in order",
+    (MAX_MEMORY,),
+    lambda f: _lines(f, in_order=True) and not f.merged,
+)
 MERGE_LINES_IN_ORDER = Operator(
     "graph",
     "graph",
     "sums.aggregate:merge_lines_in_order",
     "lines of several inputs that are in order",
     (MAX_MEMORY,),
+    lambda f: _lines(f, in_order=True) and f.merged,
     streams=True,
 )
-
+MERGE_GRAPHS = Operator(
+    "graph",
+    "graph",
+    "sums.aggregate:merge",
+    "graphs of several inputs",
+    (PER_THREAD, MAX_MEMORY),
+    lambda f: f.target == "graph" and f.holds.calls and f.merged,
+)
+SUM_PLACES = Operator(
+    "graph",
+    "graph",
+    "sums.aggregate:aggregate",
+    "graphs",
+    (AGGREGATE, MAX_MEMORY),
+    lambda f: f.target == "graph" and f.holds.calls and not f.merged,
+    switches=(AGGREGATE,),
+)
+COMMON_VALUES = Operator(
+    "any",
+    "any",
+    "sums.agree:common",
+    "several inputs",
+    (UNION, INTERSECT),
+    lambda f: f.several and f.target != "timeline",
+    switches=(INTERSECT,),
+)
+ONE_VALUE = Operator(
+    "any",
+    "any",
+    "rows.choose:one_value",
+    "stacks and graphs",
+    (VALUE,),
+    lambda f: f.target != "timeline" and not f.holds.values,
+)
+NAMED_VALUE = ONE_VALUE._replace(when=lambda f: f.target != "timeline" and f.holds.values, switches=(VALUE,))
+TO_TABLE = (
+    Operator(
+        "timeline",
+        "table",
+        "rows.as_table:of_timeline",
+        "tables of timelines",
+        (TABLE, TIME_UNIT),
+        lambda f: f.holds.table and f.target == "timeline",
+    ),
+    Operator(
+        "stacks",
+        "table",
+        "rows.as_table:of_stacks",
+        "tables of stacks",
+        (TABLE,),
+        lambda f: f.holds.table and f.target == "stacks",
+    ),
+    Operator(
+        "graph",
+        "table",
+        "rows.as_table:of_graph",
+        "tables of graphs",
+        (TABLE,),
+        lambda f: f.holds.table and f.target == "graph",
+    ),
+)
+AFTER = (
+    NEST,
+    SHALLOW,
+    ONLY_NAMES,
+    SUM_STACKS,
+    EQUAL_STACKS,
+    MERGE_GRAPHS,
+    SUM_PLACES,
+    SUM_LINES,
+    LINES_IN_ORDER,
+    MERGE_LINES_IN_ORDER,
+    COMMON_VALUES,
+    ONE_VALUE,
+    NAMED_VALUE,
+    *TO_TABLE,
+)
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # as --aggregate asks for
-_OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER)
-_OF_STACKS = (SHALLOW, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS)
-_WITHIN = (NEST, *_OF_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
-OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)
+OPERATORS = (*SELECT.values(), *BEFORE, *BRIDGES, *AFTER)

@@ -248,7 +248,7 @@ class Holds(NamedTuple):
     verbatim: bool = False
     model_order: bool = False  # writes entries of the model in the order in which the model has them
     table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
-    apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
+    unmerged: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
     wanted: str = ""  # what `suits` accepts, for errors

@@ -58,15 +58,15 @@ def _write(
     reader = open_reader(input_, from_, model, asked, report, progress)
     with reader.source as source:
         archive = formats.get(ArchiveWriter.format)
-        way = plan.make([reader], reader.view, archive.holds, asked)
-        plan.refuse_idle(asked, [reader], archive, way, idle)
+        made = plan.make([[reader]], plan.writing(archive), asked)
+        plan.refuse_idle(asked, made, idle)
         member.about = {"format": reader.format}
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity
         base_of = bases.of(reader.view)
         writer = ArchiveWriter(model, sink, asked, report, member=member, at=at, base_of=base_of)
         writer.view = reader.view
-        write(way.rows(model, asked, report), writer)
+        write(made.rows(model, report), writer)
     return report
 
 

@@ -12,20 +12,20 @@ from fastprof import bridges, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Holds, Reader
+from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.words import counted
-from fastprof.inputs import Progress, open_reader
-from fastprof.inputs.expand import expand
+from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
+from fastprof.verbs.run import run
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
 CONTEXT = Option("context", Whole(0), 8, group="annotate", help="show N lines around those with costs (default: 8)")
@@ -69,14 +69,19 @@ CALLS = Option(
 
 OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM, CALLS)
 
-# They make no difference to sums by line.
-_IDLE = (bridges.AGGREGATE, bridges.FRAMES, bridges.LABELS, bridges.PER_THREAD, bridges.STACKS, bridges.PRUNE)
-_HOLDS = Holds(labels=False, times=False, apart=True)
+_END = plan.End(
+    "annotate",
+    "graph",
+    Holds(labels=False, times=False, unmerged=True),
+    OPTIONS,
+    does=(bridges.SUM_PLACES,),
+    fixes={bridges.PER_THREAD: False, bridges.AGGREGATE: True},
+)
 
 
 def options() -> list[Option[Any]]:
-    """What `annotate` looks at: its own options, those of readers, and those of operators that have something to do."""
-    return [*OPTIONS, *plan.viewing_options(_IDLE)]
+    """The options of `annotate`."""
+    return plan.options_of(_END)
 
 
 def annotate(
@@ -107,26 +112,16 @@ def annotate(
         raise UsageError(f"{THRESHOLD.flag} would do nothing: it is for choosing files, and they are named")
     if asked[ASM] and INCLUDE in asked:
         raise UsageError(f"{INCLUDE.flag} would do nothing: {ASM.flag} shows no source files")
-    model, report = Model(), Report()
-    inputs = [path]
-    if isinstance(path, (str, os.PathLike)):
-        inputs = expand([os.fspath(path)], report.warn, lenient=asked[LENIENT])
-    readers: list[Reader] = []
-    try:
-        for each in inputs:
-            readers.append(open_reader(each, from_, model, asked, report, progress))
-        way = plan.make(readers, "graph", _HOLDS, asked)
-        if asked[ASM]:
-            way.looked_at.update(FINDING)
-        plan.refuse_idle(asked, readers, None, way)
-        what = _Functions if asked[ASM] else _Files
-        shown = what(model, asked, report, wanted)
-        for batch in way.rows(model, asked, report):
+
+    def annotated(made: plan.Plan, model: Model, report: Report) -> Annotation:
+        shown = (_Functions if asked[ASM] else _Files)(model, asked, report, wanted)
+        for batch in made.rows(model, report):
             shown.put(batch)
-    finally:
-        for reader in readers:
-            reader.source.close()
-    return shown.annotation()
+        return shown.annotation()
+
+    end = _END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else _END
+    one = os.fspath(path) if isinstance(path, os.PathLike) else path
+    return run(end, [[one]], asked, annotated, from_, progress)
 
 
 class _Shown:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Format, Holds, Input, Reader
-from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
+from fastprof.core.errors import UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import LENIENT, SPLIT, Option, checked
+from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.report import Report
-from fastprof.core.reported import REPORTED
 from fastprof.core.streams import name_of
-from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand
+from fastprof.inputs import Progress
 from fastprof.verbs.outputs import Outputs
+from fastprof.verbs.run import run
 
 
 def convert(
@@ -64,55 +62,46 @@ def converted(
 ) -> Report:
     """For `convert`, `merge` and `batch`.
 
-    `merge`: any order of the inputs is the same, and parts of an only one become one.
+    `merge`, `keep_going` and `idle` are those of `run`.
     `durable`: the output is on disk when this returns; else the caller sees to that.
-    `idle` is told of options that do nothing here but are for other files, so that they are not refused.
     `of`: the view to write, and what has to be held, of an archive that goes on to another format.
     """
     asked = checked(options, plan.known_options())
-    report = Report()
-
-    def failed(error: FastprofError) -> None:
-        report.count(REPORTED["inputs-passed-over"])
-        report.warn(str(error))
-
     given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
     if asked[SPLIT] == "thread":
         defaults["per_thread"] = True  # samples of a part that is one thread say so
     asked = asked.with_defaults(**defaults)
-    paths = expand(given, report.warn, failed if keep_going else None, lenient=asked[LENIENT])
-    if merge:
-        # what is listed, or numbered, comes in the order of the names, however they were given
-        paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
+    end = plan.writing(target)
+    if of:
+        end = end._replace(view=of[0], holds=of[1])
 
-    def attempt(report: Report, *, hasty: bool) -> Report:
-        model = Model()
-        with Inputs(paths, from_, model, asked, report, progress, failed if keep_going else None) as found:
-            if not found.all:
-                raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
-            view, holds = of or (target.view_for(input_.view for input_ in found.all), target.holds)
-            way = plan.make(found.all, view, holds, asked, merge=merge, hasty=hasty)
-            plan.refuse_idle(asked, found.all, target, way, idle)
-            rows = way.rows(model, asked, report)
-            if way.several and target.holds.model_order:
-                from fastprof.bridges.sums.renumber import renumbered
+    def write(made: plan.Plan, model: Model, report: Report) -> Report:
+        (way,) = made.ways
+        rows = way.rows(model, report)
+        if way.several and target.holds.model_order:
+            from fastprof.bridges.sums.renumber import renumbered
 
-                rows, model = renumbered(rows, model)
-            most_rows = _most_rows(found.all[0]) if hasty and len(found.all) == 1 else None
-            with Outputs(output, target, view, model, asked, report, most_rows=most_rows, durable=durable) as outputs:
-                writer = outputs.write(rows)
-                plan.refuse_total_loss(found.all, writer, report)
-                outputs.commit()
+            rows, model = renumbered(rows, model)
+        most_rows = _most_rows(made.inputs[0]) if made.optimistic and len(made.inputs) == 1 else None
+        with Outputs(output, target, way.view, model, asked, report, most_rows=most_rows, durable=durable) as outputs:
+            plan.refuse_total_loss(made.inputs, outputs.write(rows), report)
+            outputs.commit()
         return report
 
-    if not keep_going and _repeatable(paths, output):
-        try:
-            return attempt(deepcopy(report), hasty=True)
-        except (OutOfOrder, Outgrown):
-            pass
-    return attempt(report, hasty=False)
+    return run(
+        end,
+        [given],
+        asked,
+        write,
+        from_,
+        progress,
+        merge=merge,
+        keep_going=keep_going,
+        repeatable=lambda paths: _repeatable(paths, output),
+        idle=idle,
+    )
 
 
 def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:

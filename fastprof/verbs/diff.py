@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
@@ -17,17 +17,17 @@ from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import EVERYTHING, Format, Input
+from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import LENIENT, Option, Options, Whole, Words, checked
+from fastprof.core.options import Option, Options, Whole, Words, checked
 from fastprof.core.parts import default_value, match_part, merge_parts, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
-from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand
+from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.outputs import Outputs
+from fastprof.verbs.run import run
 
 Path = str | os.PathLike[str]
 
@@ -85,14 +85,20 @@ BY = Option(
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 
-# All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
-_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.FRAMES, bridges.INLINE_CALLS)
-# Of the options that operators look at, those that the difference itself goes through; the others are for its sides.
+# Those that the difference itself goes through; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
+# All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
+_FIXED: dict[Option[Any], Any] = {
+    bridges.PER_THREAD: False,
+    bridges.LABELS: None,
+    bridges.AGGREGATE: False,
+    bridges.FRAMES: bridges.FRAMES.default,
+    bridges.INLINE_CALLS: True,
+}
 
 
 def options() -> list[Option[Any]]:
-    return [BY, N, *(option for option in plan.known_options() if option not in _IDLE)]
+    return [BY, N, *(option for option in plan.known_options() if option not in _FIXED)]
 
 
 def diff(
@@ -121,50 +127,57 @@ def diff(
     [('g', (9, 0), (18, 0)), ('f', (5, 6), (10, 12))]
     """
     given = checked(options_, options())
-    asked = _only(given, lambda option: option not in (BY, N))
-    written = output is not None or to is not None
-    target = target_of("-" if output is None else os.fspath(output), to) if written else None
-    if written and N in given:
+    written_to = "-" if output is None else os.fspath(output)
+    target = target_of(written_to, to) if output is not None or to is not None else None
+    if target and N in given:
         raise UsageError("-n is for rows that are listed; the profile of -o has all")
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
-    model, report, lenient = Model(), Report(), asked[LENIENT]
-    with (
-        Inputs(expand(paths[:1], report.warn, lenient=lenient), from_, model, asked, report, progress) as first,
-        Inputs(expand(paths[1:], report.warn, lenient=lenient), from_, model, asked, report, progress) as second,
-    ):
-        inputs = [*first.all, *second.all]
-        view = _view(target, inputs)
+    last = (*_LAST, *_last_of(target))
+
+    def found(made: plan.Plan, model: Model, report: Report) -> Difference:
+        view = made.ways[0].view
         if view == "stacks" and BY in given:
             what = "--by is for tables and graphs: a difference of stacks has all of each stack"
             raise UsageError(f"{inputs_of(model)}{what}")
-        both = _Both(paths, (first.all, second.all), view, given[BY], model, asked, report)
+        both = _Both(paths, made.ways, given[BY], model, report)
         if target is None:
-            plan.refuse_idle(asked, inputs, None, both.ways[0]._replace(looked_at=both.looked_at))
             return both.found(given[N] or None)
-        rest = _only(asked, lambda option: option in (*_LAST, *target.writes))
+        rest = Options(**{option.key: given[option] for option in last if option in given})
+        end = plan.writing(target)._replace(view=view)
         # rows of a graph with calls are summed up and in order already
-        way = plan.make([both], view, target.holds, rest, merge=view == "stacks" or not target.holds.calls)
-        plan.refuse_idle(asked, inputs, target, way._replace(looked_at=both.looked_at | way.looked_at))
-        path = "-" if output is None else os.fspath(output)
-        with Outputs(path, target, view, model, rest, report) as outputs:
-            outputs.write(way.rows(model, rest, report))
+        onward = plan.make([[both]], end, rest, merge=view == "stacks" or not target.holds.calls)
+        with Outputs(written_to, target, view, model, rest, report) as outputs:
+            outputs.write(onward.rows(model, report))
             outputs.commit()
         return both.totals()
 
+    end = plan.End(
+        target.name if target else "diff",
+        lambda views: _view(target, views),
+        options=(BY, N, *last),
+        fixes=_FIXED,
+        writes=target is not None,
+    )
+    return run(end, [[path] for path in paths], given, found, from_, progress)
 
-def _only(given: Options, wanted: Callable[[Option[Any]], bool]) -> Options:
-    return Options(**{option.name: given[option] for option in options() if option in given and wanted(option)})
+
+def _last_of(target: Format | None) -> Iterator[Option[Any]]:
+    """Options of the way from the difference to an output."""
+    if target:
+        yield from target.writes
+        yield from bridges.SHALLOW.options if target.holds.repeats_frames else ()
+        yield from (bridges.TABLE,) if target.holds.table else ()
 
 
-def _view(target: Format | None, inputs: list[Input]) -> str:
+def _view(target: Format | None, views: Iterable[str]) -> str:
     """That in which the two are compared."""
     if target is None:
         return "graph"
     if target.view == "timeline":
         raise UsageError(f"a difference has no times, which {target.name} is made of")
-    view = target.view_for(input_.view for input_ in inputs)
+    view = target.view_for(views)
     if view == "timeline":
         return "graph" if target.view == "any" else target.view
     return view
@@ -179,20 +192,15 @@ class _Both(Input):
     def __init__(
         self,
         names: list[str],
-        sides: tuple[list[Input], list[Input]],
-        view: str,
+        ways: list[plan.Way],
         by: str,
         model: Model,
-        options_: Options,
         report: Report,
     ) -> None:
-        self.view, self._by, self._names = view, by, names
-        self._model, self._options, self._report = model, options_, report
-        self._reading = Options(**options_.given | {bridges.INLINE_CALLS.name: True})
-        self.ways = [plan.make(inputs, view, EVERYTHING, self._reading) for inputs in sides]
-        self.looked_at: set[Option[Any]] = {*_LAST, *self.ways[0].looked_at, *self.ways[1].looked_at}
-        self._agreement = Agreement(model, options_, report)
-        self._left = plan.Left()
+        self._ways, self._by, self._names = ways, by, names
+        self.view, self._options = ways[0].view, ways[0].options
+        self._model, self._report = model, report
+        self._agreement = Agreement(model, self._options, report)
         self._events: list[ValueType] = []  # of both
         self._columns: dict[int, list[int]] = {}  # by part: which events its values are
         self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
@@ -204,7 +212,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self.ways[side].rows(self._model, self._reading, self._report, left=self._left)
+        rows = self._ways[side].rows(self._model, self._report)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
@@ -217,7 +225,6 @@ class _Both(Input):
     def _samples(self) -> Iterator[Batch]:
         yield from self._read(1)
         yield from taken_off(self._read(0), self._model)
-        self._left.check(self._model, self._options, self._report)
 
     # ---- graphs
 
@@ -230,7 +237,6 @@ class _Both(Input):
                 if self._by == "arc":
                     self._calls[side] += sum(batch.values(int(batch.c.n_values) - 1))
                 table.put(batch, self._of_side(side, batch.part))
-        self._left.check(self._model, self._options, self._report)
         if self._by == "arc":
             self._events.append(CALLS)
         column = {t.unit: k for k, t in enumerate(table.value_types)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fastprof import plan
-from fastprof.bridges import SELECT
+from fastprof.bridges import OPERATORS, SELECT
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
@@ -15,6 +15,9 @@ from fastprof.core.parts import default_value
 from fastprof.core.report import Report
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.stored import is_archive
+
+# Rows are counted as they are read.
+_END = plan.End("info", does=tuple(one._replace(options=()) for one in OPERATORS))
 
 
 def info(
@@ -44,7 +47,7 @@ def info(
             return report
     reader = open_reader(path, from_, model, asked, report, progress)
     try:
-        plan.refuse_idle(asked, [reader])
+        plan.refuse_idle(asked, plan.make([[reader]], _END, asked))
         filtered = any(option in asked for option in SELECT[reader.view].options)
         summary = None if filtered else reader.summary()
         if summary is None:
@@ -60,8 +63,8 @@ def info(
 
 def _summarize(reader: Reader, model: Model, options: Options, report: Report) -> Summary:
     """What all rows of a reader add up to."""
-    summary, left = Summary(), plan.Left()
-    rows = summary.seen(left.seen(plan.selected(reader, model, options, report)), model)
+    summary, remaining = Summary(), plan.Remaining(1)
+    rows = summary.seen(remaining.seen(plan.selected(reader, model, options, report)), model)
     if reader.view == "timeline":
         from fastprof.bridges.fold.fold import to_graph
 
@@ -69,7 +72,7 @@ def _summarize(reader: Reader, model: Model, options: Options, report: Report) -
         rows = to_graph(rows, model, Options(), folded, Holds())
     for _ in rows:
         pass
-    left.check(model, options, report)
+    remaining.end(model, options, report)
     if reader.view == "timeline":
         report.repairs.take(folded.repairs)
         for message in folded.warnings:

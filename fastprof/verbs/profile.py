@@ -14,7 +14,7 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, Options, checked
+from fastprof.core.options import LENIENT, checked
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.inputs import open_reader, pinned
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.core.column import Column
 
-_BATCHES = Holds(verbatim=True)  # addresses get names if `symbols` asks for that
-_TABLE = Holds(table=True)
+_BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names if `symbols` asks for that
+
+
+def table_end(name: str | None) -> plan.End:
+    """A table of this name, or the default of a view."""
+    return plan.End("table", holds=Holds(table=True), fixes={TABLE: name})
 
 
 class _Pass:
@@ -58,10 +62,9 @@ class _Pass:
             if self._at is not None:
                 self._at = self.reader.source.tell()
 
-    def rows(self, holds: Holds, options: Options) -> Iterator[Any]:
+    def rows(self, end: plan.End) -> Iterator[Any]:
         """Batches, or rows of a table."""
-        way = plan.make([self.reader], self.reader.view, holds, options)
-        rows = way.rows(self.model, options, self.report)
+        rows = plan.make([[self.reader]], end, self._profile._options).rows(self.model, self.report)
         while True:
             with self._turn():
                 batch = next(rows, None)
@@ -147,10 +150,8 @@ class Profile:
         return begun
 
     def _refuse_idle(self) -> None:
-        """Errors: UsageError for an option that neither batches nor tables look at."""
-        ways = [plan.make([self._reader], self._reader.view, holds, self._options) for holds in (_BATCHES, _TABLE)]
-        ways[0].looked_at.update(ways[1].looked_at - {TABLE})
-        plan.refuse_idle(self._options, [self._reader], plan=ways[0])
+        """Errors: UsageError for an option that tables do not use; they use those of batches, too."""
+        plan.refuse_idle(self._options, plan.make([[self._reader]], table_end(None), self._options))
 
     def _show(self, shown: _Pass) -> None:
         self.report, self.model.parts, self.model.inputs = shown.report, shown.model.parts, shown.model.inputs
@@ -161,7 +162,7 @@ class Profile:
 
     def batches(self, *, reuse: bool = False) -> Iterator[Batch]:
         """The batches from the beginning.  With `reuse` each is valid until the next one is asked for."""
-        rows = self._rows(_BATCHES, self._options)
+        rows = self._rows(_BATCHES)
         return rows if reuse else map(Batch.copy, rows)
 
     def table(self, name: str) -> Table:
@@ -183,7 +184,7 @@ class Profile:
             )
         return Table(self, name)
 
-    def _rows(self, holds: Holds, options: Options) -> Generator[Any]:
+    def _rows(self, end: plan.End) -> Generator[Any]:
         if self._closed:
             raise UsageError(f"{self.name}: is closed")
         first, self._unread = self._unread, None
@@ -191,9 +192,9 @@ class Profile:
             raise UsageError(
                 f"{self.name}: can be read only once, being a pipe or the like; copy it to a file to read it again"
             )
-        return self._read(first, holds, options)
+        return self._read(first, end)
 
-    def _read(self, first: _Pass | None, holds: Holds, options: Options) -> Generator[Any]:
+    def _read(self, first: _Pass | None, end: plan.End) -> Generator[Any]:
         begun = first or self._begin(self.format)
         source = begun.reader.source
         try:
@@ -201,7 +202,7 @@ class Profile:
                 raise FastprofError(f"{self.name}: has changed since it was opened")
             if not self._complete:
                 self._show(begun)
-            yield from begun.rows(holds, options)
+            yield from begun.rows(end)
             self._show(begun)
             self._complete = True
         finally:
@@ -259,8 +260,7 @@ class Table:
         return f"<Table {self.name} of {self._profile.name}>"
 
     def _rows(self) -> Generator[Rows]:
-        profile = self._profile
-        return self._remembered(profile._rows(_TABLE, Options(**profile._options.given | {TABLE.name: self.name})))
+        return self._remembered(self._profile._rows(table_end(self.name)))
 
     def _remembered(self, rows: Iterator[Rows]) -> Generator[Rows]:
         try:

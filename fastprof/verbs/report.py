@@ -7,20 +7,20 @@ from collections.abc import Iterable
 
 from fastprof import bridges, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Holds, Input
+from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.model import Model
-from fastprof.core.options import LENIENT, Option, Options, Share, checked
+from fastprof.core.options import Option, Options, Share, checked
 from fastprof.core.parts import zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import speaks_of_flags
-from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand
+from fastprof.inputs import Progress
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Places, figures_of
 from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.run import run
 
 PRUNE: Option[float | None] = Option(
     "prune",
@@ -32,9 +32,19 @@ PRUNE: Option[float | None] = Option(
     "keeps the page smaller than 2 MB.",
 )
 
-# What others do with these, the page does by itself or has no use for.
-_IDLE = (bridges.AGGREGATE, bridges.FRAMES, bridges.LABELS, bridges.PER_THREAD, bridges.INLINE_CALLS, bridges.PRUNE)
-_HOLDS = Holds(apart=True)
+_END = plan.End(
+    "report",
+    holds=Holds(unmerged=True),
+    options=(PRUNE, bridges.MAX_MEMORY),
+    does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    fixes={
+        bridges.PER_THREAD: True,
+        bridges.LABELS: None,
+        bridges.INLINE_CALLS: True,
+        bridges.AGGREGATE: True,
+        bridges.FRAMES: "function",
+    },
+)
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
 _MOST_CONTEXTS = 200_000  # that a browser shows at once
@@ -45,7 +55,7 @@ Path = str | os.PathLike[str]
 
 
 def options() -> list[Option[Any]]:
-    return [PRUNE, *plan.viewing_options(_IDLE)]
+    return plan.options_of(_END)
 
 
 def report(
@@ -75,55 +85,36 @@ def report(
         )
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
-    said = Report()
-    page = _Page(paths, asked, said)
-    page.read(from_, progress)
-    with Sink(output) as sink:
-        sink.write(page.text(command))
-        sink.commit()
-        said.facts["output_bytes"] = sink.output_bytes
-    return said
+
+    def write(made: plan.Plan, model: Model, said: Report) -> Report:
+        page = _Page(made, model, asked, said)
+        with Sink(output) as sink:
+            sink.write(page.text(command))
+            sink.commit()
+            said.facts["output_bytes"] = sink.output_bytes
+        return said
+
+    return run(_END, [[path] for path in paths], asked, write, from_, progress)
 
 
 class _Page:
     """What is read for a page, and its text."""
 
-    def __init__(self, paths: list[str], asked: Options, said: Report) -> None:
-        self._paths, self._asked, self._report = paths, asked, said
-        self._model = Model()
-        mine = {PRUNE.name, bridges.VALUE.name}
-        self._reading = Options(**{name: value for name, value in asked.given.items() if name not in mine})
+    def __init__(self, made: plan.Plan, model: Model, asked: Options, said: Report) -> None:
+        self._model, self._asked, self._report = model, asked, said
+        self._compared = made.ways[-1].side > 0
+        self._inputs = [
+            {"side": way.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
+            for way in made.ways
+            for input_ in way.inputs
+        ]
         prune = asked[PRUNE] or bridges.PRUNE.default
-        self._shown = Shown(self._model, self._reading, said, compared=len(paths) == 2, prune=prune)
-        self._inputs: list[dict[str, Any]] = []
-
-    def read(self, from_: str | None, progress: Progress | None) -> None:
-        model, said = self._model, self._report
-        for side, path in enumerate(self._paths):
-            paths = expand([path], said.warn, lenient=self._reading[LENIENT])
-            with Inputs(paths, from_, model, self._reading, said, progress) as found:
-                for input_ in found.all:
-                    shown = {"name": printable(input_.name), "format": input_.format, "view": input_.view}
-                    self._inputs.append({"side": side} | shown)
-                for view in dict.fromkeys(input_.view for input_ in found.all):
-                    self._add(side, view, [input_ for input_ in found.all if input_.view == view])
-        self._shown.end()
-        self._warn_of_zeros()
-
-    def _warn_of_zeros(self) -> None:
-        shown = self._shown
-        if self._asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
-            self._report.warn(zeros_warning(shown.events[shown.default or 0], shown.events))
-
-    def _add(self, side: int, view: str, inputs: list[Input]) -> None:
-        way = plan.make(inputs, view, _HOLDS, self._reading)
-        way.looked_at.add(bridges.MAX_MEMORY)
-        if view == "timeline":
-            way.looked_at.add(bridges.TIME_UNIT)
-        elif view == "graph":
-            way.looked_at.add(bridges.STACKS)
-        plan.refuse_idle(self._reading, inputs, plan=way)
-        self._shown.add(side, view, way.rows(self._model, self._reading, self._report))
+        self._shown = shown = Shown(model, asked, said, compared=self._compared, prune=prune)
+        for way in made.ways:
+            shown.add(way.side, way.view, way.rows(model, said))
+        shown.end()
+        if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
+            said.warn(zeros_warning(shown.events[shown.default or 0], shown.events))
 
     def text(self, command: str) -> bytes:
         """The whole page, with as much as it has room for, unless `prune` was given."""
@@ -167,7 +158,7 @@ class _Page:
             "made by": f"fastprof {__version__}",
             "command": printable(command),
             "inputs": self._inputs,
-            "compared": len(self._paths) == 2,
+            "compared": self._compared,
             "programs": [printable(one.decode("utf-8", "backslashreplace")) for one in commands],
             "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
             "shown": shown.default or 0,

@@ -11,22 +11,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 
-from fastprof import bridges, plan
+from fastprof import plan
 from fastprof.core._typing import IO, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
 from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
-from fastprof.verbs.profile import Profile, Table
+from fastprof.verbs.profile import Profile, Table, table_end
 
 _ROWS = 4096  # that are fetched at a time
-_IDLE = (bridges.STACKS, bridges.PRUNE, bridges.FRAMES, bridges.INLINE_CALLS, bridges.PER_THREAD, bridges.LABELS)
 
 
 def options() -> list[Option[Any]]:
     """The options of `sql`."""
-    return plan.viewing_options(_IDLE)
+    return plan.options_of(table_end(None))
 
 
 class Answer:

@@ -12,13 +12,12 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import LENIENT, Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.parts import zeros_warning
-from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.value import Column
-from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand
+from fastprof.inputs import Progress
+from fastprof.verbs.run import run
 from fastprof.verbs.top_costs import Arc, Costs
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
@@ -74,18 +73,14 @@ CYCLES = Option(
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 
-# What others do with these, top does by itself or has no use for.
-_IDLE = (
-    bridges.AGGREGATE,
-    bridges.FRAMES,
-    bridges.LABELS,
-    bridges.PER_THREAD,
-    bridges.INLINE_CALLS,
-    bridges.STACKS,
-    bridges.PRUNE,
-)
 _ALL = (1 << 32) - 1
-_HOLDS = Holds(apart=True)
+_END = plan.End(
+    "top",
+    holds=Holds(unmerged=True),
+    options=OPTIONS,
+    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    fixes={bridges.PER_THREAD: False, bridges.INLINE_CALLS: True, bridges.AGGREGATE: True},
+)
 _COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
 
 
@@ -136,8 +131,8 @@ class Top(NamedTuple):
 
 
 def options() -> list[Option[Any]]:
-    """What `top` looks at: its own options, those of readers, and those of operators that have something to do here."""
-    return [*OPTIONS, *plan.viewing_options(_IDLE)]
+    """The options of `top`."""
+    return plan.options_of(_END)
 
 
 def top(
@@ -167,45 +162,35 @@ def top(
         raise UsageError(f"--tree shows functions, not --by={asked[BY]}")
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
-    model, report = Model(), Report()
-    paths = expand((os.fspath(path) for path in inputs), report.warn, lenient=asked[LENIENT])
-    if not paths:
-        raise UsageError("there is no input")
-    # the plan must neither keep one value type alone nor see what is top's own
-    mine = {option.name for option in (*OPTIONS, bridges.VALUE)}
-    reading = Options(**{name: value for name, value in asked.given.items() if name not in mine})
-    value = Column(asked[bridges.VALUE], "--value")
-    second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
-    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
-    with Inputs(paths, from_, model, reading, report, progress) as found:
-        for view in dict.fromkeys(input_.view for input_ in found.all):
-            mine_ = [input_ for input_ in found.all if input_.view == view]
-            way = plan.make(mine_, view, _HOLDS, reading)
-            if view == "timeline":
-                way.looked_at.update((bridges.TIME_UNIT, bridges.MAX_MEMORY))
-            elif view == "stacks":
-                way.looked_at.add(bridges.MAX_MEMORY)
-            plan.refuse_idle(reading, mine_, plan=way)
-            rows = way.rows(model, reading, report, undecoded=view == "timeline")
-            if view == "timeline":
-                costs.timeline(rows, reading, report)
-            elif view == "stacks":
-                costs.stacks(rows, reading, keeps_stacks=not all(branch.renews_stacks for branch in way.branches))
-            else:
-                costs.graph(rows)
+    inputs = [os.fspath(path) for path in inputs]
+
+    def found(made: plan.Plan, model: Model, report: Report) -> Top:
+        value = Column(asked[bridges.VALUE], "--value")
+        second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
+        costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
+        for way in made.ways:
+            costs.add(way, report)
             if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
-                value.of(model.parts[0], view)
-    costs.end()
+                value.of(model.parts[0], way.view)
+        costs.end()
+        _warn(costs, asked, report)
+        finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
+        return finder.found(report, [input_.name for input_ in made.inputs])
+
+    return run(_END, [inputs], asked, found, from_, progress)
+
+
+def _warn(costs: Costs, asked: Options, report: Report) -> None:
+    """Of what the rows do not say.  Errors: UsageError if that is what was asked for."""
+    model, value = costs.model, costs.value
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
         flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
         raise UsageError(f"{inputs_of(model)}{flag}: the profile has self costs alone, it holds no calls")
-    for column, flag in ((value, "--value"), (second, "--sort")):
+    for column, flag in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known(model).name} and count as 0")
     if asked[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
         report.warn(zeros_warning(value.known(model), value.others))
-    finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
-    return finder.found(report, [*map(shown, paths)])
 
 
 class _Place(NamedTuple):

@@ -22,6 +22,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.report import Report
 from fastprof.core.value import Column
+from fastprof.plan import Way
 
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
@@ -39,10 +40,10 @@ class Arc(NamedTuple):
 
 
 class Costs:
-    """Adds up.  One of `timeline`, `stacks` and `graph` is called for the rows of each view, then `end`."""
+    """Adds up the rows of each view, then comes `end`."""
 
     def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool, cycles: bool) -> None:
-        self._model, self.by, self._value, self._second = model, by, value, second
+        self.model, self.by, self.value, self.second = model, by, value, second
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
         self._functions = owned(lib.fp_top_functions_new(model.c), lib.fp_top_functions_free, "the sums of functions")
@@ -57,16 +58,25 @@ class Costs:
 
     # ---- adding up
 
+    def add(self, way: Way, report: Report) -> None:
+        rows = way.rows(self.model, report, undecoded=way.view == "timeline")
+        if way.view == "timeline":
+            self.timeline(rows, way.options, report)
+        elif way.view == "stacks":
+            self.stacks(rows, way.options, keeps_stacks=not all(branch.renews_stacks for branch in way.branches))
+        else:
+            self.graph(rows)
+
     def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
         if self.by == "line":
-            raise UsageError(f"{inputs_of(self._model)}--by=line: a timeline has no lines")
+            raise UsageError(f"{inputs_of(self.model)}--by=line: a timeline has no lines")
         if self.by == "function":
-            rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
+            rows = to_functions(batches, self.model, options, report, ffi.addressof(self._c))
             lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
-            apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
-            self.graph(to_graph(batches, self._model, apart, report))
+            own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
+            self.graph(to_graph(batches, self.model, own, report))
 
     def begin_graph(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
@@ -83,9 +93,9 @@ class Costs:
                 if current >= 0:
                     self.end_part()
                 current = batch.part
-                part = self._model.parts[current]
+                part = self.model.parts[current]
                 self.begin_part(part)
-                columns = (self._value.of(part, "graph"), self._second.of(part, "graph") if self._second else -1)
+                columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
                 thread = thread_name(part.named("pid"), part.named("thread"))
             if self.by == "function":
                 self.put(batch, *columns, calls)
@@ -93,16 +103,16 @@ class Costs:
                 by = _BY[self.by]
                 self._fits(
                     lib.fp_top_graph(
-                        ffi.addressof(self._c), self._model.c, batch.c, by, *columns, self._places, self._err
+                        ffi.addressof(self._c), self.model.c, batch.c, by, *columns, self._places, self._err
                     )
                 )
             elif self.by == "thread":
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
                 if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
-                    raise FastprofError(f"{inputs_of(self._model)}top: the sum of a thread's costs is beyond 2^63 - 1")
+                    raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs is beyond 2^63 - 1")
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
-                raise UsageError(f"{inputs_of(self._model)}--by={self.by}: only stacks have labels")
+                raise UsageError(f"{inputs_of(self.model)}--by={self.by}: only stacks have labels")
         if current >= 0:
             self.end_part()
 
@@ -124,7 +134,7 @@ class Costs:
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
-        model, sums = self._model, ffi.new("struct fp_top *")
+        model, sums = self.model, ffi.new("struct fp_top *")
         owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
         current = -1
         for batch in batches:
@@ -132,7 +142,7 @@ class Costs:
                 self._named_stacks(owned_sums, current)
                 current = batch.part
                 part = model.parts[current]
-                value, second = self._value.of(part, "stacks"), self._second.of(part, "stacks") if self._second else -1
+                value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
             if value < 0:
                 continue
             c = batch.c
@@ -143,7 +153,7 @@ class Costs:
 
     def _named_stacks(self, sums: Any, part: int) -> None:
         """Gives the sums of a part their names."""
-        model = self._model
+        model = self.model
         for i in range(sums.cap):
             if not sums.seen[i]:
                 continue
@@ -157,16 +167,16 @@ class Costs:
         lib.fp_top_clear(sums)
 
     def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
-        model = self._model
+        model = self.model
         project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
         events: list[ValueType] = []
         columns: dict[int, Any] = {}
         for batch in batches:
             if batch.part not in columns:
                 part = model.parts[batch.part]
-                self._value.of(part, "stacks")
-                if self._second:
-                    self._second.of(part, "stacks")
+                self.value.of(part, "stacks")
+                if self.second:
+                    self.second.of(part, "stacks")
                 columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
@@ -183,8 +193,8 @@ class Costs:
         """Adds the stacks so far, and forgets these."""
         self._fits(lib.fp_project_end(project, self._err), events)
         everything = Part(value_types=events)
-        value = self._value.of(everything, "stacks")
-        second = self._second.of(everything, "stacks") if self._second else -1
+        value = self.value.of(everything, "stacks")
+        second = self.second.of(everything, "stacks") if self.second else -1
         add_projected(project, events, [(self, value, second)], calls_of(events))
         lib.fp_project_empty(project)
 
@@ -215,7 +225,7 @@ class Costs:
         sums[1] += second
 
     def _fits(self, status: int, events: list[ValueType] | None = None) -> None:
-        check_sums(status, self._err, self._model, "top", events or [])
+        check_sums(status, self._err, self.model, "top", events or [])
 
     # ---- what came out
 

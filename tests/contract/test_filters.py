@@ -12,7 +12,6 @@ import pytest
 
 import fastprof
 from fastprof import plan
-from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Options
 from tests.contract.dump import files
@@ -229,9 +228,9 @@ def _stacks(log: bytes, given: dict[str, Any]) -> dict[tuple[str, ...], tuple[in
     """Of a timeline: root first, its time in ticks and calls."""
     options = Options(time_unit="ticks", **given)
     opened = open_input(log, options)
-    way = plan.make([opened.reader], "stacks", Holds(), options)
+    made = plan.make([[opened.reader]], plan.End("test", "stacks"), options)
     found: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for batch in way.rows(opened.model, options, opened.report):
+    for batch in made.rows(opened.model, opened.report):
         for i, node in enumerate(batch["stack"]):
             path = []
             while node:

@@ -107,16 +107,16 @@ def taken(file: str, to: str, option: Option[Any]) -> bool | str | None:
     reader = opened.reader
     asked = Options(**asking(option))
     try:
-        way = plan.make([reader], target.view_for([reader.view]), target.holds, asked)
+        made = plan.make([[reader]], plan.writing(target), asked)
     except UsageError:
         return None
     given = Options(**{option.name: asked[option]})
     try:
-        plan.refuse_idle(given, [reader], target, way)
+        plan.refuse_idle(given, made)
     except UsageError as error:
         assert f": {worded(option.flag)} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
         return False
-    return KEPT if plan.idle(given, [reader], target, way) else True
+    return KEPT if plan.idle(given, made) else True
 
 
 @pytest.mark.parametrize("to", WRITERS)
@@ -183,12 +183,10 @@ def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None
             continue
         spy = Spy(**HERE.given)
         try:
-            way = convert(file, to, spy)
+            done = convert(file, to, spy)
         except FastprofError:  # a sum that does not fit
             continue
-        source, target = formats.get(format_of(file)), formats.get(to)
-        declared = {LENIENT, CORES, *way.looked_at, *source.reads, *source.selects, *target.writes}
-        assert spy.seen - declared == set(), file
+        assert spy.seen - done.used == set(), file
 
 
 def test_every_option_is_taken_somewhere() -> None:

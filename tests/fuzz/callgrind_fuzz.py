@@ -50,11 +50,11 @@ def written(data: bytes, from_: str, to: str, sums: bool, options: Options, wide
     out = io.BytesIO()
     if sums and get(to).holds.calls:
         options = Options(**options.given, aggregate=True)
-    way = plan.make([opened.reader], "graph", get(to).holds, options)
+    made = plan.make([[opened.reader]], plan.writing(get(to)), options)
     writer = WRITERS[to](opened.model, Sink(out), options, opened.report)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
-    write(way.rows(opened.model, options, opened.report, 64), writer)
+    write(made.rows(opened.model, opened.report, 64), writer)
     return out.getvalue()
 
 

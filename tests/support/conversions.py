@@ -79,7 +79,7 @@ class Conversion(NamedTuple):
     data: bytes
     given: Sums  # what the writer was given
     report: Report
-    looked_at: set[Option[Any]]  # by the plan's operators
+    used: set[Option[Any]]  # by readers, operators and the writer
 
 
 def convert(file: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
@@ -90,16 +90,15 @@ def convert(file: str, to: str, options: Options = HERE, capacity: int | None = 
 def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
     opened = open_input(data, options, None, from_)
     target, out, given = formats.get(to), io.BytesIO(), Sums()
-    view = target.view_for([opened.reader.view])
-    way = plan.make([opened.reader], view, target.holds, options)
+    made = plan.make([[opened.reader]], plan.writing(target), options)
     with Sink(out) as sink:
         writer = target.writer_class()(opened.model, sink, options, opened.report)
-        writer.view = view
-        rows = way.rows(opened.model, options, opened.report, capacity)
+        writer.view = made.ways[0].view
+        rows = made.rows(opened.model, opened.report, capacity)
         write(given.seen(rows, opened.model), writer)
         plan.refuse_total_loss([opened.reader], writer, opened.report)
         sink.commit()
-    return Conversion(out.getvalue(), given, opened.report, way.looked_at)
+    return Conversion(out.getvalue(), given, opened.report, made.used)
 
 
 @cache
@@ -118,4 +117,4 @@ def sums_of(data: bytes, name: str) -> Sums:
 
 def keywords(done: Conversion) -> dict[str, Any]:
     """The options of `convert` as keywords, without those that would do nothing."""
-    return HERE.given if SYMBOLIZE in done.looked_at else {}
+    return HERE.given if SYMBOLIZE in done.used else {}

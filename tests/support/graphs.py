@@ -94,6 +94,6 @@ def rewrite(
     writer = make(opened.model, Sink(out), options, opened.report)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
-    way = plan.make([opened.reader], "graph", formats.get(to).holds, options)
-    write(way.rows(opened.model, options, opened.report), writer)
+    made = plan.make([[opened.reader]], plan.writing(formats.get(to))._replace(view="graph"), options)
+    write(made.rows(opened.model, opened.report), writer)
     return out.getvalue()

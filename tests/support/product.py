@@ -123,8 +123,8 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
         return names[function]
 
     first = len(opened.model.parts)
-    way = plan.make([opened.reader], "graph", EVERYTHING, options)
-    for batch in way.rows(opened.model, options, opened.report, capacity):
+    made = plan.make([[opened.reader]], plan.End("test", "graph"), options)
+    for batch in made.rows(opened.model, opened.report, capacity):
         for i in range(len(batch)):
             values = tuple(batch.values(k)[i] for k in range(2))
             function = name(batch["function"][i])
@@ -144,8 +144,8 @@ def contexts(
     """A timeline as stacks, in the order of their rows; each row looked up while its batch is there."""
     opened = open_input(data, options)
     model, found = opened.model, []
-    way = plan.make([opened.reader], "stacks", holds, options)
-    for batch in way.rows(model, options, opened.report, capacity):
+    made = plan.make([[opened.reader]], plan.End("test", "stacks", holds), options)
+    for batch in made.rows(model, opened.report, capacity):
         rows = zip(batch["stack"], batch["thread"], batch["label"], *(batch.values(k) for k in range(2)), strict=True)
         for stack, thread, label, *values in rows:
             path = []

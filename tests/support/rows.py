@@ -26,11 +26,11 @@ class Reading:
         options = Options(**HERE.given | given)
         opened = open_input(data, options, None, from_)
         self.model, self.report, self.view = opened.model, opened.report, opened.reader.view
-        way = plan.make([opened.reader], self.view, Holds(verbatim=True), options)
+        made = plan.make([[opened.reader]], plan.End("test", holds=Holds(verbatim=True)), options)
         numbers: dict[int, int] = {}
         self.rows: list[Row] = []
         self._functions: dict[int, reference.Function] = {}
-        for batch in way.rows(opened.model, options, opened.report, capacity):
+        for batch in made.rows(opened.model, opened.report, capacity):
             self.rows += self._plain(batch, numbers.setdefault(batch.part, len(numbers) + 1))
         self.parts = [opened.model.parts[i] for i in numbers]
 

@@ -11,7 +11,6 @@ import pytest
 from fastprof import plan
 from fastprof.bridges.fold.fold import to_graph
 from fastprof.core._c import ffi, lib
-from fastprof.core.engine import EVERYTHING
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -56,8 +55,8 @@ def test_call_paths_are_the_same_however_many_turns_a_batch_holds(labels: tuple[
     for capacity in (None, A_BATCH):
         opened = product.open_input(log())
         options = Options(time_unit="ticks", labels=labels)
-        way = plan.make([opened.reader], "stacks", EVERYTHING, options)
-        batches = way.rows(opened.model, options, opened.report, capacity)
+        made = plan.make([[opened.reader]], plan.End("test", "stacks"), options)
+        batches = made.rows(opened.model, opened.report, capacity)
         sums: Counter[Any] = Counter()
         for sample in samples(opened.model, batches):
             path = tuple(f.lines[-1][0].name for f in sample.frames)

@@ -42,9 +42,10 @@ class Shown:
 
     def __init__(self, model: Model, options: Options, report: Report, *, compared: bool, prune: float) -> None:
         self._model, self._report, self._compared = model, report, compared
-        self._apart = Options(**options.given | {PER_THREAD.name: not compared, FRAMES.name: "function"})
-        if prune:
-            self._apart.given.setdefault(PRUNE.name, prune)
+        # of the bridges to stacks
+        self._bridging = options.with_given(
+            **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
+        )
         self._options = options
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
@@ -71,14 +72,14 @@ class Shown:
         if view == "timeline":
             rows = batches if self._compared else self._timed(batches)
             # the model forgets stacks between batches, so they have to be taken at once
-            rows = folded(rows, self._model, self._apart, self._report, Holds(keeps_stacks=False))
+            rows = folded(rows, self._model, self._bridging, self._report, Holds(keeps_stacks=False))
             self._stacks(side, view, rows, self._project, at_once=True)
         elif view == "stacks":
             self._stacks(side, view, batches, self._project)
         else:
             self.estimated = True
             said = Report()
-            rows = estimated(self._graph(side, batches), self._model, self._apart, said)
+            rows = estimated(self._graph(side, batches), self._model, self._bridging, said)
             self._stacks(side, view, rows, self._estimates)
             lost = said.not_representable
             lost.drop("call-counts")  # the table has them

@@ -1,0 +1,77 @@
+"""From inputs to what an end makes of their rows, for all verbs that read them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from copy import deepcopy
+
+from fastprof import plan
+from fastprof.core._typing import Any, T
+from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import LENIENT, Option, Options
+from fastprof.core.report import Report
+from fastprof.core.reported import REPORTED
+from fastprof.core.streams import name_of
+from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.expand import expand
+
+Code = Callable[[plan.Plan, Model, Report], T]
+
+
+def run(
+    end: plan.End,
+    sides: Sequence[Iterable[Any]],
+    options: Options,
+    code: Code[T],
+    from_: str | None,
+    progress: Progress | None,
+    *,
+    merge: bool = False,
+    keep_going: bool = False,
+    repeatable: Callable[[list[Any]], bool] = lambda paths: False,
+    idle: Callable[[Option[Any]], None] | None = None,
+) -> T:
+    """What `code` returns, which is given the plan of an end and pulls the rows of its ways.
+
+    `sides`: paths, bytes and file objects; directories are replaced by their files.
+    `merge`: any order of the inputs is the same, and with a single input, its parts are merged.
+    `keep_going`: inputs that cannot be read are skipped and counted as losses.
+    `repeatable`: whether everything may be done twice, with these inputs.  Then an optimistic plan is tried first.
+    `idle` is called with options that do nothing here, instead of refusing them.
+    Errors: FastprofError and its kinds.
+    """
+    report = Report()
+
+    def failed(error: FastprofError) -> None:
+        report.count(REPORTED["inputs-passed-over"])
+        report.warn(str(error))
+
+    skip = failed if keep_going else None
+    found = [expand(paths, report.warn, skip, lenient=options[LENIENT]) for paths in sides]
+    if not all(found):
+        raise UsageError("there is no input")
+    if merge:
+        # what is listed, or numbered, comes in the order of the names, however they were given
+        for paths in found:
+            paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
+
+    def attempt(report: Report, *, optimistic: bool) -> T:
+        model = Model()
+        with ExitStack() as stack:
+            opened = [
+                stack.enter_context(Inputs(paths, from_, model, options, report, progress, skip)).all for paths in found
+            ]
+            if not all(opened):
+                raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
+            made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
+            plan.refuse_idle(options, made, idle)
+            return code(made, model, report)
+
+    if not keep_going and repeatable([path for paths in found for path in paths]):
+        try:
+            return attempt(deepcopy(report), optimistic=True)
+        except (OutOfOrder, Outgrown):
+            pass
+    return attempt(report, optimistic=False)
