@@ -46,12 +46,30 @@ INPUTS = {
     ".folded": "folded/good/plain.folded",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
 }
+PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, of this project only
 # What these do not have
 LACKS = "no row is left|no value type|no profile|no addresses|no sample file fits"
 
 
 def test_commands_are_found() -> None:
     assert sum(map(len, COMMANDS.values())) > 50
+
+
+def test_the_index_has_every_page() -> None:
+    index = REPO / "docs" / "README.md"
+    linked = {(index.parent / path).resolve() for path, _ in LINK.findall(index.read_text())}
+    assert [page.name for page in PAGES if page.parts[-2:] != index.parts[-2:] and page not in linked] == []
+    assert "docs/README.md" in dict(LINK.findall((REPO / "README.md").read_text()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for path, heading in LINK.findall(page.read_text()):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE) if heading else []
+        assert not heading or heading in [re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings]
 
 
 def test_options_are_listed_as_they_are_declared() -> None:
