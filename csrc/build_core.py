@@ -2,6 +2,7 @@
 
 Each header's part between `cffi-begin` and `cffi-end` is plain C without
 preprocessor lines; put together in the order of the floors it is the cdef.
+Of a struct Python sees what stands above the comment `private from here on`.
 """
 
 import os
@@ -27,7 +28,9 @@ HEADERS = FIRST + sorted(
 ffibuilder = FFI()
 for name in HEADERS:
     for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL):
-        ffibuilder.cdef(part)
+        ffibuilder.cdef(
+            re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
+        )
 
 LINK = {"1": ["-fsanitize=address,undefined"], "coverage": ["-fprofile-instr-generate"]}
 link = LINK.get(os.environ.get("FASTPROF_SANITIZE", ""), [])

@@ -30,9 +30,11 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
 struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
     uint32_t n[9];          /* entries of each table so far, 0 included */
+    uint32_t *to[9];        /* archive's id -> model's id */
+
+    /* private from here on */
     uint32_t cap[9];
-    uint32_t *to[9]; /* archive's id -> model's id */
-    int32_t differ;  /* some id is not the same in both */
+    int32_t differ; /* some id is not the same in both */
     /* FP_THREAD_INPUT: a row for each number in the archive, and for each row the model's number */
     struct fp_table inputs;
     uint32_t *model_inputs, cap_inputs;

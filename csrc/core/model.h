@@ -29,15 +29,17 @@ enum { FP_NAME_MOST = 1 << 20 };
 struct fp_strings {
     uint8_t *bytes;
     uint64_t *start;
-    uint32_t n; /* number of strings; start has n + 1 entries */
-    uint32_t cap;
-    uint64_t bytes_cap;
-    uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
-    uint32_t index_mask;
-    uint32_t most;  /* bytes of a string, longer ones are cut: FP_NAME_MOST in a model */
+    uint32_t n;     /* number of strings; start has n + 1 entries */
     uint32_t n_cut; /* new strings that were cut, */
     uint32_t cut;   /* and the last of them */
     struct fp_secret secret;
+
+    /* private from here on */
+    uint32_t most;   /* bytes of a string, longer ones are cut: FP_NAME_MOST in a model */
+    uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
+    uint32_t index_mask;
+    uint32_t cap;
+    uint64_t bytes_cap;
 };
 
 /* Distinct rows of `width` 32-bit words.  Row i is words[i*width .. (i+1)*width). */
@@ -45,12 +47,14 @@ struct fp_table {
     uint32_t *words;
     uint32_t width;
     uint32_t n;
+    struct fp_secret secret;
+
+    /* private from here on */
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
     uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model, see also
                            fp_model_stack_once */
-    struct fp_secret secret;
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -117,17 +121,19 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
-    uint32_t n_inputs;  /* see fp_model_input */
+    uint32_t n_inputs; /* see fp_model_input */
+
+    /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
-    /* private: for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames,
+    /* for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames,
      * so the next stack mostly needs the same node again and finds it here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
-    /* private: for each string the first function of that name, or 0.  Most names have one function; only further
+    /* for each string the first function of that name, or 0.  Most names have one function; only further
      * functions of a name are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
-    /* private: the function that was looked up last.  Inputs that are alike name their functions in the same order, so
+    /* the function that was looked up last.  Inputs that are alike name their functions in the same order, so
      * the next one is mostly the one behind it. */
     uint32_t last_function;
 };

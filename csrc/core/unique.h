@@ -19,6 +19,7 @@
 /* cffi-begin */
 
 struct fp_apart {
+    /* private from here on */
     struct fp_strings texts;
     uint32_t *text_of; /* by name: its text, 0 = none yet */
     uint32_t cap_text_of;

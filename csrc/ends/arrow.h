@@ -36,6 +36,8 @@ struct fp_ends_columns {
     struct fp_ends_column *all;
     uint32_t n_columns;
     uint32_t n, cap; /* rows */
+
+    /* private from here on */
     uint32_t cap_columns;
 };
 

@@ -22,14 +22,14 @@ struct fp_contexts {
     uint64_t n_all; /* contexts that were added */
     /* Set by fp_contexts_cut.  The first contexts of each thread are called by its root, a context of parent 0. */
     uint32_t n;
-    uint32_t *parent;   /* 1 + place of the caller, which comes before; 0: the root of a thread */
-    uint32_t *function; /* 0: the root of a thread, or what was cut there */
-    uint32_t *thread;   /* of the model; FP_NO_ID: threads that were cut as a whole */
-    int64_t *self;      /* value k of context i: self[k * n + i] */
+    uint32_t *parent;      /* 1 + place of the caller, which comes before; 0: the root of a thread */
+    uint32_t *function;    /* 0: the root of a thread, or what was cut there */
+    uint32_t *thread;      /* of the model; FP_NO_ID: threads that were cut as a whole */
+    int64_t *self;         /* value k of context i: self[k * n + i] */
+    struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
 
     /* private from here on */
-    struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
-    int64_t *own, *cut;    /* of node i: [i * n_values ..] */
+    int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
     double *share; /* by node */
 };

@@ -81,9 +81,11 @@ struct fp_oprofile_image {
     uint64_t names_nbytes;
     int32_t names_are_lines;            /* a name ends with its line or at a tab, not at a NUL byte */
     struct fp_oprofile_symbol *symbols; /* by start, disjoint */
-    uint32_t n_symbols, cap_symbols;
+    uint32_t n_symbols, n_sections;
+
+    /* private from here on */
     struct fp_oprofile_section *sections; /* by start */
-    uint32_t n_sections, cap_sections;
+    uint32_t cap_symbols, cap_sections;
 };
 
 struct fp_oprofile_reader {
@@ -101,8 +103,14 @@ struct fp_oprofile_reader {
     uint64_t trailing;   /* bytes behind the hash table */
     int32_t cut;         /* lenient: it ends too early */
     uint64_t lost_nodes; /* of these, nodes in use that are not there */
-    uint64_t bytes;      /* of the whole file */
-    uint64_t at;         /* of the next byte */
+
+    /* FP_ASK: which symbol has no function yet */
+    struct fp_oprofile_image *asked_image;
+    uint32_t asked_symbol;
+
+    /* private from here on */
+    uint64_t bytes; /* of the whole file */
+    uint64_t at;    /* of the next byte */
     int32_t state;
     uint32_t column;
     int32_t sign;
@@ -116,10 +124,6 @@ struct fp_oprofile_reader {
     struct fp_oprofile_image *from; /* borrowed */
     struct fp_oprofile_image *to;   /* borrowed; NULL: keys are no arcs */
     uint64_t from_shift, to_shift;  /* position = key + shift */
-
-    /* FP_ASK: which symbol has no function yet */
-    struct fp_oprofile_image *asked_image;
-    uint32_t asked_symbol;
 };
 
 /* Do these bytes begin as a sample file?  2: with a known version, 1: with the magic number alone, 0: no. */

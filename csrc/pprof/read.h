@@ -60,11 +60,12 @@ struct fp_pprof_reader {
     uint64_t program; /* the file of the first mapping, if that is nothing but a name (pprof/no_address.h); else 0 */
     int32_t has_period_type;
     uint64_t *comments;
-    uint32_t n_comments, cap_comments;
+    uint32_t n_comments;
     uint64_t *types; /* (type, unit) of each value of a sample */
-    uint32_t n_types, cap_types;
+    uint32_t n_types;
 
     /* private from here on */
+    uint32_t cap_comments, cap_types;
     uint64_t skip;     /* bytes still to pass over: of a field that is not wanted, or all when `lost` */
     uint64_t field_at; /* absolute offset of the field at hand */
     int32_t first_pass;

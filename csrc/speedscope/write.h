@@ -48,6 +48,7 @@ struct fp_speedscope {
     uint64_t zero;                        /* samples of no value above 0 */
     uint64_t replaced;                    /* bytes of names that are no UTF-8 */
     uint64_t written;                     /* rows, as JSON */
+    uint64_t now;                         /* of the calls that are made JSON */
 
     /* private from here on */
     uint32_t cap_groups;
@@ -61,7 +62,6 @@ struct fp_speedscope {
     struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
     uint32_t n_open, cap_open;
-    uint64_t now;
     int32_t begun;
 };
 

@@ -92,6 +92,8 @@ struct fp_trace_read {
     uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
 
     struct fp_json json; /* counts, too */
+    int32_t pairing;     /* by time, to pair begins and ends */
+
     /* private from here on */
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
@@ -107,7 +109,7 @@ struct fp_trace_read {
     struct fp_trace_record head;
     uint32_t *heap; /* runs by their next record */
     uint32_t n_heap, cap_heap, n_started;
-    int32_t has_heap, has_head, merging, pairing; /* pairing: by time, to pair begins and ends */
+    int32_t has_heap, has_head, merging;
     struct fp_trace_lanes lanes;
 };
 

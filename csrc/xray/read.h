@@ -61,7 +61,8 @@ struct fp_xray {
     uint32_t asked;  /* after FP_ASK: the function id that fp_xray_define must name */
     uint32_t thread; /* FDR: id in the model of the buffer's thread, when it is known before; else 0 */
 
-    /* private: what is kept of each mode.  NULL until its first call. */
+    /* private from here on */
+    /* what is kept of each mode; NULL until its first call */
     struct fp_xray_names *names;
     struct fp_xray_index *index;
     struct fp_xray_fdr *fdr;

@@ -27,7 +27,8 @@ struct fp_xray_write {
     uint64_t wide_types;   /* typed events whose type was cut to 16 bits */
     uint64_t buffers;
 
-    /* private: the buffer being filled */
+    /* private from here on */
+    /* the buffer being filled */
     struct fp_buf body; /* its bytes, from the new-buffer record on */
     uint32_t thread;    /* its thread id + 1; 0 = no buffer is open */
     uint32_t cpu;

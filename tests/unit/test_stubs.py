@@ -59,6 +59,13 @@ def test_the_stub_of_the_core_is_as_it_was_built() -> None:
     assert {name: classes[name] for name in structs} == {name: fields_of(name) for name in structs}
 
 
+def test_python_does_not_see_how_c_keeps_its_tables() -> None:
+    """What a struct has of its own stands under `private from here on`; its options and counts stand above."""
+    made = {name.removesuffix("_new") for name in dir(lib) if name.endswith("_new")} & {*ffi.list_types()[1]}
+    assert len(made) > 30
+    assert {name: own for name in made if (own := {f for f in fields_of(name) if f.startswith("cap_")})} == {}
+
+
 def fields_of(struct: str) -> set[str]:
     try:
         ffi.sizeof(f"struct {struct}")

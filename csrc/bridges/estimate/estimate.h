@@ -59,10 +59,12 @@ struct fp_estimate {
     uint64_t jumps;     /* jump rows, likewise */
     /* of the rows pulled so far: */
     uint64_t stacks;
-    double pruned;                /* share of the total that stands under [pruned], of the value that divides */
-    double unlined;               /* the same of functions' costs without a line, or address */
-    uint64_t unnamed;             /* functions that are summed up as [pruned] */
-    struct fp_estimate_sums *own; /* self costs by place.  Private, as what follows */
+    double pruned;    /* share of the total that stands under [pruned], of the value that divides */
+    double unlined;   /* the same of functions' costs without a line, or address */
+    uint64_t unnamed; /* functions that are summed up as [pruned] */
+
+    /* private from here on */
+    struct fp_estimate_sums *own; /* self costs by place */
     struct fp_estimate_sums *arcs;
     struct fp_estimate_flow *flow;
     struct fp_estimate_rows *rows;

@@ -95,13 +95,13 @@ struct fp_fold {
      * `many` to which the last rows added so many that it is better to begin anew than to let it grow.  At first it
      * never is. */
     uint32_t most, many;
+    uint64_t switched; /* frames that changes of thread had to look at */
 
     /* private from here on */
     uint32_t cap_arcs;
     struct fp_fold_thread *threads; /* one an id */
     uint32_t n_threads, cap_threads, current;
     uint64_t n_taken;                     /* rows of its share */
-    uint64_t switched;                    /* frames that changes of thread had to look at */
     struct fp_table groups;               /* tree: enum fp_group_col */
     uint32_t *group_as;                   /* by group: which it is of the fold that this one was joined to; or NULL */
     struct fp_fold_function *by_function; /* one an id */

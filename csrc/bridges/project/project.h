@@ -33,18 +33,19 @@ struct fp_project {
     int32_t return_addresses; /* ... and some of them are where a call returns to */
     int32_t lines;            /* ... some position has a line */
     uint64_t samples;
-    uint64_t labelled; /* samples with labels, which a graph cannot hold */
-    uint64_t timed;    /* samples with a time, likewise */
-    uint64_t joined;   /* distinct stacks of more than two frames, of which a graph keeps the single calls */
-    uint32_t n_nodes;  /* stacks of the samples, and those that they go on from: each brings one arc at most */
+    uint64_t labelled;    /* samples with labels, which a graph cannot hold */
+    uint64_t timed;       /* samples with a time, likewise */
+    uint64_t joined;      /* distinct stacks of more than two frames, of which a graph keeps the single calls */
+    uint32_t n_nodes;     /* stacks of the samples, and those that they go on from: each brings one arc at most */
+    struct fp_table keys; /* (stack, group) */
+    /* set by fp_project_end */
+    uint32_t n_groups;     /* highest group + 1 */
+    uint32_t *group_start; /* n_groups + 1 positions among the keys ordered by group */
 
     /* private from here on */
-    struct fp_table keys;       /* (stack, group) */
     int64_t *sums;              /* of key i: sums[i * n_values ..] */
     uint32_t cap_sums;          /* keys */
-    uint32_t n_groups;          /* highest group + 1 */
     uint32_t *by_group;         /* keys ordered by group */
-    uint32_t *group_start;      /* n_groups + 1 positions in by_group */
     struct fp_table positions;  /* function, file, line, address (two words) */
     struct fp_table names;      /* object, file, name of functions */
     uint32_t *function_of_name; /* by name: the function that stands for it */

@@ -58,6 +58,8 @@ struct fp_aggregate {
     size_t bytes;       /* memory that fp_aggregate_empty would give back */
     uint32_t hungry;    /* after FP_MORE: the window to refill */
     struct fp_aggregate_window *windows;
+
+    /* private from here on */
     struct fp_aggregate_private *its;
 };
 

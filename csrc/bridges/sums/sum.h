@@ -49,11 +49,11 @@ struct fp_sum {
     uint64_t timed;       /* samples whose time is lost */
     uint64_t unlabelled;  /* samples of which no label, or no thread, is kept */
     struct fp_table keys; /* (stack, labels, thread) */
+    uint32_t n_values;
 
     /* private from here on */
-    int64_t *sums; /* of key i: sums[i * n_values ..]; core/memory.h */
-    uint32_t cap;  /* keys that `sums` has room for */
-    uint32_t n_values;
+    int64_t *sums;     /* of key i: sums[i * n_values ..]; core/memory.h */
+    uint32_t cap;      /* keys that `sums` has room for */
     uint64_t n_before; /* keys that were forgotten: the next key is the n_before-th that was seen */
     uint64_t *seen;    /* by key: its number, */
     int32_t was_taken; /* if fp_sum_take took the keys that are there */
