@@ -59,6 +59,7 @@ race: build
 
 docs: build
 	$(PYTHON) docs/make_options.py
+	$(PYTHON) -m docs.make_python
 	$(PYTHON) -m docs.make_matrix
 
 memory: build

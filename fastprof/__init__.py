@@ -15,28 +15,57 @@ from __future__ import annotations
 from importlib import import_module
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.version import __version__
+from fastprof.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fastprof.core.errors import FastprofError, FileError, FormatError, UnrecognizedError, UsageError
-    from fastprof.core.model import Batch
-    from fastprof.core.report import Report
-    from fastprof.verbs.annotate import annotate
-    from fastprof.verbs.annotation import Annotation
-    from fastprof.verbs.batch.archive import batch_archive
-    from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
-    from fastprof.verbs.batch.merge import batch_merge
-    from fastprof.verbs.batch.status import BatchStatus, batch_status
-    from fastprof.verbs.convert import convert
-    from fastprof.verbs.diff import Difference, diff
-    from fastprof.verbs.info import info
-    from fastprof.verbs.merge import merge
-    from fastprof.verbs.profile import Profile, Table, open
-    from fastprof.verbs.report import report
-    from fastprof.verbs.sql import Answer, sql
-    from fastprof.verbs.top import Top, top
+    from fastprof.core.errors import (
+        FastprofError as FastprofError,
+    )
+    from fastprof.core.errors import (
+        FileError as FileError,
+    )
+    from fastprof.core.errors import (
+        FormatError as FormatError,
+    )
+    from fastprof.core.errors import (
+        UnrecognizedError as UnrecognizedError,
+    )
+    from fastprof.core.errors import (
+        UsageError as UsageError,
+    )
+    from fastprof.core.model import Batch as Batch
+    from fastprof.core.options import Option
+    from fastprof.core.report import Report as Report
+    from fastprof.verbs.annotate import annotate as annotate
+    from fastprof.verbs.annotation import Annotation as Annotation
+    from fastprof.verbs.batch.archive import batch_archive as batch_archive
+    from fastprof.verbs.batch.convert import (
+        BatchReport as BatchReport,
+    )
+    from fastprof.verbs.batch.convert import (
+        batch_convert as batch_convert,
+    )
+    from fastprof.verbs.batch.convert import (
+        batch_plan as batch_plan,
+    )
+    from fastprof.verbs.batch.merge import batch_merge as batch_merge
+    from fastprof.verbs.batch.status import BatchStatus as BatchStatus
+    from fastprof.verbs.batch.status import batch_status as batch_status
+    from fastprof.verbs.convert import convert as convert
+    from fastprof.verbs.diff import Difference as Difference
+    from fastprof.verbs.diff import diff as diff
+    from fastprof.verbs.info import info as info
+    from fastprof.verbs.merge import merge as merge
+    from fastprof.verbs.profile import Profile as Profile
+    from fastprof.verbs.profile import Table as Table
+    from fastprof.verbs.profile import open as open
+    from fastprof.verbs.report import report as report
+    from fastprof.verbs.sql import Answer as Answer
+    from fastprof.verbs.sql import sql as sql
+    from fastprof.verbs.top import Top as Top
+    from fastprof.verbs.top import top as top
 
-# Imported when first used, so that `fastprof --version` costs nothing.
+# The public names and their modules, which are imported when first used: `fastprof --version` costs nothing.
 _HOMES = {
     "Annotation": "verbs.annotation",
     "Answer": "verbs.sql",
@@ -69,52 +98,60 @@ _HOMES = {
     "top": "verbs.top",
 }
 
-__all__ = [
-    "Annotation",
-    "Answer",
-    "Batch",
-    "BatchReport",
-    "BatchStatus",
-    "Difference",
-    "FastprofError",
-    "FileError",
-    "FormatError",
-    "Profile",
-    "Report",
-    "Table",
-    "Top",
-    "UnrecognizedError",
-    "UsageError",
-    "__version__",
-    "annotate",
-    "batch_archive",
-    "batch_convert",
-    "batch_merge",
-    "batch_plan",
-    "batch_status",
-    "convert",
-    "diff",
-    "info",
-    "merge",
-    "open",
-    "report",
-    "sql",
-    "top",
-]
+# What lists the keyword options of a function.
+_OPTIONS = {
+    "info": "plan:reading_options",
+    "open": "verbs.sql:options",
+    "sql": "verbs.sql:options",
+    "convert": "plan:known_options",
+    "merge": "plan:known_options",
+    "top": "verbs.top:options",
+    "annotate": "verbs.annotate:options",
+    "diff": "verbs.diff:options",
+    "report": "verbs.report:options",
+    "batch_plan": "verbs.batch.convert:FINDING",
+    "batch_convert": "verbs.batch.convert:options",
+    "batch_merge": "verbs.batch.merge:options",
+    "batch_archive": "verbs.batch.archive:options",
+}
+
+__all__ = sorted(["__version__", *_HOMES])
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fastprof' has no attribute {name!r}")
     try:
-        return getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
+        found = getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
     except ImportError as error:
         from fastprof.core.errors import NotBuiltError
 
         if isinstance(error, NotBuiltError):  # the message says it all: no trace through our imports
             raise error.with_traceback(None) from None
         raise
+    if name in _OPTIONS and _HEADING not in found.__doc__:
+        found.__doc__ += _HEADING + _listed(name)
+    return found
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+_HEADING = "\n    Options (docs/options.md has their details):\n\n"
+
+
+def _listed(name: str) -> str:
+    """The keyword options of a function, for `help`."""
+    lines = []
+    for option in _options(name):
+        default = "" if option.default is None else f" = {option.default!r}"
+        within = f"  ({option.format})" if option.format else ""
+        lines.append(f"    {option.name}: {option.annotation}{default}{within}\n        {option.help}\n")
+    return "".join(lines)
+
+
+def _options(name: str) -> list[Option[Any]]:
+    module, _, place = _OPTIONS[name].partition(":")
+    found = getattr(import_module(f"fastprof.{module}"), place)
+    return [*(found() if callable(found) else found)]

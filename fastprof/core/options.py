@@ -33,6 +33,9 @@ class Kind:
 
     metavar = "TEXT"
     values = ""  # what the documentation has instead of `metavar`
+    typed = "str"  # what Python takes, as an annotation
+    completes = ""  # what a shell completes: "word" of `words`, "words" with commas, "file", "folder" or nothing
+    words: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
         """The value as it is kept: a path as text, a list as a tuple."""
@@ -55,11 +58,25 @@ class Text(Kind):
         self.metavar = metavar
 
 
+class FilePath(Text):
+    """A file, or a directory where the option takes one."""
+
+    typed = "Path"
+    completes = "file"
+
+
+class FolderPath(FilePath):
+    completes = "folder"
+
+
 class Switch(Kind):
     """True or False.  On the command line a flag without a value, which means the opposite of the default; with -O
     also yes or no."""
 
     values = "yes|no"
+    typed = "bool"
+    completes = "word"  # with -O: as a flag it has no value
+    words = ("yes", "no")
 
     def parse(self, text: str) -> bool:
         if text not in ("", "yes", "no"):
@@ -72,11 +89,18 @@ class Switch(Kind):
         return value
 
 
+def _quoted(word: str) -> str:
+    return f'"{word}"'
+
+
 class Words(Kind):
     """One of a few words."""
 
+    completes = "word"
+
     def __init__(self, *words: str, metavar: str = "") -> None:
         self.words = words
+        self.typed = f"Literal[{', '.join(map(_quoted, words))}]"
         self.metavar, self.values = metavar or "{" + ",".join(words) + "}", "|".join(words)
 
     def check(self, value: Any) -> Any:
@@ -88,9 +112,11 @@ class Words(Kind):
 class WordList(Words):
     """Several of a few words, on the command line separated by commas; `none` is an empty list."""
 
+    completes = "words"
+
     def __init__(self, *words: str) -> None:
         super().__init__(*words, metavar="LIST")
-        self.values = ",".join(words)
+        self.values, self.typed = ",".join(words), f"Sequence[{self.typed}]"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -107,6 +133,7 @@ class WordList(Words):
 class Whole(Kind):
     """A whole number from `least` to `most`."""
 
+    typed = "int"
     metavar = "N"
 
     def __init__(self, least: int, most: int = INT64, metavar: str = "N") -> None:
@@ -129,6 +156,7 @@ class Share(Kind):
     """A part of a whole, from 0 to 1; as text also with % after it: 0.1% is 0.001."""
 
     metavar = "SHARE"
+    typed = "float"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
@@ -164,6 +192,8 @@ class Split(Kind):
 
     metavar = "HOW"
     values = "thread|time:SECONDS"
+    completes = "word"
+    words = ("thread", "time:")
 
     def check(self, value: Any) -> Any:
         word, _, seconds = str(super().check(value)).partition(":")
@@ -180,6 +210,7 @@ class Range(Kind):
     """(first, last) of whole numbers, both included; as text A:B.  A may be left out (0), and B (no end)."""
 
     metavar = "A:B"
+    typed = "Sequence[int]"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != 2:
@@ -232,6 +263,7 @@ class Seconds(Kind):
     """A time in seconds, more than 0."""
 
     metavar = "S"
+    typed = "float"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1e9:
@@ -250,6 +282,7 @@ class Shard(Kind):
     """(number, of how many), as text I/N: 1/8 is the first of eight."""
 
     metavar = "I/N"
+    typed = "Sequence[int]"
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != 2:
@@ -317,6 +350,12 @@ class Option(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Option({self.name!r})"
+
+    @property
+    def annotation(self) -> str:
+        """What Python takes: `Sequence[str]`, `int | None`."""
+        typed = f"Sequence[{self.kind.typed}]" if self.several else self.kind.typed
+        return f"{typed} | None" if self.default is None else typed
 
     def check(self, value: Any) -> T:
         """The value as it is kept.  Errors: UsageError, with the flag and the reason."""

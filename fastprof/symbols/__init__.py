@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fastprof.core.options import Option, Switch, Text, Words
+from fastprof.core.options import FilePath, FolderPath, Option, Switch, Words
 
 SYMBOLS: Option[tuple[str, ...]] = Option(
     "symbols",
-    Text("BINARY"),
+    FilePath("BINARY"),
     (),
     several=True,
     short="-s",
@@ -16,11 +16,11 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
 )
 SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
 SYSROOT = Option(
-    "sysroot", Text("DIR"), "", group="symbols", help="look for programs and shared objects below DIR first"
+    "sysroot", FolderPath("DIR"), "", group="symbols", help="look for programs and shared objects below DIR first"
 )
 DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     "debug_dirs",
-    Text("DIR"),
+    FolderPath("DIR"),
     ("/usr/lib/debug",),
     several=True,
     flag="--debug-dir",

@@ -11,11 +11,11 @@ from itertools import chain, pairwise
 from fastprof import bridges, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.words import counted
@@ -28,6 +28,11 @@ from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.run import run
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import AnnotateOptions
+
 CONTEXT = Option("context", Whole(0), 8, group="annotate", help="show N lines around those with costs (default: 8)")
 THRESHOLD = Option(
     "threshold",
@@ -39,7 +44,7 @@ THRESHOLD = Option(
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",
-    Text("DIR"),
+    FolderPath("DIR"),
     (),
     several=True,
     short="-I",
@@ -90,7 +95,7 @@ def annotate(
     *,
     from_: str | None = None,
     progress: Progress | None = None,
-    **given: Any,
+    **given: Unpack[AnnotateOptions],
 ) -> Annotation:
     """Source files with the costs of each line; with `asm` functions with the costs of each instruction.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import formats, plan
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds, Input, Reader
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model
@@ -17,6 +17,11 @@ from fastprof.inputs import Progress
 from fastprof.verbs.outputs import Outputs
 from fastprof.verbs.run import run
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import ConvertOptions
+
 
 def convert(
     inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
@@ -25,7 +30,7 @@ def convert(
     from_: str | None = None,
     to: str | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> Report:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
 
@@ -52,7 +57,7 @@ def converted(
     from_: str | None,
     to: str | None,
     progress: Progress | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     *,
     merge: bool = False,
     keep_going: bool = False,

@@ -16,7 +16,7 @@ from fastprof.bridges.rows.coarse import CALLS, coarse, taken_off
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -28,6 +28,11 @@ from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.outputs import Outputs
 from fastprof.verbs.run import run
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import DiffOptions
 
 Path = str | os.PathLike[str]
 
@@ -109,7 +114,7 @@ def diff(
     from_: str | None = None,
     to: str | None = None,
     progress: Progress | None = None,
-    **options_: Any,
+    **options_: Unpack[DiffOptions],
 ) -> Difference:
     """Compare the self costs of two profiles, files or directories.
 

@@ -6,7 +6,7 @@ import os
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, TYPE_CHECKING
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part
@@ -15,6 +15,11 @@ from fastprof.core.parts import default_value
 from fastprof.core.report import Report
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.stored import is_archive
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import InfoOptions
 
 # Rows are counted as they are read.
 _END = plan.End("info", does=tuple(one._replace(options=()) for one in OPERATORS))
@@ -25,7 +30,7 @@ def info(
     *,
     from_: str | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[InfoOptions],
 ) -> Report:
     """Say what is in one input (`report.facts`).  It is read to its end, unless the format has a summary.
 

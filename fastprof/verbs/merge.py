@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, TYPE_CHECKING
 from fastprof.core.report import Report
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import converted
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import ConvertOptions
 
 
 def merge(
@@ -19,7 +24,7 @@ def merge(
     to: str | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> Report:
     """Write the sums of `inputs`, files and directories, to `output` ("-": standard output).
 

@@ -20,8 +20,11 @@ from fastprof.core.source import Source
 from fastprof.inputs import open_reader, pinned
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.core.column import Column
+    from fastprof.verbs.keywords import OpenOptions
 
 _BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names if `symbols` asks for that
 
@@ -121,7 +124,7 @@ class Profile:
         path: str | os.PathLike[str] | bytes | IO[bytes],
         *,
         from_: str | None = None,
-        **options: Any,
+        **options: Unpack[OpenOptions],
     ) -> None:
         self._lock, self._closed, self.name = RLock(), False, ""
         self._tables = Model()
@@ -294,7 +297,7 @@ def open(
     path: str | os.PathLike[str] | bytes | IO[bytes],
     *,
     from_: str | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> Profile:
     """Open a profile: a path, "-", the bytes themselves, or a binary file object, which stays open.
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from fastprof import bridges, plan
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.model import Model
@@ -21,6 +21,11 @@ from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Places, figures_of
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.run import run
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import ReportOptions
 
 PRUNE: Option[float | None] = Option(
     "prune",
@@ -65,7 +70,7 @@ def report(
     from_: str | None = None,
     progress: Progress | None = None,
     command: str = "",
-    **given: Any,
+    **given: Unpack[ReportOptions],
 ) -> Report:
     """Write a page that shows a profile (a file or a directory), or how the second of two differs from the first.
 

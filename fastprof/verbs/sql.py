@@ -7,18 +7,23 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 
 from fastprof import plan
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
 from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
 from fastprof.verbs.profile import Profile, Table, table_end
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import OpenOptions
 
 _ROWS = 4096  # that are fetched at a time
 
@@ -35,7 +40,13 @@ class Answer:
     """
 
     def __init__(
-        self, query: str, paths: Iterable[Any], from_: str | None, options: dict[str, Any], *, spill: str | None = None
+        self,
+        query: str,
+        paths: Iterable[Any],
+        from_: str | None,
+        options: Mapping[str, Any],
+        *,
+        spill: str | None = None,
     ) -> None:
         """`spill`: the directory for what memory has no room for; by default a private one, removed at the end."""
         try:
@@ -178,7 +189,7 @@ def sql(
     query: str,
     *,
     from_: str | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> Answer:
     """Ask `query` of the tables of one profile (docs/tables.md), or of several as p1.NAME, p2.NAME ...
 

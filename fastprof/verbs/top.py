@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fastprof import bridges, plan
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
@@ -19,6 +19,11 @@ from fastprof.core.value import Column
 from fastprof.inputs import Progress
 from fastprof.verbs.run import run
 from fastprof.verbs.top_costs import Arc, Costs
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import TopOptions
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
@@ -140,7 +145,7 @@ def top(
     *,
     from_: str | None = None,
     progress: Progress | None = None,
-    **given: Any,
+    **given: Unpack[TopOptions],
 ) -> Top:
     """The rows that cost most, of one or several inputs together.
 

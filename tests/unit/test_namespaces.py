@@ -103,6 +103,15 @@ def test_mistakes_in_python(options: dict[str, Any], says: str, tmp_path: Path) 
         fastprof.convert(GRAPH, tmp_path / "a.folded", **options)
 
 
+def test_every_kind_of_value_says_how_it_completes() -> None:
+    kinds = {option.kind.completes for option in plan.known_options()}
+    assert kinds == {"", "word", "words", "file", "folder"}
+    for option in plan.known_options():
+        assert bool(option.kind.words) == (option.kind.completes in ("word", "words")), option
+        for word in option.kind.words if option.kind.completes == "word" else ():
+            assert word.endswith(":") or option.kind.parse(word) in (word, True, False)
+
+
 # ---- two formats with options of one name
 
 

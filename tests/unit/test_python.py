@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import errno
 import importlib
+import inspect
 import io
 import pickle
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FileError, SymbolError, UsageError
+from fastprof.verbs import keywords
 from tests.support.paths import CORPUS, REPO
 from tests.support.xraylog import FdrLog
 
@@ -152,3 +158,49 @@ def test_bytes_are_an_input(tmp_path: Path) -> None:
 def test_bytes_are_no_output() -> None:
     with pytest.raises(UsageError, match=r"output is b'\\x00', expected a path or a binary file object"):
         fastprof.convert(XDEBUG, b"\0", to="folded")  # type: ignore[arg-type]
+
+
+# ---- public names, and the types of options
+
+
+def test_what_type_checkers_see_is_what_is_lazy() -> None:
+    tree = ast.parse((REPO / "fastprof" / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {(n.asname, f.module) for f in block.body if isinstance(f, ast.ImportFrom) for n in f.names if n.asname}
+    assert seen == {(name, f"fastprof.{module}") for name, module in fastprof._HOMES.items()}
+    assert {*fastprof._OPTIONS} <= {*fastprof._HOMES}
+
+
+@pytest.mark.parametrize("made, name", [("keywords", "fastprof/verbs/keywords.py"), ("page", "docs/python.md")])
+def test_what_is_made_of_the_interface_is_fresh(made: str, name: str) -> None:
+    text = runpy.run_path(str(REPO / "docs" / "make_python.py"))[made]()
+    assert (REPO / name).read_text() == text, "make docs"
+
+
+@pytest.mark.parametrize("name", fastprof._OPTIONS)
+def test_functions_have_typed_options(name: str) -> None:
+    """By the class that has them, and in the words of `help`."""
+    function = getattr(fastprof, name)
+    (kind,) = (text[7:-1] for text in function.__annotations__.values() if str(text).startswith("Unpack["))
+    options = fastprof._options(name)
+    namespaces = {option.format.replace("-", "_") for option in options if option.format}
+    assert {*vars(keywords)[kind].__annotations__} == {option.name for option in options} | namespaces
+    shown = inspect.getdoc(function) or ""
+    assert all(f"{option.name}: {option.annotation}" in shown and option.help in shown for option in options)
+
+
+def test_type_checkers_refuse_what_is_no_option(tmp_path: Path) -> None:
+    lines = {
+        'fastprof.convert("a", "b", folded={"root": "x"}, root="x", labels=["cpu"], symbols=["p"])': "",
+        'fastprof.convert("a", "b", lenent=True)': 'Unexpected keyword argument "lenent"',
+        'fastprof.convert("a", "b", folded={"rot": "x"})': 'Extra key "rot"',
+        'fastprof.top("a", by="arc")': 'incompatible type "Literal[',
+        'fastprof.info("a", part="1")': 'incompatible type "str"',
+    }
+    script = tmp_path / "script.py"
+    script.write_text("import fastprof\n" + "".join(f"{line}\n" for line in lines))
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(script)]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=REPO).stdout
+    for number, (line, says) in enumerate(lines.items(), 2):
+        errors = [error for error in told.splitlines() if f"script.py:{number}: error" in error]
+        assert (not errors) if not says else errors and says in errors[0], f"{line}: {told}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import CORES, Option, Options, available, checked
 from fastprof.core.report import Report
@@ -46,6 +46,11 @@ from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_outp
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.paths import is_at
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import BatchArchiveOptions
+
 _SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store
 
 
@@ -70,7 +75,7 @@ def batch_archive(
     *,
     from_: str | None = None,
     progress: Progress | None = None,
-    **given: Any,
+    **given: Unpack[BatchArchiveOptions],
 ) -> BatchReport:
     """Add each file of `inputs`, files and folders, to a store, several at a time.
 

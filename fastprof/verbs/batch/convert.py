@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from fastprof import plan
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import (
     CORES,
     LENIENT,
+    FilePath,
     Option,
     Options,
     Seconds,
@@ -39,6 +40,11 @@ from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, is
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, refuse_other_shards
 from fastprof.verbs.convert import target_of
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import BatchConvertOptions, BatchPlanOptions
+
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",
     Text("GLOB"),
@@ -59,7 +65,7 @@ EXCLUDE: Option[tuple[str, ...]] = Option(
 )
 PLAN: Option[str | None] = Option(
     "plan",
-    Text("PLAN"),
+    FilePath("PLAN"),
     None,
     group="input",
     help="read the files from PLAN instead of INPUT",
@@ -162,7 +168,7 @@ def batch_convert(
     to: str,
     from_: str | None = None,
     progress: Progress | None = None,
-    **given: Any,
+    **given: Unpack[BatchConvertOptions],
 ) -> BatchReport:
     """Convert each file of `inputs`, files and folders, to a file of its own in `outdir`, several at a time.
 
@@ -256,7 +262,9 @@ def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
 
 
 def batch_plan(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], output: str | os.PathLike[str], **given: Any
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    **given: Unpack[BatchPlanOptions],
 ) -> BatchReport:
     """Write a plan for `plan` and `shard` of `batch_convert`: the files of `inputs`, the largest first.
 

@@ -25,7 +25,7 @@ from fastprof import formats, plan
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import LABEL, LABELS, PER_THREAD, RENAME, SELECT
 from fastprof.bridges import OBJECT as OF_OBJECT
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
@@ -40,6 +40,11 @@ from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
 from fastprof.verbs.convert import converted, target_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import BatchMergeOptions
 
 FAN_IN = Option(
     "fan_in",
@@ -75,7 +80,7 @@ def batch_merge(
     to: str | None = None,
     from_: str | None = None,
     progress: Progress | None = None,
-    **given: Any,
+    **given: Unpack[BatchMergeOptions],
 ) -> Report:
     """Write the sums of `inputs`, files and folders, to `output`, as `merge` does; by many workers with `jobs` or
     `engine`.

@@ -24,6 +24,8 @@ class ShardStatus(NamedTuple):
 
 
 class BatchStatus(NamedTuple):
+    """How far a batch is, over all its shards."""
+
     shards: list[ShardStatus]
     statuses: Counter[str]  # of all files that were ever converted to this folder
     failed: list[Record]  # those of them without an output, and inputs that could not be listed

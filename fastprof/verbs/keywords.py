@@ -1,0 +1,335 @@
+"""Keyword options of the Python interface, for editors and type checkers: nothing imports this at run time.
+
+Made from the declarations of the options by `make docs`.  docs/options.md explains each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+Path = str | os.PathLike[str]
+
+
+class Xray(TypedDict, total=False):
+    program: str
+
+
+class Gperftools(TypedDict, total=False):
+    period_us: int | None
+    keep_signal_frames: bool
+
+
+class Callgrind(TypedDict, total=False):
+    compress_names: bool
+    compress_positions: bool
+
+
+class Pprof(TypedDict, total=False):
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+
+
+class Folded(TypedDict, total=False):
+    counts: int | None
+    decimals: int
+    root: str | None
+    nanoseconds: bool
+
+
+class TraceEvent(TypedDict, total=False):
+    samples: bool
+    args: bool
+
+
+class Archive(TypedDict, total=False):
+    member: str | None
+    level: int | None
+
+
+class Oprofile(TypedDict, total=False):
+    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    spec: Sequence[str]
+
+
+class InfoOptions(TypedDict, total=False):
+    lenient: bool
+    cores: int | None
+    part: int | None
+    time_range: Sequence[int] | None
+    threads: Sequence[int]
+    label: Sequence[str]
+    symbols: Sequence[Path]
+    demangle: Literal["full", "templates", "short", "none"]
+    program: str
+    period_us: int | None
+    keep_signal_frames: bool
+    counts: int | None
+    decimals: int
+    samples: bool
+    member: str | None
+    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    symbolize: bool
+    sysroot: Path
+    debug_dirs: Sequence[Path]
+    spec: Sequence[str]
+    xray: Xray
+    gperftools: Gperftools
+    folded: Folded
+    trace_event: TraceEvent
+    archive: Archive
+    oprofile: Oprofile
+
+
+class OpenOptions(InfoOptions, total=False):
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    per_thread: bool
+    max_memory: int
+    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
+    aggregate: bool
+    union: bool
+    intersect: bool
+    value: str | None
+
+
+class ConvertOptions(InfoOptions, total=False):
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    per_thread: bool
+    max_memory: int
+    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
+    inline_calls: bool
+    stacks: Literal["estimate", "arcs", "self"]
+    prune: float
+    frames: Literal["function", "line", "address"]
+    max_depth: int
+    aggregate: bool
+    union: bool
+    intersect: bool
+    value: str | None
+    table: Literal["spans", "events", "samples", "frames", "graph"] | None
+    compress_names: bool
+    compress_positions: bool
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+    root: str | None
+    nanoseconds: bool
+    budget: int | None
+    split: str | None
+    args: bool
+    level: int | None
+    callgrind: Callgrind
+    pprof: Pprof
+
+
+class TopOptions(InfoOptions, total=False):
+    n: int
+    sort: str
+    threshold: float | None
+    cumulative: bool
+    focus: str | None
+    ignore: str | None
+    by: Literal["function", "line", "file", "object", "thread", "label"]
+    tree: Literal["caller", "calling", "both"] | None
+    cycles: bool
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    max_memory: int
+    union: bool
+    intersect: bool
+    value: str | None
+
+
+class AnnotateOptions(InfoOptions, total=False):
+    context: int
+    threshold: float
+    include: Sequence[Path]
+    asm: bool
+    calls: int
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    max_memory: int
+    inline_calls: bool
+    union: bool
+    intersect: bool
+    value: str | None
+
+
+class DiffOptions(InfoOptions, total=False):
+    by: Literal["function", "line", "file", "object", "arc"]
+    n: int
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    max_memory: int
+    stacks: Literal["estimate", "arcs", "self"]
+    prune: float
+    max_depth: int
+    union: bool
+    intersect: bool
+    value: str | None
+    table: Literal["spans", "events", "samples", "frames", "graph"] | None
+    compress_names: bool
+    compress_positions: bool
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+    root: str | None
+    nanoseconds: bool
+    budget: int | None
+    split: str | None
+    args: bool
+    level: int | None
+    callgrind: Callgrind
+    pprof: Pprof
+
+
+class ReportOptions(InfoOptions, total=False):
+    prune: float | None
+    max_memory: int
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    stacks: Literal["estimate", "arcs", "self"]
+    union: bool
+    intersect: bool
+    value: str | None
+
+
+class BatchPlanOptions(TypedDict, total=False):
+    include: Sequence[str]
+    exclude: Sequence[str]
+
+
+class BatchConvertOptions(InfoOptions, total=False):
+    include: Sequence[str]
+    exclude: Sequence[str]
+    plan: Path | None
+    shard: Sequence[int] | None
+    engine: str
+    jobs: int | None
+    retries: int
+    timeout: float
+    retry_errors: bool
+    dry_run: bool
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    per_thread: bool
+    max_memory: int
+    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
+    inline_calls: bool
+    stacks: Literal["estimate", "arcs", "self"]
+    prune: float
+    frames: Literal["function", "line", "address"]
+    max_depth: int
+    aggregate: bool
+    union: bool
+    intersect: bool
+    value: str | None
+    table: Literal["spans", "events", "samples", "frames", "graph"] | None
+    compress_names: bool
+    compress_positions: bool
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+    root: str | None
+    nanoseconds: bool
+    budget: int | None
+    split: str | None
+    args: bool
+    level: int | None
+    callgrind: Callgrind
+    pprof: Pprof
+
+
+class BatchMergeOptions(InfoOptions, total=False):
+    include: Sequence[str]
+    exclude: Sequence[str]
+    engine: str
+    jobs: int | None
+    fan_in: int
+    retries: int
+    timeout: float
+    force_symbols: bool
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    per_thread: bool
+    max_memory: int
+    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
+    inline_calls: bool
+    stacks: Literal["estimate", "arcs", "self"]
+    prune: float
+    frames: Literal["function", "line", "address"]
+    max_depth: int
+    aggregate: bool
+    union: bool
+    intersect: bool
+    value: str | None
+    table: Literal["spans", "events", "samples", "frames", "graph"] | None
+    compress_names: bool
+    compress_positions: bool
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+    root: str | None
+    nanoseconds: bool
+    budget: int | None
+    split: str | None
+    args: bool
+    level: int | None
+    callgrind: Callgrind
+    pprof: Pprof
+
+
+class BatchArchiveOptions(InfoOptions, total=False):
+    include: Sequence[str]
+    exclude: Sequence[str]
+    plan: Path | None
+    jobs: int | None
+    retries: int
+    timeout: float
+    retry_errors: bool
+    dry_run: bool
+    force_symbols: bool
+    level: int | None
