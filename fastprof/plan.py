@@ -312,8 +312,8 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
         if (operator.source, operator.target) == (input_.view, view):
             return operator
     they = "a graph does" if input_.view == "graph" else "stacks do"
-    instead = f"; {holds.instead}" if holds.instead else ""
-    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{instead}")
+    advice = f"; {holds.alternative}" if holds.alternative else ""
+    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{advice}")
 
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:

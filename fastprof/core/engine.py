@@ -249,11 +249,11 @@ class Holds(NamedTuple):
     model_order: bool = False  # writes entries of the model in the order in which the model has them
     table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
     unmerged: bool = False  # takes the rows of several inputs as they come: they need not become one part before
-    # With values=False, how well a value type suits the one column: 0 is best, None not at all.
-    suits: Callable[[ValueType], int | None] = lambda value_type: 0
-    wanted: str = ""  # what `suits` accepts, for errors
-    instead: str = ""  # which formats to choose for a view that cannot become this format's
-    told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
+    # With values=False, how well a value type fits the one column: 0 is best, None not at all.
+    rank: Callable[[ValueType], int | None] = lambda value_type: 0
+    wanted: str = ""  # what `rank` accepts, for errors
+    alternative: str = ""  # which formats to choose for a view that cannot become this format's
+    same: tuple[str, ...] = ()  # names of equivalent value types: if one is kept, the others are not lost
     # What of functions, objects, threads and value types it does not write, in the words of bridges/rows/unheld.py.
     lacks: frozenset[str] = frozenset()
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all

@@ -2,7 +2,7 @@
 
     --value=NAME    the one of that name
     else            of the first part in the order of the rows the default (core/parts.py); for a format that only takes
-                    some value types (Holds.suits), the one that suits it best
+                    some value types (Holds.rank), the one that fits it best
     other parts     the one of the same name, and of the same unit if both have one; a part without it has none
 
 Convert, top, diff, annotate, report and info all follow this.
@@ -40,11 +40,11 @@ class Column:
         return found
 
     def _first(self, part: Part, view: str) -> int:
-        types, suits = part.value_types, self._holds.suits
+        types, rank_of = part.value_types, self._holds.rank
         if self.name is not None:
-            return next((k for k, t in enumerate(types) if t.name == self.name and suits(t) is not None), -1)
+            return next((k for k, t in enumerate(types) if t.name == self.name and rank_of(t) is not None), -1)
         default = default_value(part, view)
-        ranks = [(rank, k != default, -k) for k, t in enumerate(types) if (rank := suits(t)) is not None]
+        ranks = [(rank, k != default, -k) for k, t in enumerate(types) if (rank := rank_of(t)) is not None]
         return -min(ranks)[2] if ranks else -1
 
     def known(self, model: Model) -> ValueType:

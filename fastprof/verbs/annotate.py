@@ -155,7 +155,7 @@ class _Shown:
         for wanted in self._wanted:
             if wanted not in self._matched:
                 raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
-        self._value = value = self.places.default()
+        self._value = value = self.places.default
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._report)
         zeros = [0] * len(found.totals)

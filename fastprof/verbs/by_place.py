@@ -20,7 +20,8 @@ from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, match_columns
+from fastprof.core.parts import match_columns
+from fastprof.core.value import Column
 
 _WHAT = "sums by place"
 
@@ -38,6 +39,8 @@ class Places:
         self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._value = Column(None, "--value")
+        self.default = 0  # index of the default value type
 
     def put(self, batch: Batch, keep: Callable[[int], bool]) -> None:
         """Add the rows of a batch.  `keep` returns whether the rows of a group are kept; it is called once for each, at
@@ -45,6 +48,9 @@ class Places:
         columns = self._columns.get(batch.part)
         if columns is None:
             columns = match_columns(self._model, batch.part, batch.c.n_values, self.value_types)
+            chosen = self._value.of(self._model.parts[batch.part], "graph")
+            if not self._columns and chosen >= 0:
+                self.default = int(columns[chosen])
             self._columns[batch.part] = columns
         status = lib.FP_ASK
         while status == lib.FP_ASK:
@@ -55,12 +61,6 @@ class Places:
                 what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
                 if lib.fp_places_keep(self._c, group, what):
                     raise MemoryError("no memory for sums by place")
-
-    def default(self) -> int:
-        """Index of the default value type of the first part with rows; 0: no rows."""
-        for part, columns in self._columns.items():
-            return int(columns[default_value(self._model.parts[part], "graph")])
-        return 0
 
     def end(self, value: int) -> dict[int, tuple[int, list[int]]]:
         """After the last batch: the groups, with the largest self cost of a function by value `value`, without its

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
@@ -21,8 +22,9 @@ from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Option, Options, Whole, Words, checked
-from fastprof.core.parts import default_value, match_part, merge_parts, zeros_warning
+from fastprof.core.parts import match_part, merge_parts, zeros_warning
 from fastprof.core.report import Report
+from fastprof.core.value import Column
 from fastprof.core.version import __version__
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
@@ -360,13 +362,10 @@ class _Both(Input):
 
     def _shown(self, values: list[Value]) -> int:
         """The value to sort by: the one of --value, else the old profile's default, else the first of both."""
-        names = [value.name for value in values]
-        if (wanted := self._options[bridges.VALUE]) in names:
-            return names.index(wanted)
-        parts = [self._model.parts[index] for side in self._totals for index in side]
-        first = next((part for part in parts if part.value_types), None)
-        default = first.value_types[default_value(first, "graph")].name if first else ""
-        at = names.index(default) if default in names else 0
+        names, column = [value.name for value in values], Column(self._options[bridges.VALUE], bridges.VALUE.flag)
+        for index in chain(*self._totals):
+            column.of(self._model.parts[index], "graph")
+        at = names.index(column.type.name) if column.type and column.type.name in names else 0
         if len(values) > 1 and not (values[at].old or values[at].new):
             types = [ValueType(value.name, value.unit) for value in values]
             self._report.warn(zeros_warning(types[at], types))

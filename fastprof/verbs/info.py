@@ -11,8 +11,8 @@ from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part
 from fastprof.core.options import Options, checked
-from fastprof.core.parts import default_value
 from fastprof.core.report import Report
+from fastprof.core.value import Column
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.stored import is_archive
 
@@ -123,7 +123,7 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
         facts["totals"] = totals
         first = model.parts[seen.first_part()] if model.parts else Part()
         if len(first.value_types) > 1:
-            facts["default_value_type"] = first.value_types[default_value(first, view)].name
+            facts["default_value_type"] = first.value_types[Column(None, "--value").of(first, view)].name
         _add_inherited(report, model)
 
 

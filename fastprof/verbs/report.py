@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, inputs_of, printable
+from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, checked
 from fastprof.core.parts import zeros_warning
@@ -150,11 +150,8 @@ class _Page:
     def _kept(self) -> list[int]:
         """The columns of the value type that --value names, or all."""
         shown, value = self._shown, self._asked[bridges.VALUE]
-        kept = [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
-        if not kept and shown.columns:
-            names = ", ".join(event.name for event in shown.events)
-            raise UsageError(f"{inputs_of(self._model)}--value: there is no value type {value!r:.80}, only {names}")
-        return kept
+        shown.value.known(self._model)
+        return [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
 
     def _head(self, command: str) -> dict[str, Any]:
         shown, said = self._shown, self._report

@@ -94,12 +94,12 @@ def test_parts_of_other_value_types_have_none_of_the_first_part(tmp_path: Path) 
 
 
 def test_a_format_says_what_suits_it() -> None:
-    def suits(value_type: ValueType) -> int | None:
+    def rank(value_type: ValueType) -> int | None:
         return {"count": 1, "bytes": 0}.get(value_type.unit)
 
-    assert chosen([(1, 10, 100)], Holds(values=False, suits=suits))[0] == "space"
+    assert chosen([(1, 10, 100)], Holds(values=False, rank=rank))[0] == "space"
     with pytest.raises(UsageError, match=r"value types are alloc, space, cpu: this format only holds"):
-        chosen([(1, 10, 100)], Holds(values=False, suits=lambda value_type: None))
+        chosen([(1, 10, 100)], Holds(values=False, rank=lambda value_type: None))
 
 
 def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.model import ValueType
 from fastprof.core.options import Options
 from fastprof.core.source import Source
-from fastprof.formats.gperftools import suits
+from fastprof.formats.gperftools import rank
 from fastprof.formats.gperftools.read import _java_frame, split_inlined
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
@@ -513,6 +513,6 @@ def test_values_that_are_neither_samples_nor_times_are_refused(name: str, tmp_pa
 
 
 def test_a_count_of_samples_under_another_name_is_written() -> None:
-    assert suits(ValueType("CPU_CLK_UNHALTED", "count", "samples of CPU_CLK_UNHALTED, one every 100000")) == 2
-    assert suits(ValueType("Hits")) == suits(ValueType("samples", "count")) == 0
-    assert suits(ValueType("Ir")) is None
+    assert rank(ValueType("CPU_CLK_UNHALTED", "count", "samples of CPU_CLK_UNHALTED, one every 100000")) == 2
+    assert rank(ValueType("Hits")) == rank(ValueType("samples", "count")) == 0
+    assert rank(ValueType("Ir")) is None

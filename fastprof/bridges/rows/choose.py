@@ -77,7 +77,7 @@ def _part_of_one(part: Part, k: int) -> Part:
 def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) -> None:
     for index, kept in chosen.items():
         types = model.parts[index].value_types
-        told = holds.told if kept >= 0 and types[kept].name in holds.told else ()
+        same = holds.same if kept >= 0 and types[kept].name in holds.same else ()
         for k, t in enumerate(types):
-            if k != kept and t.name not in told:
+            if k != kept and t.name not in same:
                 report.count(REPORTED["value-types"], name=t.name)

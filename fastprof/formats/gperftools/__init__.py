@@ -37,7 +37,7 @@ def sniff(head: bytes) -> int:
     return MAYBE if lib.fp_gperftools_sniff(head, len(head), ffi.new("int *")) else NO
 
 
-def suits(value_type: ValueType) -> int | None:
+def rank(value_type: ValueType) -> int | None:
     """The format counts samples, which readers multiply by its period.  So it takes a count of samples, best under that
     name, or a time, which is divided by the period; objects, bytes or events would become times that never passed."""
     name = value_type.name.lower()
@@ -62,9 +62,9 @@ FORMATS = (
             labels=False,
             times=False,
             names=False,
-            suits=suits,
+            rank=rank,
             wanted="a count of samples or a time",
-            told=("samples", "cpu"),
+            same=("samples", "cpu"),
             keeps_stacks=False,
             repeats_frames=True,
             model_order=True,

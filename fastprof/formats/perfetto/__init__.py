@@ -15,7 +15,7 @@ FORMATS = (
         holds=Holds(
             nested=True,
             short_names=True,
-            instead="write it as pprof or folded, which ui.perfetto.dev opens, too",
+            alternative="write it as pprof or folded, which ui.perfetto.dev opens, too",
             lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),

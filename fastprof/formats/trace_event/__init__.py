@@ -75,7 +75,7 @@ FORMATS = (
         holds=Holds(
             nested=True,
             short_names=True,
-            instead="write it as speedscope, pprof or folded",
+            alternative="write it as speedscope, pprof or folded",
             lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE
+from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
 from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import calls_of, is_full
@@ -20,7 +20,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, match_part
+from fastprof.core.parts import match_part
 from fastprof.core.report import Report
 from fastprof.core.value import Column as ValueColumn
 from fastprof.verbs.top_costs import Costs, add_projected
@@ -49,7 +49,8 @@ class Shown:
         self._options = options
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
-        self.default: int | None = None  # the event to show first
+        self.value = ValueColumn(options[VALUE], VALUE.flag)
+        self.default: int | None = None  # its event, which is shown first
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
         self.contexts: Any = None  # struct fp_contexts *
@@ -105,8 +106,9 @@ class Shown:
                 self.costs.append(Costs(self._model, "function", value, None, arcs=True, cycles=True))
             found.append(self.columns.index(column))
             self.costs[found[-1]].begin_part(part)
-        if self.default is None and found:
-            self.default = self.columns[found[default_value(part, view)]].event
+        chosen = self.value.of(part, view)
+        if self.default is None and chosen >= 0:
+            self.default = self.columns[found[chosen]].event
         return found
 
     def _stacks(self, side: int, view: str, batches: Iterable[Batch], project: Any, *, at_once: bool = False) -> None:
