@@ -17,7 +17,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench growth race docs memory pictures
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench growth race docs memory pictures new-format
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -33,6 +33,7 @@ help:
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.5 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
+	@echo 'make new-format NAME=x   a room for a text format, with tests that fail until it reads (docs/first-change.md)'
 	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
 	@echo 'make pictures         the pictures of docs/viewers.md'
 
@@ -61,6 +62,9 @@ docs: build
 	$(PYTHON) docs/make_options.py
 	$(PYTHON) -m docs.make_python
 	$(PYTHON) -m docs.make_matrix
+
+new-format:
+	$(PYTHON) -m docs.make_new_format $(NAME)
 
 memory: build
 	$(PYTHON) -m docs.make_memory

@@ -1,0 +1,59 @@
+"""`make new-format NAME=x`: a room for a text format, with tests that fail until it reads (docs/first-change.md)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+REPO = Path(__file__).parents[1]
+FILES = {
+    "door.py": "fastprof/formats/@name@/__init__.py",
+    "read.py": "fastprof/formats/@name@/read.py",
+    "reported.py": "fastprof/formats/@name@/reported.py",
+    "_lexer.pyx": "fastprof/formats/@name@/_lexer.pyx",
+    "_lexer.pyi": "fastprof/formats/@name@/_lexer.pyi",
+    "page.md": "docs/formats/@format@.md",
+    "corpus.md": "tests/corpus/@format@/README.md",
+    "test.py": "tests/unit/test_@name@.py",
+}
+# Lists that name all formats: behind what a line is put.
+LISTS = {
+    "fastprof/formats/__init__.py": (r"^ROOMS = \((?:\n    \S+)*", '\n    "@name@",'),
+    "docs/README.md": (
+        r"^(?:\| \[formats/.*\n)+",
+        "| [formats/@format@.md](formats/@format@.md) | say here what it is |\n",
+    ),
+}
+
+
+def main(name: str) -> None:
+    """Errors: SystemExit; then nothing is written."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name):
+        raise SystemExit(f"NAME={name}: expected small letters, digits and _, as in trace_event")
+    words = {"@name@": name, "@format@": name.replace("_", "-"), "@Class@": name.title().replace("_", "")}
+
+    def filled(text: str) -> str:
+        return re.sub("@[A-Za-z]+@", lambda match: words[match[0]], text)
+
+    made = {REPO / filled(to): filled((REPO / f"docs/new_format/{of}.in").read_text()) for of, to in FILES.items()}
+    lists = {
+        REPO / to: re.sub(old, r"\g<0>" + filled(new), (REPO / to).read_text(), flags=re.MULTILINE)
+        for to, (old, new) in LISTS.items()
+    }
+    if taken := [path for path in made if path.exists()]:
+        raise SystemExit(f"NAME={name}: {taken[0].relative_to(REPO)} is there already")
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        print(path.relative_to(REPO))
+    for kind in ("good", "bad"):
+        (REPO / filled(f"tests/corpus/@format@/{kind}")).mkdir()
+    for path, text in lists.items():
+        path.write_text(text)
+        print(f"{path.relative_to(REPO)}: names {name}")
+    print(f"next: make build && .venv/bin/python -m pytest tests/unit/test_{name}.py (docs/first-change.md)")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+"""docs/first-change.md, done step by step in a copy of the repository: a contributor's first hour works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import REPO
+
+PAGE = (REPO / "docs" / "first-change.md").read_text()
+STEPS = dict(re.findall(r"^## (\d)\. .*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".viewers", "fuzz", "__pycache__", "*.egg-info", ".*_cache", "bench")
+# What a copy need not do: it is built with what is here.
+NOT_HERE = ("git clone", "make build", "make docs", "make lint", "make new-format")
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def python(folder: Path, *arguments: str) -> str:
+    done = run(folder, sys.executable, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def outcome_of(folder: Path, *arguments: str) -> str:
+    return run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments).stdout
+
+
+def blocks(step: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", STEPS[step], re.MULTILINE | re.DOTALL)
+
+
+def apply(folder: Path, block: str) -> None:
+    """What a block has of a file takes the place of what begins alike: imports, a constant, a function."""
+    head, _, new = block.partition("\n")
+    path = folder / head.removeprefix("# ")
+    text = path.read_text()
+    for part in re.split(r"\n{2,}(?=\S)", new.strip("\n")):
+        begin = re.match(r"\s*(?:import re$|from \S+ import|[A-Z]+ = |(?:def|cdef int) \w+\()", part, re.MULTILINE)
+        assert begin, part
+        indent = len(part) - len(part.lstrip(" "))
+        if part == "import re":
+            text = text.replace("\nfrom fastprof", "\nimport re\n\nfrom fastprof", 1)
+            continue
+        # to the next line that is no deeper, unless it ends the parameters
+        old = rf"^{re.escape(begin[0])}.*\n(?:\n*(?: {{{indent + 1},}}).*\n)*"
+        text, n = re.subn(old, lambda _, part=part: part + "\n", text, flags=re.MULTILINE)  # type: ignore[misc]
+        assert n == 1, f"{path}: {begin[0]}"
+    path.write_text(text)
+
+
+def shell(folder: Path, step: str) -> None:
+    for block in blocks(step, "sh"):
+        for line in block.splitlines():
+            if not line.startswith(NOT_HERE):
+                done = run(folder, "sh", "-c", line.replace(".venv/bin/python", sys.executable))
+                assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.slow
+def test_a_format_in_an_hour(tmp_path: Path) -> None:
+    folder = tmp_path / "fastprof"
+    shutil.copytree(REPO, folder, ignore=LEFT_OUT, symlinks=True)
+    make = next(line for block in blocks("2", "sh") for line in block.splitlines() if "new-format" in line).split()
+    assert make[:2] == ["make", "new-format"]
+    made = run(folder, *make, f"PYTHON={sys.executable}")
+    assert made.returncode == 0, made.stderr
+    again = run(folder, *make, f"PYTHON={sys.executable}")
+    assert again.returncode and "is there already" in again.stderr
+    named = re.findall(r"^(?:fastprof|docs|tests)/\S+$", made.stdout, re.MULTILINE)
+    assert len(named) == 8 and all((folder / name).is_file() for name in named)
+    build = (sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace")
+    assert run(folder, *build).returncode == 0
+
+    # The tests fail, and say what to do.
+    assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_bpftrace.py")
+    owed = outcome_of(folder, "tests/contract/test_contract.py", "-k", "corpus and bpftrace")
+    assert "no file in tests/corpus/bpftrace/good" in owed
+    shell(folder, "3")
+    failed = outcome_of(folder, "tests/unit/test_bpftrace.py")
+    assert "4 failed" in failed
+    assert "UnrecognizedError" in failed and "what read_line of _lexer.pyx will read" in failed
+
+    # Its blocks make them pass.
+    for step in ("4", "5", "6"):
+        for language in ("python", "cython"):
+            for block in blocks(step, language):
+                apply(folder, block)
+    assert run(folder, *build).returncode == 0
+    shell(folder, "6")
+    shell(folder, "7")
+    assert "vfs_read" in python(folder, "-m", "fastprof", "top", "tests/corpus/bpftrace/good/small.bpftrace")
+    assert (
+        run(
+            folder, sys.executable, "-m", "ruff", "check", "fastprof/formats/bpftrace", "tests/unit/test_bpftrace.py"
+        ).returncode
+        == 0
+    )
+    python(folder, "-m", "mypy", "--strict", "fastprof/formats/bpftrace")
+    files = [f"tests/unit/test_{name}.py" for name in ("floors", "doors", "docs")]
+    house = outcome_of(folder, *files, "-k", "bpftrace or floor or index")
+    assert "passed" in house and "failed" not in house, house
+
+
+@pytest.mark.parametrize("name", ["", "Big", "a b", "x-y", "_x", "9x"])
+def test_names_that_are_no_folder(name: str) -> None:
+    done = run(REPO, sys.executable, "-m", "docs.make_new_format", name)
+    assert done.returncode == 1 and "expected small letters" in done.stderr

@@ -1,0 +1,96 @@
+"""A verb of the command line is more than its module: what one lacks, by the table of verbs."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof import cli
+from tests.support.paths import REPO
+
+# Whose Python name is not the verb's.
+PYTHON = {
+    "archive": "store.adding.add",
+    "batch": "batch_convert",
+    "formats": "formats.formats",
+    "view": "verbs.view.view",
+}
+# Whose tests are not in a file that is called after the verb.
+TESTS = {"convert": "test_cli.py", "info": "test_cli.py"}
+COMMAND = re.compile(r"(?:^ *|`|-m )fastprof (\w+)", re.MULTILINE)  # in a block or in a line
+PAGES = {
+    verb
+    for page in (REPO / "docs").rglob("*.md")
+    if page.name != "options.md"  # which is made
+    for verb in COMMAND.findall(page.read_text())
+}
+
+
+def python_of(verb: str) -> str:
+    return f"fastprof.{PYTHON.get(verb, verb)}"
+
+
+def exists(name: str) -> bool:
+    """A public name of fastprof, or a function of one of its modules, and it says what it does."""
+    module, _, attribute = name.rpartition(".")
+    if module == "fastprof" and attribute not in fastprof.__all__:
+        return False
+    try:
+        return bool(getattr(import_module(module), attribute, None).__doc__)
+    except ImportError:
+        return False
+
+
+def files_of(verb: str) -> list[Path]:
+    return [
+        path
+        for pattern in (TESTS.get(verb, f"test_{verb}*.py"),)
+        for path in (REPO / "tests" / "unit").glob(pattern)
+        if re.search(rf"\b{verb}\b", path.read_text())
+    ]
+
+
+def lacks(verb: str) -> list[str]:
+    """What has to be done for a verb of VERBS, in words."""
+    found = []
+    module = REPO / "fastprof" / "cli" / f"{verb}.py"
+    if not module.exists():
+        return [f"fastprof/cli/{verb}.py with DESCRIPTION, EXAMPLES, add_arguments and run"]
+    names = re.findall(r"^(?:def )?(\w+)(?: = |\()", module.read_text(), re.MULTILINE)
+    if missing := [name for name in ("DESCRIPTION", "EXAMPLES", "add_arguments", "run") if name not in names]:
+        found.append(f"in fastprof/cli/{verb}.py: {', '.join(missing)}")
+    if not exists(python_of(verb)):
+        found.append(f"a Python name with a docstring: {python_of(verb)}, or one in PYTHON of {Path(__file__).name}")
+    if verb not in PAGES:
+        found.append(f"a page in docs/ with a command `fastprof {verb} ...`")
+    if not files_of(verb):
+        found.append(f"tests/unit/test_{verb}.py")
+    if f"fastprof {verb} " not in (REPO / "README.md").read_text():
+        found.append(f"`fastprof {verb} ...` in README.md")
+    return found
+
+
+def test_every_verb_has_a_page_a_python_name_and_tests() -> None:
+    assert {verb: missing for verb in cli.VERBS if (missing := lacks(verb))} == {}
+
+
+def test_a_new_verb_is_told_what_it_lacks() -> None:
+    assert lacks("fold") == ["fastprof/cli/fold.py with DESCRIPTION, EXAMPLES, add_arguments and run"]
+
+
+@pytest.mark.parametrize("verb", ["text", "bar"])  # modules of cli/ that are no verbs
+def test_what_a_module_alone_lacks(verb: str) -> None:
+    said = " | ".join(lacks(verb))
+    assert "DESCRIPTION, EXAMPLES, add_arguments, run" in said
+    assert f"a Python name with a docstring: fastprof.{verb}" in said
+    assert f"a page in docs/ with a command `fastprof {verb} ...`" in said
+    assert f"`fastprof {verb} ...` in README.md" in said
+
+
+def test_exceptions_are_of_verbs_that_are_there() -> None:
+    assert PYTHON.keys() | TESTS.keys() <= cli.VERBS.keys()
+    assert not [verb for verb in PYTHON if verb in fastprof.__all__]
