@@ -20,6 +20,10 @@ from fastprof.core.column import Column, address_of
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
 
+# What enum fp_op and enum fp_kind are called where people and SQL see them
+OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
+KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
+
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 
 # column -> (memoryview format, item bytes)

@@ -376,11 +376,8 @@ def add(
     named = _named(path, expand(inputs, report.warn, failed, lenient=lenient), inputs, name, report)
     with adding(path) as session:
         there = [each for each in named if each in session]
-        if there and not (skip_existing or replace or keep_going):
-            raise ThereAlready(
-                f"{path}: there is a profile {there[0]!r} already"
-                f"{f', and {len(there) - 1} more of these' * (len(there) > 1)}; see --skip-existing and --replace"
-            )
+        if not (skip_existing or replace or keep_going):
+            _refuse(path, there)
         added = 0
         for n, (each, input_) in enumerate(named.items(), 1):
             if each not in there or not skip_existing:
@@ -396,6 +393,14 @@ def add(
     report.facts["replaced"] = sum(each in session for each in there) if replace else 0
     report.facts["output_bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
     return report
+
+
+def _refuse(path: str, there: list[str]) -> None:
+    if there:
+        raise ThereAlready(
+            f"{path}: there is a profile {there[0]!r} already"
+            f"{f', and {len(there) - 1} more of these' * (len(there) > 1)}; see --skip-existing and --replace"
+        )
 
 
 def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, report: Report) -> dict[str, str]:

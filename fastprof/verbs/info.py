@@ -9,7 +9,7 @@ from fastprof.bridges import OPERATORS, SELECT
 from fastprof.core._typing import IO, TYPE_CHECKING
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
-from fastprof.core.model import Model, Part
+from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.core.report import Report
 from fastprof.core.value import Column
@@ -85,13 +85,9 @@ def _summarize(reader: Reader, model: Model, options: Options, report: Report) -
     return summary
 
 
-_OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
-_KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
-
-
 def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None:
     facts, summary = report.facts, seen.c
-    names = {"timeline": _OPS, "graph": _KINDS, "stacks": ("sample",)}[view]
+    names = {"timeline": OPS, "graph": KINDS, "stacks": ("sample",)}[view]
     rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
     facts["records"] = sum(rows.values())
     if len(rows) > 1 or view != "stacks":

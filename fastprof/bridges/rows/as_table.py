@@ -20,7 +20,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
@@ -29,8 +29,6 @@ from fastprof.core.version import __version__
 
 CAPACITY = 128 * 1024  # rows
 
-OPS = ["enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event"]
-KINDS = ["cost", "call", "jump", "conditional jump", "empty block"]
 _WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 
 
@@ -57,7 +55,7 @@ _THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
 _LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
 # In the order in which csrc/ends/arrow.c numbers them.
 _LAYOUTS = {
-    "events": (_time("ts"), _Kind("op", b"C", texts=OPS), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
+    "events": (_time("ts"), _Kind("op", b"C", texts=[*OPS]), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
     "spans": (
         _Kind("id", b"l"),
         *map(_time, ("ts", "dur", "self")),
@@ -69,7 +67,7 @@ _LAYOUTS = {
     "samples": (_time("ts", True), _Kind("stack_id", b"I"), _FUNCTION, *_THREAD, _names("labels", "labels")),
     "frames": (_Kind("stack_id", b"I"), _Kind("depth", b"i"), _FUNCTION, _FILE, _LINE, _ADDRESS, _OBJECT),
     "graph": (
-        _Kind("kind", b"C", texts=KINDS),
+        _Kind("kind", b"C", texts=[*KINDS]),
         _FUNCTION,
         _FILE,
         _LINE,
