@@ -1,7 +1,8 @@
-"""A column as Arrow's C data interface wants it: addresses, and what keeps the memory behind them."""
+"""A column as Arrow's C data interface wants it: addresses, and what keeps the memory behind them; its values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
 
 from fastprof.core._c import ffi
@@ -43,6 +44,46 @@ class Column(NamedTuple):
     def is_like(self, other: Column) -> bool:
         """Whether both can be columns of the same stream."""
         return (self.name, self.format) == (other.name, other.format)
+
+
+_ITEMS = {b"l": "int64_t", b"L": "uint64_t", b"i": "int32_t", b"I": "uint32_t", b"S": "uint16_t", b"C": "uint8_t"}
+_AT_A_TIME = 4096  # rows; a multiple of 8, of which validity has a byte
+
+
+class Decoder:
+    """Rows of columns as dicts.  It keeps texts: a batch has those of the batches before it, and more behind them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[bytes, list[str]] = {}
+
+    def rows(self, n: int, columns: list[Column]) -> Iterator[dict[str, Any]]:
+        names = [column.name.decode("utf-8", "replace") for column in columns]
+        for start in range(0, n, _AT_A_TIME):
+            count = min(_AT_A_TIME, n - start)
+            cells = [self._cells(column, start, count) for column in columns]
+            for row in zip(*cells, strict=True):
+                yield dict(zip(names, row, strict=True))
+
+    def _cells(self, column: Column, start: int, n: int) -> list[Any]:
+        items = ffi.unpack(ffi.cast(f"{_ITEMS[column.format]} *", column.items) + start, n)
+        bits = b"\xff" * (n // 8 + 1)
+        if column.valid:
+            bits = bytes(ffi.buffer(ffi.cast("uint8_t *", column.valid) + start // 8, (n + 7) // 8))
+        elif column.texts is None:
+            return list(items)
+        values = self._words(column.name, column.texts) if column.texts else None
+        there = (bits[i >> 3] >> (i & 7) & 1 for i in range(n))
+        return [
+            (item if values is None else values[item]) if yes else None for item, yes in zip(items, there, strict=True)
+        ]
+
+    def _words(self, name: bytes, texts: Texts) -> list[str]:
+        found = self._texts.setdefault(name, [])
+        offsets = ffi.cast("int64_t *", texts.offsets)
+        for k in range(len(found), texts.n):
+            text = ffi.buffer(ffi.cast("char *", texts.bytes) + offsets[k], offsets[k + 1] - offsets[k])
+            found.append(bytes(text).decode("utf-8", "replace"))
+        return found
 
 
 def encoded_metadata(metadata: dict[bytes, bytes]) -> bytes:

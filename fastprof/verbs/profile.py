@@ -11,6 +11,7 @@ from types import TracebackType
 from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.bridges.rows.as_table import Rows
-    from fastprof.core.column import Column
     from fastprof.verbs.keywords import OpenOptions
 
 _BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names if `symbols` asks for that
@@ -186,6 +186,28 @@ class Profile:
                 f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only {', '.join(self.tables)}"
             )
         return Table(self, name)
+
+    def rows(self, name: str | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a table (docs/tables.md) as dicts, by default of the first of `tables`.  Needs no other package.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/callgrind/good/cfi.callgrind")
+        >>> for row in profile.rows():
+        ...     print(row["kind"], row["function"], row["line"], row["callee"], row["Ir"])
+        cost f 1 None 5
+        call f 2 g 9
+        cost g 3 None 9
+
+        Values that are not known are None.  For millions of rows `table` is faster.
+        Errors: UsageError for a table that the profile does not have.
+        """
+        return self._dicts(self.table(name or self.tables[0]))
+
+    @staticmethod
+    def _dicts(table: Table) -> Iterator[dict[str, Any]]:
+        decoder = Decoder()
+        for rows in table._rows():
+            yield from decoder.rows(len(rows), rows.columns)
 
     def _rows(self, end: plan.End) -> Generator[Any]:
         if self._closed:
