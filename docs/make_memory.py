@@ -1,6 +1,6 @@
-"""Writes memory.md, of what each conversion needs: `make memory`, which takes some minutes.
+"""Writes memory.md, the memory of each conversion: `make memory`, which takes some minutes.
 
-Each figure is of a process of its own, on an input in which nearly every row is a new one.
+Each figure is from a process of its own, on an input in which nearly every row is distinct.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ ROWS = {"timeline": 1_500_000, "stacks": 300_000, "labelled": 1_000_000, "graph"
 TABLES = {"timeline": "spans", "stacks": "samples", "labelled": "samples", "graph": "graph"}
 ADDRESSES = ("stacks", "labelled")
 LIMITS = (8, 32)  # MiB; the latter is the default
-BESIDE = 48  # MiB that a process may take beside the sums: batches, windows, compressed chunks
+EXTRA = 48  # MiB that a process may take in addition to the sums: batches, windows, compressed chunks
 
 TITLE = """\
 # Memory
 
-Made by `make memory`.  Memory does not grow with the length of an input, only with what is distinct in it; and sums of
-distinct rows are written to disk when they exceed `--max-memory` ([architecture.md](architecture.md#batch-and-model)).
-Here nearly every row is a new one, so that what is kept shows.  The figures are peaks of resident memory in MiB of the
-whole process, on {cores} cores.  `fastprof formats`, which reads nothing, takes {least}.
+The peak resident memory of each conversion, in MiB of the whole process on {cores} cores, measured by `make memory`.
+Memory does not grow with the length of an input, only with its distinct rows, and sums of distinct rows beyond
+`--max-memory` go to disk ([architecture.md](architecture.md#batch-and-model)).  In these inputs nearly every row is
+distinct.  `fastprof formats`, which reads nothing, takes {least}.
 
-"Beside" is what a process takes beyond those {least} MiB and, where rows are summed up, the default limit of 32 MiB.
-Up to {beside} are batches, windows of files and of runs, and chunks that are compressed.  What is more has a letter,
-which is explained below.  Where there is only one figure nothing is summed up, and `--max-memory` is refused.
+"Extra" is the memory beyond those {least} MiB and, where rows are added up, beyond the default limit of 32 MiB.  Up to
+{extra} are batches, windows of files and runs, and chunks being compressed.  Letters explain higher figures, see below.
+Commands with a single figure add up nothing and refuse `--max-memory`.
 
-Parts and threads are few here.  Each part of a profile takes 3 KB in `report` and estimates of stacks, each thread of a
-timeline 1 KB, 10 KB in the Firefox Profiler's format and 3 KB in a page.
+These inputs have few parts and threads.  A part of a profile takes 3 KB in `report` and in estimates of stacks; a
+thread of a timeline takes 1 KB, 10 KB in the Firefox Profiler's format and 3 KB in a page.
 """
 ABOUT = {
-    "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly each of a call path of its
+    "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly all on call paths of their
 own, with 1.2 million distinct arcs.""",
-    "stacks": """A pprof profile of {rows:,} samples, each with a stack of its own of 12 of 2,000 functions: 2.4 million
+    "stacks": """A pprof profile of {rows:,} samples, each with its own stack of 12 of 2,000 functions: 2.4 million
 contexts.""",
     "labelled": "A pprof profile of 1,000 stacks, each with 1,000 labels: {rows:,} distinct samples.",
     "graph": "A Callgrind profile of {rows:,} rows in 2,000 functions: costs and calls, each at a line of its own.",
@@ -49,37 +49,37 @@ contexts.""",
 # What may exceed the limit: why, and which commands by input.  A test holds all others to the limit.
 REASONS = {
     "a": (
-        """The distinct stacks of the model, some 40 bytes for each context.  Rows and sums refer to them, so they stay.
-Where only names are written (folded, speedscope) there are those of the names beside those of the addresses.  Only
-the stacks of one timeline are forgotten when they are written, if the target allows that (pprof, folded), and those of
-pprof and folded files when they become a call graph or sums of functions.""",
+        """The distinct stacks of the model, about 40 bytes for each context.  They stay, because rows and sums refer to
+them.  If only names are written (folded, speedscope), the model has stacks of names in addition to those of addresses.
+Stacks are dropped once they are written only for a single timeline whose target allows it (pprof, folded), and for
+pprof and folded files that become a call graph or sums of functions.""",
         {
             "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
             "timeline": "(merge two|diff) to pprof",
         },
     ),
     "b": (
-        """The estimate of stacks knows each place and arc of a graph, and makes up to 2 million contexts (64 MiB) of
-them ([bridges.md](bridges.md#graph-to-stacks)).""",
+        """The estimate of stacks holds each place and arc of a graph, and up to 2 million contexts (64 MiB) of them
+([bridges.md](bridges.md#graph-to-stacks)).""",
         {"graph": "convert to (pprof|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
     "c": (
-        """A page has functions with callers and callees: distinct arcs stay in memory, beside the contexts, of which
-the smaller half is cut when they exceed the limit.""",
+        """A page has functions with callers and callees, so distinct arcs stay in memory in addition to contexts; the
+smaller half of the contexts is cut when they exceed the limit.""",
         {"timeline": "report", "stacks": "report"},
     ),
     "d": (
-        """The stack machine, which finds what does not nest in a timeline, sums up calls: with the default limit, and
-there is no option for it.""",
+        """The stack machine, which finds calls that do not nest in a timeline, adds up calls with the default limit;
+`info` has no option for it.""",
         {"timeline": "info"},
     ),
     "e": (
-        """The calls of each source line, 60 to 100 bytes for each function that a line calls, however many are shown.
-Here there are 3 million of them in the 2,000 lines of one file.""",
+        """The calls of each source line take 60 to 100 bytes for each function that a line calls, however many are
+shown: 3 million of them here, in the 2,000 lines of one file.""",
         {"stacks": "annotate"},
     ),
     "f": (
-        "DuckDB: the library takes 35 to 80 MiB, and has a limit of its own for what a query sorts and groups.",
+        "DuckDB: the library takes 35 to 80 MiB, and has its own limit for sorting and grouping.",
         dict.fromkeys(TABLES, "sql"),
     ),
 }
@@ -134,15 +134,15 @@ def section(name: str, folder: str, least: int) -> str:
     Path(folder, SOURCE).write_text("x = 1;\n" * FUNCTIONS)
     heads = [f"`--max-memory {limit}M`" for limit in LIMITS]
     lines = [f"## {name.capitalize()}", "", ABOUT[name].format(rows=ROWS[name]), ""]
-    lines += [f"| | {' | '.join(heads)} | beside | |", "| --- |" + " ---: |" * (len(LIMITS) + 1) + " --- |"]
+    lines += [f"| | {' | '.join(heads)} | extra | |", "| --- |" + " ---: |" * (len(LIMITS) + 1) + " --- |"]
     for word, command in commands(name, path, folder).items():
         peaks = [one // MIB for one in peaks_of(command, LIMITS)]
         shown = [*map(str, peaks)] if len(peaks) > 1 else [""] * (len(LIMITS) - 1) + [str(peaks[0])]
-        beside = max(0, peaks[-1] - least - LIMITS[-1] * (len(peaks) > 1))
+        extra = max(0, peaks[-1] - least - LIMITS[-1] * (len(peaks) > 1))
         why = reasons(name, word)
-        if bool(why) != (beside > BESIDE):
-            print(f"{name}, {word}: {beside} MiB beside the limit, and reasons {why}", file=sys.stderr)
-        lines.append(f"| {word} | {' | '.join(shown)} | {beside} | {', '.join(why)} |")
+        if bool(why) != (extra > EXTRA):
+            print(f"{name}, {word}: {extra} MiB beyond the limit, and reasons {why}", file=sys.stderr)
+        lines.append(f"| {word} | {' | '.join(shown)} | {extra} | {', '.join(why)} |")
     return "\n".join([*lines, ""])
 
 
@@ -153,7 +153,7 @@ def text() -> str:
         least = peak("formats") // MIB
         sections = [section(name, folder, least) for name in INPUTS]
     why = [f"* **{letter}**: " + text.replace("\n", "\n  ") for letter, (text, _) in REASONS.items()]
-    title = TITLE.format(cores=os.cpu_count(), least=least, beside=BESIDE)
+    title = TITLE.format(cores=os.cpu_count(), least=least, extra=EXTRA)
     return "\n".join([title, *sections, "## What exceeds the limit", "", *why, ""])
 
 
