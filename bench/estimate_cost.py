@@ -39,7 +39,7 @@ def measure(file: Path, output: Path) -> None:
     # not in this process: its memory would count as that of the commands
     said = subprocess.run([*commands["convert"], "--json"], capture_output=True, text=True, check=True).stderr
     report = json.loads(said)
-    pruned = [warning.split(" of the cost")[0] for warning in report["warnings"] if "under [pruned]" in warning]
+    pruned = [one["text"].split(" of the cost")[0] for one in report["warnings"] if one["code"] == "pruned-cost"]
     made = f"{report['rows']['samples written']:,} | {output.stat().st_size / 1e6:.1f} | {', '.join(pruned)}"
     for name, found in runs.items():
         seconds = [cpu for cpu, _ in found]

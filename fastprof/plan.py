@@ -23,6 +23,7 @@ from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, ambiguous, cores_of
 from fastprof.core.report import Report
+from fastprof.core.words import Message, joined
 
 
 class End(NamedTuple):
@@ -74,7 +75,7 @@ class Remaining:
         if not self._n_ways and report.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 
-            raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
+            raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
 
 
 class Way(NamedTuple):
@@ -150,7 +151,7 @@ class Way(NamedTuple):
         if self.holds.names:
             for input_ in self.inputs:
                 if input_.advice:
-                    report.warn(input_.advice)
+                    report.warn(input_.advice, file=input_.name)
 
     def _takes_undecoded(self, asked: bool) -> bool:
         """Does the rows' only input stand right before an operator that decodes them, or before an end that does?"""
@@ -304,7 +305,7 @@ def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> No
             f"{inputs[0].name}: there is no table {table} of a {view} profile, only {', '.join(bridges.TABLES[view])}"
         )
     if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
-        raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
+        raise UsageError(Message("{--union} keeps all value types and {--intersect} those of all inputs: choose one"))
 
 
 def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
@@ -322,12 +323,11 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -
 
     no_rows = {"zero-values", *CODES}
     not_written = report.not_representable.counted()
-    lost = sorted(entry.counted(n, values, flags=True) for entry, values, n in not_written if entry.code not in no_rows)
+    lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
-        advice = "".join(f"; {text}" for text in (writer.advice, report.zeros) if text)
-        raise UsageError(
-            f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}"
-        )
+        nothing = f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: "
+        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, report.zeros))]
+        raise UsageError(joined("", [nothing, joined("; ", what)]))
 
 
 # ---- options ------------------------------------------------------------
@@ -414,9 +414,8 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
             if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
         )
         way = f"from {first.format} to {plan.end.name}" if plan.end.writes else f"with {first.format}"
-        raise UsageError(
-            f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}" + _first(option, first)
-        )
+        nothing = f"would do nothing {way}: it is for {owners(option)}{_first(option, first)}"
+        raise UsageError(Message(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing))
 
 
 def owners(option: Option[Any]) -> str:

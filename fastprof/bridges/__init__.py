@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.options import (
     PART,
@@ -241,7 +242,7 @@ def tell_missing_labels(options: Options, holds: Holds, report: Report, found: s
     """Warn of labels that the user asked for and no row has.  `found`: those that some have, of LABEL_WORDS."""
     asked = options[LABELS] if holds.labels else ()
     for name in sorted({*(asked or ())} - {"own"} - found):
-        report.warn(f"--labels={name}: the input names no {name}, so no sample is labelled with one")
+        report.warn(REPORTED["missing-labels"], name=name)
 
 
 class Facts(NamedTuple):

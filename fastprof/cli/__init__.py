@@ -61,15 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it: names may be in any script
-    from fastprof.core.words import speak_of_flags
-
-    before = speak_of_flags(True)
-    try:
-        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # by fastprof/__main__.py, until here
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        return ended(lambda: _run(args))
-    finally:
-        speak_of_flags(before)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # by fastprof/__main__.py, until here
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return ended(lambda: _run(args))
 
 
 def ended(work: Callable[[], int]) -> int:
@@ -85,7 +79,7 @@ def ended(work: Callable[[], int]) -> int:
             raise
         from fastprof.core.errors import FastprofError, UsageError
 
-        message = str(error) or "out of memory"
+        message = (error.told(flags=True) if isinstance(error, FastprofError) else str(error)) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         elif isinstance(error, OSError) and error.strerror:  # of a module that cannot be imported, say

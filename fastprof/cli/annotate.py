@@ -11,6 +11,7 @@ from fastprof.cli.arguments import add_input_arguments, add_options, add_report_
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
+from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
@@ -84,7 +85,7 @@ class _Page:
             left -= max(len(found.value_types[k].name), len(f"{found.totals[k]:,}")) + len("  100.0  ")
             if shown and left < 0:
                 names = ", ".join(found.value_types[k].name for k in order[len(shown) :])
-                found.report.warn(f"the terminal is too narrow for {names}: --value=NAME shows one of them")
+                found.report.warn(REPORTED["narrow-terminal"], names=names)
                 break
             shown.append(k)
         return sorted(shown)

@@ -159,11 +159,11 @@ def _add(args: argparse.Namespace) -> int:
         counts.append(f"{facts['replaced']:,} of them in the place of others")
     if facts["left_out"]:
         counts.append(f"{facts['left_out']:,} left out that {'was' if facts['left_out'] == 1 else 'were'} there")
-    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'bytes')})")
+    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
 
 
 def _profiles(n: int) -> str:
-    return counted(n, "profiles")
+    return counted(n, "profile")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -234,7 +234,7 @@ def _compact(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         before, after = compact.compact(args.store, steps)
     if not args.quiet:
-        say(f"{args.store}: {counted(before, 'bytes')} -> {counted(after, 'bytes')}")
+        say(f"{args.store}: {counted(before, 'byte')} -> {counted(after, 'byte')}")
     return 0
 
 

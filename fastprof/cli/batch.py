@@ -28,7 +28,7 @@ from fastprof.verbs.batch import merge as merging
 from fastprof.verbs.batch.archive import batch_archive
 from fastprof.verbs.batch.archive import options as archive_options
 from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
-from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record, message_of
 from fastprof.verbs.batch.manifest import FOLDER
 from fastprof.verbs.batch.status import batch_status
 
@@ -208,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "plan":
         report = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
-            say(f"{counted(report.files, 'files')} ({counted(report.bytes_read, 'bytes')}) -> {args.output}")
+            say(f"{counted(report.files, 'file')} ({counted(report.bytes_read, 'byte')}) -> {args.output}")
         _say_failed(report.failed)
         return 1 if report.errors else 0
     if args.action == "merge":
@@ -240,17 +240,17 @@ def _exit_code(report: BatchReport) -> int:
 
 def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if args.json:
-        say_raw(json_text(report.as_dict()) + "\n")
+        say_raw(json_text(report.as_dict(flags=True)) + "\n")
         return
     _say_failed([record for record in report.failed if "input" not in record])
-    say_warnings(report.warnings)
-    for flag in report.idle:
+    say_warnings(report.warned(flags=True))
+    for flag in report.idle_flags:
         say(f"warning: {flag} did nothing for any of these files")
     noted = []
     if report.n_warnings:
-        noted.append(f"{counted(report.n_warnings, 'warnings')}, see {os.path.join(_folder(args), FOLDER)}")
+        noted.append(f"{counted(report.n_warnings, 'warning')}, see {os.path.join(_folder(args), FOLDER)}")
     if args.quiet:
-        lossy = [f"{counted(report.statuses[LOSSY], 'files')} with losses"] * bool(report.statuses[LOSSY])
+        lossy = [f"{counted(report.statuses[LOSSY], 'file')} with losses"] * bool(report.statuses[LOSSY])
         if lossy or noted:
             say(f"{args.output}: {', '.join([*lossy, *noted])}")
         return
@@ -259,8 +259,8 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if report.earlier:
         counts.append(f"{report.earlier:,} of them earlier")
     counts += noted
-    written = counted(report.bytes_written, "bytes")
-    say(f"{counted(report.files, 'files')}: {', '.join(counts)} -> {args.output} ({written})")
+    written = counted(report.bytes_written, "byte")
+    say(f"{counted(report.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
 
 
 def _folder(args: argparse.Namespace) -> str:
@@ -271,7 +271,7 @@ def _folder(args: argparse.Namespace) -> str:
 
 def _say_failed(records: list[Record]) -> None:
     for record in records:
-        say(record["error"]["message"])
+        say(message_of(record["error"]).told(flags=True))
 
 
 class _Progress:
@@ -293,13 +293,13 @@ class _Progress:
         if "error" in record:
             if self._bar is not None:
                 self._bar.clear()
-            say(record["error"]["message"])
+            say(message_of(record["error"]).told(flags=True))
         if self._bar is not None:
             done = report.files - len(report.todo) + self._n
             self._n += 1
             errors = f", {report.errors:,} failed" if report.errors else ""
             self._nbytes += record["size"]
-            self._bar.move(self._nbytes, f"{done + 1:,} of {counted(report.files, 'files')}{errors}")
+            self._bar.move(self._nbytes, f"{done + 1:,} of {counted(report.files, 'file')}{errors}")
 
     def _begin(self, report: BatchReport) -> None:
         from fastprof.cli.bar import Bar
@@ -341,9 +341,9 @@ def _status(args: argparse.Namespace) -> int:
     else:
         print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))
-        print(f"\n{counts}; {counted(found.bytes_written, 'bytes')} in {found.cpu_seconds:,.1f} CPU seconds")
+        print(f"\n{counts}; {counted(found.bytes_written, 'byte')} in {found.cpu_seconds:,.1f} CPU seconds")
         if found.unfinished:
-            print(f"{len(found.unfinished):,} of {counted(len(found.shards), 'shards')} not done")
+            print(f"{len(found.unfinished):,} of {counted(len(found.shards), 'shard')} not done")
         for record in found.failed:
-            print(printable(record["error"]["message"]))
+            print(printable(message_of(record["error"]).told(flags=True)))
     return 1 if found.failed or found.unfinished else 3 if found.statuses[LOSSY] else 0

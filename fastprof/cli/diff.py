@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     report = found.report
     if written:
         target = "standard output" if args.output == "-" else shown(args.output)
-        code = tell(args, report, f"{_summary(found)} -> {target} ({counted(report.facts['output_bytes'], 'bytes')})")
+        code = tell(args, report, f"{_summary(found)} -> {target} ({counted(report.facts['output_bytes'], 'byte')})")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
         if not args.json:

@@ -71,5 +71,5 @@ def run(args: argparse.Namespace) -> int:
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
-    say_warnings(report.warnings)
+    say_warnings(report.warned(flags=True))
     return exit_code(report)

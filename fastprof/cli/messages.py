@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -69,30 +68,21 @@ def say_beside(report: Report, inputs: str, quiet: bool) -> None:
         return
     if counts := _counts(report, quiet):
         say(f"{inputs}: {'; '.join(counts)}")
-    say_warnings(report.warnings)
+    say_warnings(report.warned(flags=True))
 
 
-def say_warnings(warnings: Sequence[str]) -> None:
-    """Each on a line, but only the first few of a kind: of thousands of objects all may be without symbols."""
-    kinds = [_kind(warning) for warning in warnings]
-    left = Counter(kinds)
+def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
+    """Each on a line, but only the first few of a code: of thousands of objects all may be without symbols."""
+    left = Counter(warning["code"] for warning in warnings)
     said: Counter[str] = Counter()
-    for warning, kind in zip(warnings, kinds, strict=True):
-        said[kind] += 1
-        left[kind] -= 1
-        if said[kind] <= _OF_A_KIND:
-            say(f"warning: {warning}")
-        if said[kind] == _OF_A_KIND and left[kind]:
-            say(f"warning: and {left[kind]:,} more like it")
-
-
-def _kind(warning: str) -> str:
-    """What warnings that differ in names and numbers have in common.
-
-    a.callgrind: line 7: unknown key 'x'        line : unknown key
-    /lib/x.so: 12 addresses without a symbol    addresses without a symbol
-    """
-    return re.sub(r"'[^']*'|[0-9][0-9.,]*", "", warning.partition(": ")[2] or warning)
+    for warning in warnings:
+        code = warning["code"]
+        said[code] += 1
+        left[code] -= 1
+        if said[code] <= _OF_A_KIND:
+            say(f"warning: {warning['text']}")
+        if said[code] == _OF_A_KIND and left[code]:
+            say(f"warning: and {left[code]:,} more like it")
 
 
 def _counts(report: Report, quiet: bool = False) -> list[str]:
@@ -123,7 +113,7 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
         counts = _counts(report, args.quiet)
         if parts := counts if args.quiet else [headline, *counts]:
             say("; ".join(parts))
-        say_warnings(report.warnings)
+        say_warnings(report.warned(flags=True))
     return exit_code(report)
 
 
@@ -133,12 +123,14 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
     target = "standard output" if args.output == "-" else shown(args.output)
     files = report.facts.get("files", [])
     if files:
-        target = counted(len(files), "files")
-    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output_bytes'], 'bytes')})")
+        target = counted(len(files), "file")
+    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output_bytes'], 'byte')})")
     for file in files if not (args.json or args.quiet) else ():
-        merged = f", {counted(file['merged_calls'], 'calls merged')}" if "merged_calls" in file else ""
-        merged += f", {counted(file['pruned_stacks'], 'stacks pruned')}" if "pruned_stacks" in file else ""
-        say(f"{file['path']}: {counted(file['rows'], 'rows')} ({counted(file['bytes'], 'bytes')}){merged}")
+        merged = f", {counted(file['merged_calls'], 'call merged', 'calls merged')}" if "merged_calls" in file else ""
+        merged += (
+            f", {counted(file['pruned_stacks'], 'stack pruned', 'stacks pruned')}" if "pruned_stacks" in file else ""
+        )
+        say(f"{file['path']}: {counted(file['rows'], 'row')} ({counted(file['bytes'], 'byte')}){merged}")
     return code
 
 
@@ -148,16 +140,23 @@ def _rows(rows: Mapping[str, int]) -> str:
     81 samples written as 62 rows
     65 rows written
     """
-    came = [counted(rows[name], name) for name in ("samples", "calls") if name in rows]
+    came = [_counted(rows[name], name) for name in ("samples", "calls") if name in rows]
     written = {name: n for name, n in rows.items() if name.endswith(" written")}
     if "read" in rows and not came and rows["read"] != sum(written.values()):
-        came = [counted(rows["read"], "rows")]
+        came = [counted(rows["read"], "row")]
     sums = ("samples", "calls", "read", "summed up")
-    others = [counted(n, name) for name, n in rows.items() if name not in (*sums, *written)]
-    went = [counted(n, name.removesuffix(" written") if came else name) for name, n in written.items()]
+    others = [_counted(n, name) for name, n in rows.items() if name not in (*sums, *written)]
+    went = [_counted(n, name.removesuffix(" written") if came else name) for name, n in written.items()]
     if not (came and went):
         return ", ".join([*came, *went, *others])
     return ", ".join([f"{' and '.join(came)} written as {' and '.join(went)}", *others])
+
+
+def _counted(n: int, name: str) -> str:
+    """Rows by their name in a report, whose first word in s is what is counted: "estimated stacks", "rows written"."""
+    words = name.split(" ")
+    noun = next(i for i, word in enumerate(words) if word.endswith("s"))
+    return counted(n, " ".join([*words[:noun], words[noun][:-1], *words[noun + 1 :]]), name)
 
 
 def exit_code(report: Report) -> int:

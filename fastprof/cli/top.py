@@ -85,9 +85,9 @@ def _print_csv(found: Top) -> None:
 def _print_text(found: Top, tree: bool) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS else name, "in"]
-    words.append(counted(found.n_rows - found.n_cycles, "label sets" if found.by == "label" else f"{found.by}s"))
+    words.append(counted(found.n_rows - found.n_cycles, "label set" if found.by == "label" else found.by))
     if found.n_cycles:
-        words.append(f"and {counted(found.n_cycles, 'cycles')}")
+        words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
     print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
     if found.rows:

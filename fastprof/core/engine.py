@@ -11,9 +11,10 @@ from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
-from fastprof.core.reported import REPORTED
+from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
+from fastprof.core.words import Message, joined
 
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
@@ -87,7 +88,7 @@ class Input:
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
     renews_stacks: bool = False  # makes stacks anew once the model's were emptied (Model.empty_stacks)
-    advice: str = ""  # known once rows were read: how to get names, for a target that shows them
+    advice: Entry | None = None  # known once rows were read: how to get names, for a target that shows them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
@@ -176,7 +177,7 @@ class Writer:
     format: ClassVar[str]
     view: str
     written: int = 0  # rows that stand in the output; known after `end`
-    advice: ClassVar[str] = ""  # what else to choose if there are none
+    advice: ClassVar[Message | None] = None  # what else to choose if there are none
     first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
@@ -351,13 +352,13 @@ def finish(reader: Reader) -> None:
     if reader.n_read:
         return
     content = [
-        entry.counted(n - before.get(entry.code, 0), values, flags=True)
+        entry.message(n - before.get(entry.code, 0), values)
         for entry, values, n in reader.report.not_representable.counted()
         if entry.code not in reader.remarks and n > before.get(entry.code, 0)
     ]
     if content:
-        detail = f"it has no {_ROWS[reader.view]} that can be read, only {', '.join(content)}"
-        raise FastprofError(f"{reader.source.name}: {reader.format}: {detail}")
+        where = f"{reader.source.name}: {reader.format}: it has no {_ROWS[reader.view]} that can be read, only "
+        raise FastprofError(joined("", [where, joined(", ", content)]))
 
 
 def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:
@@ -391,7 +392,7 @@ def tell_cut_names(reader: Reader) -> None:
         reader.report.count(REPORTED["cut-names"], n, most=most)
         return
     place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
-    detail = f"a name is longer than {most}, the most that is kept; --lenient cuts it"
+    detail = Message("a name is longer than {most}, the most that is kept; {--lenient} cuts it", most=most)
     raise FormatError(reader.source.name, reader.format, detail, offset=place)
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core._typing import Any
-from fastprof.core.words import worded
+from fastprof.core.words import Message
 
 
 class FastprofError(Exception):
     """An error that the user sees as one line, without a traceback.
 
-    Raise it with flags in its message: str() says them as its reader knows them (core/words.py), pickle keeps them.
+    It is raised with a text, or with a Message if that names options: str() says them as Python's keywords, `told` also
+    as flags.
     """
 
     def __str__(self) -> str:
-        return worded(super().__str__())
+        return self.told()
+
+    def told(self, *, flags: bool = False) -> str:
+        return self.message().told(flags=flags)
+
+    def message(self) -> Message:
+        """What it says, to be a part of another message."""
+        what = self.args[0] if self.args else ""
+        return what if isinstance(what, Message) else Message("{what}", what=str(what))
 
 
 class UsageError(FastprofError):
@@ -37,8 +46,8 @@ class NotBuiltError(FastprofError, ImportError):
 class FileError(FastprofError, OSError):
     """A file that the system does not let us open: errno, strerror and filename are those of the OSError."""
 
-    def __str__(self) -> str:
-        return f"{self.filename}: {self.strerror}"
+    def message(self) -> Message:
+        return Message("{what}", what=f"{self.filename}: {self.strerror}")
 
 
 class OutOfOrder(Exception):
@@ -60,7 +69,7 @@ class FormatError(FastprofError):
         self,
         file: str,
         format_name: str,
-        detail: str,
+        detail: str | Message,
         *,
         offset: int | None = None,
         line: int | None = None,
@@ -71,8 +80,7 @@ class FormatError(FastprofError):
             where = f"line {line}, byte {offset}: " if offset is not None else f"line {line}: "
         elif offset is not None:
             where = f"at byte {offset}: "
-        super().__init__(f"{file}: {format_name}: {where}{detail}")
-        self._where = where
+        super().__init__(Message("{place}{detail}", place=f"{file}: {format_name}: {where}", detail=detail))
         self.file = file
         self.format_name = format_name
         self.detail = detail
@@ -80,16 +88,13 @@ class FormatError(FastprofError):
         self.line = line
         self.code = code
 
-    def __str__(self) -> str:
-        return f"{self.file}: {self.format_name}: {self._where}{worded(self.detail)}"
-
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, which would call __init__ with the message alone."""
         return _format_error, (self.file, self.format_name, self.detail, self.offset, self.line, self.code)
 
 
 def _format_error(
-    file: str, format_name: str, detail: str, offset: int | None, line: int | None, code: int
+    file: str, format_name: str, detail: str | Message, offset: int | None, line: int | None, code: int
 ) -> FormatError:
     return FormatError(file, format_name, detail, offset=offset, line=line, code=code)
 
@@ -140,7 +145,7 @@ def inputs_of(model: Any) -> str:
     return f"{first} and {len(more)} more: " if more else f"{first}: " if first else ""
 
 
-def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iterable[Any] = ()) -> int:
+def check_sums(status: int, err: Any, model: Any, bridge: str | Message, value_types: Iterable[Any] = ()) -> int:
     """`check` for a bridge and for a writer, which name the inputs that the rows come from.  Their errors have no byte
     offset, because they are about sums of many rows, or about rows that a format has no room for.
 
@@ -152,7 +157,9 @@ def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iter
     if status == FP_E_NOMEM:
         raise MemoryError(f"{inputs_of(model)}{bridge}: out of memory")
     if status != FP_E_OVERFLOW:
-        raise FastprofError(f"{inputs_of(model)}{bridge}: {_detail(err)}")
+        raise FastprofError(
+            Message("{inputs}{bridge}: {what}", inputs=inputs_of(model), bridge=bridge, what=_detail(err))
+        )
     from fastprof.core._c import ffi
 
     what = ffi.string(err.what).decode()
@@ -160,7 +167,8 @@ def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iter
         what += f" at line {err.line}"
     if err.got_kind == _GOT_COLUMN:
         what += f" in value type {list(value_types)[err.got].name}"
-    raise FastprofError(f"{inputs_of(model)}{bridge}: {what} is beyond {ffi.string(err.want).decode()}")
+    what += f" is beyond {ffi.string(err.want).decode()}"
+    raise FastprofError(Message("{inputs}{bridge}: {what}", inputs=inputs_of(model), bridge=bridge, what=what))
 
 
 def printable(text: str) -> str:

@@ -19,6 +19,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.column import Column, address_of
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
+from fastprof.core.words import Message
 
 # What enum fp_op and enum fp_kind are called where people and SQL see them
 OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
@@ -332,8 +333,13 @@ class Model:
         left = available()
         if left is not None and left < n - self._checked + _STEP:
             raise FastprofError(
-                f"{inputs_of(self)}names and distinct stacks take {n >> 20} MiB and need more, but only "
-                f"{left >> 20} MiB of memory are left; a part of the input (--part, --thread, --time-range) takes less"
+                Message(
+                    "{inputs}names and distinct stacks take {used} MiB and need more, but only {left} MiB of memory "
+                    "are left; a part of the input ({--part}, {--thread}, {--time-range}) takes less",
+                    inputs=inputs_of(self),
+                    used=n >> 20,
+                    left=left >> 20,
+                )
             )
         self._checked = n
 

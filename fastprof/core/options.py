@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError
-from fastprof.core.words import ARGUMENTS
+from fastprof.core.words import ARGUMENTS, Message
 
 if TYPE_CHECKING:
     from typing import overload
@@ -368,7 +368,7 @@ class Option(Generic[T]):
             found = tuple(self.kind.check(one) for one in value)  # type: ignore[assignment]
             return found
         except ValueError as error:
-            raise UsageError(f"{self.flag}: {error}") from None
+            raise UsageError(Message(f"{{{self.flag}:name}}: {{error}}", error=str(error))) from None
 
 
 class Options:

@@ -111,10 +111,9 @@ def parts_since(model: Model, n: int) -> range:
     return range(n if n < len(model.parts) else 0, len(model.parts))
 
 
-def zeros_warning(shown: ValueType, types: Iterable[ValueType]) -> str:
-    """What to warn of if the default value type is 0 in all rows, though there are others."""
-    others = ", ".join(t.name for t in types if t != shown)
-    return f"{shown.name} is 0 everywhere; --value=NAME chooses another value type: {others}"
+def zeros(shown: ValueType, types: Iterable[ValueType]) -> dict[str, str]:
+    """Names for the warning that the default value type is 0 in all rows, though there are others."""
+    return {"name": shown.name, "others": ", ".join(t.name for t in types if t != shown)}
 
 
 def program_of(part: Part, names: list[bytes]) -> bytes | None:

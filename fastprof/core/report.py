@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
 from fastprof.core.reported import REPORTED, Entry
-from fastprof.core.words import Message, packed, unpacked, worded
+from fastprof.core.words import Message, joined, packed, spelled, unpacked
 
 
 def percent(share: float) -> str:
@@ -16,6 +16,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
+_COUNTS = ("repairs", "losses", "left_out", "not_representable")
+
+Warn = Callable[..., None]  # as Report.warn
 Values = tuple[tuple[str, Any], ...]  # what goes into the words, by name
 
 
@@ -101,9 +104,10 @@ class Report:
         self.losses = Counts()
         self.left_out = Counts()
         self.not_representable = Counts()
-        self._warnings: dict[str, None] = {}  # each once, in order, written with flags
+        self._warnings: dict[tuple[Entry, Values], None] = {}  # each once, in order
         self.facts: dict[str, Any] = {}
-        self.zeros = ""  # a warning that what is shown is 0 everywhere, for the error that nothing could be written
+        # a warning that what is shown is 0 everywhere, for the error that nothing could be written
+        self.zeros: Message | None = None
 
     def __repr__(self) -> str:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
@@ -119,19 +123,36 @@ class Report:
         for code, n in counts.items():
             self.count(table[code], n)
 
-    def warn(self, message: str) -> None:
-        self._warnings[message] = None
+    def warn(self, entry: Entry, **values: Any) -> None:
+        self._warnings[entry, tuple(values.items())] = None
 
     @property
     def warnings(self) -> list[str]:
-        return [worded(message) for message in self._warnings]
+        return [warning["text"] for warning in self.warned()]
+
+    def warned(self, *, flags: bool = False) -> list[dict[str, str]]:
+        """For JSON: code and text of each."""
+        return [{"code": entry.code, "text": entry.text(values, flags=flags)} for entry, values in self._warnings]
 
     def take(self, other: Report) -> None:
         """Add what another report counts, and its warnings."""
         self.rows.update(other.rows)
-        for name in ("repairs", "losses", "left_out", "not_representable"):
+        for name in _COUNTS:
             getattr(self, name).take(getattr(other, name))
+        self.take_warnings(other)
+
+    def take_warnings(self, other: Report) -> None:
         self._warnings.update(other._warnings)
+
+    def data(self) -> dict[str, Any]:
+        """Counts and warnings for another process, which takes them with `take_data`: what JSON keeps."""
+        warnings = [[*entry, packed(values)] for entry, values in self._warnings]
+        return {name: getattr(self, name).data() for name in _COUNTS} | {"warnings": warnings}
+
+    def take_data(self, data: Mapping[str, Any]) -> None:
+        for name in _COUNTS:
+            getattr(self, name).take_data(data[name])
+        self._warnings.update({(Entry(*entry), unpacked(values)): None for *entry, values in data["warnings"]})
 
     def take_all(self, other: Report) -> None:
         """The same, and its facts."""
@@ -140,7 +161,7 @@ class Report:
 
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
         """Count rows that one of `filters` leaves out, of those that are in `options`."""
-        asked = Message(", ".join(f"{{{option.flag}}}" for option in filters if option in options))
+        asked = joined(", ", [spelled(option.flag) for option in filters if option in options])
         self.count(REPORTED["filtered-rows"], rows, options=asked)
 
     def as_dict(self, *, flags: bool = False) -> dict[str, Any]:
@@ -151,6 +172,6 @@ class Report:
             "losses": self.losses.entries(flags=flags),
             "left_out": self.left_out.entries(flags=flags),
             "not_representable": self.not_representable.entries(flags=flags),
-            "warnings": self.warnings,
+            "warnings": self.warned(flags=flags),
             "facts": self.facts,
         }

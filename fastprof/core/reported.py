@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.words import filled
+from fastprof.core.words import Message, filled
 
 Words = Mapping[str, tuple[str, str]]  # of one and of several, by code
 
@@ -36,7 +36,10 @@ class Entry(NamedTuple):
 
     def counted(self, n: int, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
         """For a person: "2 orphan exits"."""
-        return f"{n:,} {filled(self.one if n == 1 else self.several, values, flags=flags)}"
+        return self.message(n, values).told(flags=flags)
+
+    def message(self, n: int, values: Iterable[tuple[str, Any]] = ()) -> Message:
+        return Message(f"{n:,} {self.one if n == 1 else self.several}", **dict(values))
 
 
 def reported(
@@ -73,6 +76,7 @@ SHARED |= reported(
         "unwound-frames": ("unwound frame", "unwound frames"),
     },
     losses={
+        "inputs-passed-over": ("input that could not be read", "inputs that could not be read"),
         "damaged-records": ("damaged record", "damaged records"),
         "skipped-bytes": ("byte passed over", "bytes passed over"),
         "unreadable-lines": ("line that could not be read", "lines that could not be read"),
@@ -101,6 +105,11 @@ SHARED |= reported(
         "value-names": ("name of a value type", "names of value types"),
         "value-types": ("value of type {name}", "values of type {name}"),
     },
+    warnings={
+        "object-notes": "{path}: {note}",
+        "only-zeros": "{name} is 0 everywhere; {--value:=}NAME chooses another value type: {others}",
+        "unread-inputs": "{error}",
+    },
 )
 
 # What floor 0 itself reports.
@@ -111,7 +120,6 @@ REPORTED = reported(
             "damaged {kind} stream, read up to the damage",
             "damaged {kind} streams, read up to the damage",
         ),
-        "inputs-passed-over": ("input that could not be read", "inputs that could not be read"),
         "shortened-files": (
             "file that became shorter while it was read",
             "files that became shorter while they were read",

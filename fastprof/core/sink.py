@@ -12,12 +12,13 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, printable_lines
 from fastprof.core.remote import Upload, is_url
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
+from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 
-_NO_TEXT = "binary output is not written to a terminal; name a file with -o"
+_NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
 _FEW = 1 << 20  # bytes for which a thread is not worth while
 
 
@@ -302,7 +303,14 @@ class Sink:
         if self._finished:
             return
         if self.is_over:
-            raise FastprofError(f"{self._name}: {self.written:,} bytes, more than the {self.budget:,} of --budget")
+            raise FastprofError(
+                Message(
+                    "{name}: {written:,} bytes, more than the {budget:,} of {--budget}",
+                    name=self._name,
+                    written=self.written,
+                    budget=self.budget,
+                )
+            )
         try:
             if self._stream is not self._raw:
                 self._stream.close()

@@ -26,6 +26,7 @@ from fastprof.core.streams import (
     temporary_failed,
     temporary_file,
 )
+from fastprof.core.words import joined
 
 if TYPE_CHECKING:
     import re
@@ -252,7 +253,7 @@ class Source:
         try:
             got = read(argument)
         except Damaged as error:
-            raise FastprofError(f"{self.name}: {self.compression.lstrip('.')}: {error}") from None
+            raise FastprofError(joined(": ", [self.name, self.compression.lstrip("."), error.args[0]])) from None
         except BlockingIOError:
             got = None
         except OSError as error:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from fastprof.core._typing import IO, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.reported import REPORTED
+from fastprof.core.words import Message
 
 PEEK = 4096
 _ROOM = 64 * 1024  # compressed bytes that a decompressor gets at a time
@@ -84,7 +85,7 @@ class _Decompressed:
 
     def _fail(self, what: str) -> bytes:
         if self._lost is None:
-            raise Damaged(f"{what}; --lenient reads what is before it")
+            raise Damaged(Message("{what}; {--lenient} reads what is before it", what=what))
         self._lost(REPORTED["damaged-streams"], kind=self._kind[1:])
         self._ended = True
         return b""

@@ -14,6 +14,7 @@ from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.parts import default_value, match_values
+from fastprof.core.words import Message, spelled
 
 
 class Column:
@@ -54,10 +55,24 @@ class Column:
         names = dict.fromkeys(t.name for t in self.others)
         unsuited = f"this format only holds {self._holds.wanted}"
         if self.name in names:
-            raise UsageError(f"{inputs_of(model)}{self._flag}={self.name}: {unsuited}")
+            raise UsageError(
+                Message(
+                    "{inputs}{flag}{name}: {unsuited}",
+                    inputs=inputs_of(model),
+                    flag=spelled(self._flag, "="),
+                    name=self.name,
+                    unsuited=unsuited,
+                )
+            )
         if self.name is not None and names:
             raise UsageError(
-                f"{inputs_of(model)}{self._flag}: there is no value type {self.name!r:.80}, only {', '.join(names)}"
+                Message(
+                    "{inputs}{flag}: there is no value type {name!r:.80}, only {names}",
+                    inputs=inputs_of(model),
+                    flag=spelled(self._flag, "name"),
+                    name=self.name,
+                    names=", ".join(names),
+                )
             )
         if names:
             raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsuited}")

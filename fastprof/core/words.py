@@ -1,16 +1,13 @@
 """How messages call options, and how they count.
 
-Options are called by their flags on the command line, by their keyword arguments in Python.
+Options are called by their flags on the command line, by their keyword arguments in Python.  A message has fields for
+its values and for the options in it, and whoever prints it spells these:
 
-Messages are written with flags.  A value is joined to its flag, so that both are said in the same way:
-
-    on the command line                          in Python
-    a smaller --prune shows more                 a smaller prune= shows more
-    choose --split=thread                        choose split=thread
-    --lenient reads what is before it            lenient=True reads what is before it
-    --value: there is no value type 'x'          value: there is no value type 'x'
-
-What is no flag of fastprof stays as it is: `--tool=memcheck`, --lenient.prof.
+    Message                                           on the command line             in Python
+    a smaller {--prune} shows more                    a smaller --prune shows more    a smaller prune= shows more
+    choose {--split:=}thread                          choose --split=thread           choose split=thread
+    {--lenient} reads what is before it               --lenient reads what ...        lenient=True reads what ...
+    {--value:name}: there is no value type {name!r}   --value: there is no ...        value: there is no ...
 """
 
 from __future__ import annotations
@@ -29,39 +26,6 @@ ARGUMENTS = {
     "--replace": "replace=True",
     "--keep-going": "keep_going=True",
 }
-# Behind a blank or a bracket, and not the beginning of a longer word or of a file's name.
-FLAG = r"(?<![^\s(])(-O [a-z-]+\.[a-z_]+|--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)([=:]?)"
-
-_by_flags = False
-
-
-def speak_of_flags(yes: bool) -> bool:
-    """Say whether messages of this process are for the command line; returns what was said before."""
-    global _by_flags
-    before, _by_flags = _by_flags, yes
-    return before
-
-
-def speaks_of_flags() -> bool:
-    return _by_flags
-
-
-def worded(message: str) -> str:
-    """A message as its reader knows the options."""
-    if _by_flags or "-" not in message:
-        return message
-    import re
-
-    return re.sub(FLAG, _argument, message)
-
-
-def _argument(found: Any) -> str:
-    flag, behind = found.groups()
-    argument = ARGUMENTS.get(flag)
-    if argument is None:
-        return str(found[0])
-    name, _, value = argument.partition("=")
-    return f"{name}{behind}" if behind else f"{name}={value}"
 
 
 def install(extra: str) -> str:
@@ -69,50 +33,27 @@ def install(extra: str) -> str:
     return f"run `pip install '.[{extra}]'` in the clone of fastprof"
 
 
-# What does not end in the s of several things.
-_NO_PLURALS = "address|as|class|cross|has|is|its|less|loss|ms|ns|pass|process|stackless|this|thus|us|was|across"
-_PLURAL = rf"\b(?!(?:{_NO_PLURALS})\b)[a-z]+s\b(?![=:])"
-_VERBS = {"are": "is", "were": "was", "have": "has", "do": "does", "need": "needs", "reach": "reaches"}
-_VERBS |= {
-    "name": "names",
-    "tell": "tells",
-    "end": "ends",
-    "keep": "keeps",
-    "cost": "costs",
-    "leave": "leaves",
-    "stay": "stays",
-}
+def counted(n: int, one: str, several: str = "") -> str:
+    """So many of them: "1 file", "2,000 files"."""
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
-def counted(n: int, things: str) -> str:
-    """So many of them.  `things` are named in the plural: the first words are what is counted.
+class _Spelled:
+    """An option in a message: `{--args}` is --args or args=True, `{--args:=}` --args= or args=, `{--args:name}` --args
+    or args."""
 
-    2 orphan exits                1 orphan exit
-    2 calls and jumps             1 call or jump
-    2 lines that were indented    1 line that was indented
-    """
-    if n != 1:
-        return f"{n:,} {things}"
-    import re
+    def __init__(self, flag: str, flags: bool) -> None:
+        self._flag, self._flags = flag, flags
 
-    def one(plural: str) -> str:
-        if plural == "leaves":
-            return "leaf"
-        if plural.endswith("ies"):
-            return plural[:-3] + "y"
-        return plural[: -2 if plural.endswith(("xes", "sses", "ches")) else -1]
+    def __getattr__(self, name: str) -> _Spelled:
+        """-O FORMAT.NAME: to `format`, what follows a dot is an attribute."""
+        return _Spelled(f"{self._flag}.{name}", self._flags)
 
-    head = re.search(rf"{_PLURAL}(?:(?:, | and | or ){_PLURAL})*", things)
-    if head is None:
-        return f"1 {things}"
-    singular = re.sub(_PLURAL, lambda found: one(found[0]), head[0]).replace(" and ", " or ")
-    rest = re.sub(
-        rf"(^| and| that| which| they) ({'|'.join(_VERBS)})\b",
-        lambda found: f"{found[1]} {_VERBS[found[2]]}",
-        things[head.end() :],
-    )
-    rest = re.sub(r"\b(they|their)\b", lambda found: {"they": "it", "their": "its"}[found[0]], rest)
-    return f"1 {things[: head.start()]}{singular}{rest}"
+    def __format__(self, spec: str) -> str:
+        if self._flags:
+            return self._flag + "=" * (spec == "=")
+        argument = ARGUMENTS.get(self._flag, self._flag)
+        return argument if not spec else argument.partition("=")[0] + "=" * (spec == "=")
 
 
 class _Fields(dict[str, Any]):
@@ -120,12 +61,8 @@ class _Fields(dict[str, Any]):
 
     flags = False
 
-    def __missing__(self, field: str) -> str:
-        if self.flags:
-            return field
-        flag, joined = (field[:-1], "=") if field.endswith("=") else (field, "")
-        name, _, value = ARGUMENTS[flag].partition("=")
-        return f"{name}{joined}" if joined else f"{name}={value}"
+    def __missing__(self, field: str) -> _Spelled:
+        return _Spelled(field, self.flags)
 
 
 def filled(template: str, values: Iterable[tuple[str, Any]], *, flags: bool) -> str:
@@ -157,6 +94,20 @@ class Message:
 
     def told(self, *, flags: bool = False) -> str:
         return filled(self.template, self.values, flags=flags)
+
+    def __add__(self, text: str) -> Message:
+        return Message("{message}{text}", message=self, text=text)
+
+
+def spelled(flag: str, form: str = "") -> Message:
+    """An option as a value of a message.  `form`: "=" or "name", as after the colon of a field."""
+    return Message(f"{{{flag}:{form}}}")
+
+
+def joined(separator: str, messages: Iterable[Message | str]) -> Message:
+    """One message of several."""
+    values = {f"part{i}": message for i, message in enumerate(messages)}
+    return Message(separator.join(f"{{{name}}}" for name in values), **values)
 
 
 def packed(values: Iterable[tuple[str, Any]]) -> list[Any]:

@@ -14,6 +14,7 @@ from itertools import takewhile
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.words import Message
 
 FEW_ROWS = 1 << 18  # of a timeline, for which threads are not worth while
 
@@ -30,7 +31,9 @@ def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     try:
         thread.start()
     except RuntimeError:
-        raise FastprofError("a thread could not begin: the system allows no more; --cores=1 needs fewer") from None
+        raise FastprofError(
+            Message("a thread could not begin: the system allows no more; {--cores:=}1 needs fewer")
+        ) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return thread

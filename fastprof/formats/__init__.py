@@ -18,6 +18,7 @@ from fastprof.core.remote import shown
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
+from fastprof.core.words import Message
 
 ROOMS = (
     "xray",
@@ -104,7 +105,11 @@ def detect(source: Source) -> Format:
     if len(names) == 1:
         return get(names[0])
     if names:
-        raise UnrecognizedError(f"{source.name}: could be any of {', '.join(names)}; say which with --from")
+        raise UnrecognizedError(
+            Message(
+                "{file}: could be any of {names}; say which with {--from}", file=source.name, names=", ".join(names)
+            )
+        )
     if named := next(
         (f for f in formats() if f.could_be and _is_named(source.name, f) and f.could_be(source.head)), None
     ):
@@ -115,10 +120,14 @@ def detect(source: Source) -> Format:
 
     what = known(source.head)
     if what:
-        raise UnrecognizedError(f"{source.name}: fastprof does not read this: {what}")
+        raise UnrecognizedError(Message("{file}: fastprof does not read this: {what}", file=source.name, what=what))
     raise UnrecognizedError(
-        f"{source.name}: not a known profile format (it begins with {source.head[:16]!r}); "
-        "say which it is with --from, see `fastprof formats`"
+        Message(
+            "{file}: not a known profile format (it begins with {head}); say which it is with {--from}, see "
+            "`fastprof formats`",
+            file=source.name,
+            head=repr(source.head[:16]),
+        )
     )
 
 
@@ -143,4 +152,10 @@ def for_output(path: str) -> Format:
     if suffix in (".html", ".svg"):
         alike = ["`fastprof report` makes a page with a flame graph"]
     hint = f"; {', '.join(alike)}" if alike else ""
-    raise UsageError(f"{path}: the suffix names no format to write{hint}; use --to, see `fastprof formats`")
+    raise UsageError(
+        Message(
+            "{path}: the suffix names no format to write{hint}; use {--to}, see `fastprof formats`",
+            path=path,
+            hint=hint,
+        )
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from fastprof.core.words import Message, joined
+
 _COLLAPSE = "`perf script | stackcollapse-perf.pl` makes folded stacks of it"
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
@@ -14,7 +16,7 @@ _TRACECONV = "`traceconv json` makes Chrome's Trace Event JSON of it"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
 # The beginning of the input, what it is, and what to do.
-_KNOWN: tuple[tuple[bytes, str, str], ...] = (
+_KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"PERFILE2|2ELIFREP|PERFFILE", "a perf.data file", _COLLAPSE),
     # with a time; without one: stacks below a line of their own
     (
@@ -148,8 +150,12 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb"\*version\n", "a method trace of Android", ""),
     (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
     (rb"adcg|oncg|TN:.*\nSF:", "coverage of gcov", "it has no stacks"),
-    (rb"(?:---\n)?- \{ id: \d+, address: 0x", "an XRay instrumentation map", "give it with --symbols, beside a log"),
-    (rb"\x7fELF", "a program, shared object or core file", "give it with --symbols, beside a profile"),
+    (
+        rb"(?:---\n)?- \{ id: \d+, address: 0x",
+        "an XRay instrumentation map",
+        Message("give it with {--symbols}, beside a log"),
+    ),
+    (rb"\x7fELF", "a program, shared object or core file", Message("give it with {--symbols}, beside a profile")),
     (rb"MZ|\xcf\xfa\xed\xfe|\xca\xfe\xba\xbe", "a program", ""),
     (
         rb"SQLite format 3\0",
@@ -177,9 +183,9 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
-def known(head: bytes) -> str:
+def known(head: bytes) -> str | Message:
     """What an input is by its first bytes, with what to do: "a font"; "" if nobody knows."""
     for pattern, name, advice in _KNOWN:
         if re.match(pattern, head):
-            return f"{name}: {advice}" if advice else name
+            return joined(": ", [name, advice]) if advice else name
     return ""

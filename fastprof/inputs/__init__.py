@@ -16,8 +16,10 @@ from fastprof.core.options import LENIENT, Options, cores_of
 from fastprof.core.remote import is_url
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
+from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, is_archive
 
 Progress = Callable[[Source], None]
@@ -65,12 +67,14 @@ def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Option
     if at is None:
         return Source(path, lost=handler, cores=cores_of(options)), options
     if at[1] is not None and MEMBER in options:
-        raise UsageError(f"{path}: names a profile of the archive, and so does {MEMBER.flag}")
+        raise UsageError(
+            Message("{path}: names a profile of the archive, and so does {flag}", path=path, flag=spelled(MEMBER.flag))
+        )
     store, name = at
     if isinstance(path, Stored):
         source = path.state.source(path, handler)
         for note in () if path.told or handler else path.state.archive.notes:
-            report.warn(f"{path}: {note}")
+            report.warn(REPORTED["store-notes"], path=str(path), note=note)
     else:
         source = Source(store, path, lost=handler)
     return source, options if name is None else options.with_given(**{MEMBER.name: name})

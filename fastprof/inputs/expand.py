@@ -11,7 +11,9 @@ from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import below, is_url
+from fastprof.core.report import Warn
 from fastprof.core.streams import name_of, standard_stream
+from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store
 
 if TYPE_CHECKING:
@@ -36,9 +38,7 @@ def names_in(path: str) -> list[str]:
     return names
 
 
-def expand(
-    paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | None = None, *, lenient: bool = False
-) -> list[Any]:
+def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, lenient: bool = False) -> list[Any]:
     """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
     by value), and so with a URL that ends in a slash.  File objects stay what they are.
 
@@ -85,22 +85,20 @@ def _without_emptied(found: list[Any]) -> list[Any]:
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 
 
-def _profiles(
-    store: str, pattern: str, states: dict[str, State], warn: Callable[[str], None], lenient: bool
-) -> list[Stored]:
+def _profiles(store: str, pattern: str, states: dict[str, State], warn: Warn, lenient: bool) -> list[Stored]:
     from fastprof.inputs.state import State  # what archives need is loaded where there is one
 
     if store not in states:
         states[store] = State(store, lenient=lenient)
         for note in () if lenient else states[store].archive.notes:
-            warn(f"{store}: {note}")
+            warn(REPORTED["store-notes"], path=store, note=note)
     found = states[store].inputs([pattern])
     for profile in found:
         profile.told = True
     return found
 
 
-def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | None) -> list[str]:
+def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]:
     def unreadable(error: OSError) -> None:
         why = FastprofError(f"{error.filename}: {error.strerror}")
         if failed is None:
@@ -115,7 +113,7 @@ def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | N
         others = [name for name in names if not is_file[name]]
         others += [name for name in folders if os.path.islink(os.path.join(folder, name))]
         if others:
-            warn(f"{folder}: not read, being no files: {', '.join(others)}")
+            warn(REPORTED["other-files"], path=folder, names=", ".join(others))
         found += (os.path.join(folder, name) for name in names if is_file[name])
         inputs = {name: None for name in folders if formats.of_directory(os.path.join(folder, name))}
         folders[:] = [name for name in folders if name not in inputs]

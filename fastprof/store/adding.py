@@ -22,10 +22,10 @@ from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, checked
 from fastprof.core.remote import is_url, shown
 from fastprof.core.report import Report
-from fastprof.core.reported import REPORTED
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
+from fastprof.core.words import Message
 from fastprof.formats.archive.index import Archive, load_at, payload, read_about, read_header, read_stored
 from fastprof.formats.archive.sections import BASED, MAX_NUMBER, OPTIONAL, Codec, Member, SectionError, with_header
 from fastprof.formats.archive.write import ArchiveWriter, empty, packed_index
@@ -34,6 +34,7 @@ from fastprof.inputs.expand import expand
 from fastprof.inputs.state import located, open_store
 from fastprof.inputs.stored import in_store
 from fastprof.store.bases import Bases, Key, keyed
+from fastprof.store.reported import REPORTED
 
 
 def adding_options() -> list[Option[Any]]:
@@ -207,7 +208,7 @@ class Adding:
 
     def _check_name(self, name: str, replace: bool) -> None:
         if not name:
-            raise UsageError("a profile in a store needs a name: give one with --name")
+            raise UsageError(Message("a profile in a store needs a name: give one with {--name}"))
         if name in self and not replace:
             raise ThereAlready(f"{self._path}: there is a profile {name!r} already")
         if self._next >= MAX_NUMBER:
@@ -363,14 +364,16 @@ def add(
     1
     """
     if skip_existing and replace:
-        raise UsageError("what is there already can be kept or replaced, not both: --skip-existing or --replace")
+        raise UsageError(
+            Message("what is there already can be kept or replaced, not both: {--skip-existing} or {--replace}")
+        )
     report = Report()
 
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
             raise error
         report.count(REPORTED["inputs-passed-over"])
-        report.warn(str(error))
+        report.warn(REPORTED["unread-inputs"], error=error.message())
 
     lenient = options.get(LENIENT.name) is True
     named = _named(path, expand(inputs, report.warn, failed, lenient=lenient), inputs, name, report)
@@ -398,8 +401,12 @@ def add(
 def _refuse(path: str, there: list[str]) -> None:
     if there:
         raise ThereAlready(
-            f"{path}: there is a profile {there[0]!r} already"
-            f"{f', and {len(there) - 1} more of these' * (len(there) > 1)}; see --skip-existing and --replace"
+            Message(
+                "{path}: there is a profile {name!r} already{more}; see {--skip-existing} and {--replace}",
+                path=path,
+                name=there[0],
+                more=f", and {len(there) - 1} more of these" * (len(there) > 1),
+            )
         )
 
 
@@ -409,12 +416,12 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
     folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in found:
         if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
-            report.warn(f"{input_}: is the store itself, and is left out")
+            report.warn(REPORTED["store-itself"], input=str(input_))
             continue
         each = _name_of(input_, folders) if name is None else name
         if each in named:
             if name is not None:
-                raise UsageError("--name names one INPUT, but there are several")
+                raise UsageError(Message("{--name} names one INPUT, but there are several"))
             both = f"{shown(named[each])} and {shown(input_)}"
             raise UsageError(f"{both} would both be called {each!r}: give a directory that has both")
         named[each] = input_
@@ -424,7 +431,7 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
 def _name_of(input_: str, folders: Sequence[str]) -> str:
     """What an input is called in a store.  Errors: UsageError for standard input."""
     if input_ == "-":
-        raise UsageError("standard input has no name: give one with --name")
+        raise UsageError(Message("standard input has no name: give one with {--name}"))
     at = in_store(input_)
     if at is not None:
         return at[1]

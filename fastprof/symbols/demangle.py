@@ -82,7 +82,11 @@ def _demangle(name: str, mode: Demangle) -> str | None:
 
 def left_mangled(refused: set[str]) -> str:
     """What a report says of names that `demangle` refused."""
-    return counted(len(refused), "names would take too much to demangle and stay as they are")
+    return counted(
+        len(refused),
+        "name would take too much to demangle and stays as it is",
+        "names would take too much to demangle and stay as they are",
+    )
 
 
 def _clean_legacy_rust(text: str) -> str:

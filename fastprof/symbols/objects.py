@@ -223,7 +223,7 @@ class ElfObject(ElfFile):
             try:
                 self._lines = LineTables(self._source)
                 if self._lines.damaged:
-                    self._remark(f"{counted(self._lines.damaged, 'damaged units')} in its line tables")
+                    self._remark(f"{counted(self._lines.damaged, 'damaged unit')} in its line tables")
             except SymbolError as error:
                 self._has_lines = False
                 self._remark(f"its line tables cannot be read: {error}")
@@ -390,7 +390,7 @@ class ElfObject(ElfFile):
         except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is something else
             raise SymbolError(f"{path}: llvm-symbolizer answered what is not understood: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
-            told = f"{len(answers)} of {counted(len(addresses), 'addresses')}: {error[:200]}"
+            told = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"
             raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
         return answers
 

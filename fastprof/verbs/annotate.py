@@ -16,15 +16,16 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
-from fastprof.core.parts import descriptions_of, zeros_warning
+from fastprof.core.parts import descriptions_of, zeros
 from fastprof.core.report import Report
-from fastprof.core.words import counted
+from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
+from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
@@ -114,9 +115,9 @@ def annotate(
     asked = checked(given, options())
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if wanted and THRESHOLD in asked:
-        raise UsageError(f"{THRESHOLD.flag} would do nothing: it is for choosing files, and they are named")
+        raise UsageError(Message("{--threshold} would do nothing: it is for choosing files, and they are named"))
     if asked[ASM] and INCLUDE in asked:
-        raise UsageError(f"{INCLUDE.flag} would do nothing: {ASM.flag} shows no source files")
+        raise UsageError(Message("{--include} would do nothing: {--asm} shows no source files"))
 
     def annotated(made: plan.Plan, model: Model, report: Report) -> Annotation:
         shown = (_Functions if asked[ASM] else _Files)(model, asked, report, wanted)
@@ -158,15 +159,15 @@ class _Shown:
         self._value = value = self.places.default
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._report)
-        zeros = [0] * len(found.totals)
-        groups |= dict.fromkeys(self._asked_for - groups.keys(), (0, zeros))  # with calls only
+        no_costs = [0] * len(found.totals)
+        groups |= dict.fromkeys(self._asked_for - groups.keys(), (0, no_costs))  # with calls only
         if found.totals:
             least = self._options[THRESHOLD] * abs(sum(values[value] for _, values in groups.values()))
             for group, (largest, values) in sorted(groups.items(), key=self._rank):
                 found.add(self._show(group, values, bool(largest) and largest >= least, found), values)
         self._warn(found)
         if len(found.totals) > 1 and not any(found.totals[value:][:1]):
-            self._report.warn(zeros_warning(found.value_types[value], found.value_types))
+            self._report.warn(REPORTED["only-zeros"], **zeros(found.value_types[value], found.value_types))
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:
@@ -271,16 +272,13 @@ class _Files(_Shown):
 
         yield from around(lines(), self._options[CONTEXT])
         if costs:
-            self._report.warn(f"{path}: has {counted(n, 'lines')}, but the profile has costs of line {max(costs):,}")
+            self._report.warn(REPORTED["short-source"], path=path, lines=counted(n, "line"), line=max(costs))
             yield [*costs.values()]
 
     def _warn(self, found: Annotation) -> None:
         _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
         if found.missing:
-            self._report.warn(
-                f"source files not found: {len(found.missing):,}, first {found.missing[0].name}; "
-                "--include=DIR says where to look"
-            )
+            self._report.warn(REPORTED["missing-sources"], n=len(found.missing), first=found.missing[0].name)
 
 
 # How often as many bytes as a program has may be disassembled: each of its functions may say that it is all of them.
@@ -358,13 +356,13 @@ class _Functions(_Shown):
                 while done < len(places) and places[done] < behind:
                     cost.take(costs[places[done]])
                     if places[done] != address and costs[places[done]].values:
-                        self._report.warn(f"{elf.path}: costs inside of instructions: it seems to be another build")
+                        self._report.warn(REPORTED["other-build"], path=elf.path)
                     done += 1
                 yield self._instruction(address, text, cost)
         except FastprofError as error:
-            self._report.warn(str(error))
+            self._report.warn(REPORTED["no-disassembly"], error=error.message())
         if refused:
-            self._report.warn(f"{elf.path}: {left_mangled(refused)}")
+            self._report.warn(REPORTED["mangled-names"], path=elf.path, names=left_mangled(refused))
         for place in places[done:]:
             yield self._instruction(place, None, costs[place])
 
@@ -379,7 +377,7 @@ class _Functions(_Shown):
             )
         _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
         for reason in dict.fromkeys(missing.reason for missing in found.missing):
-            self._report.warn(reason)
+            self._report.warn(REPORTED["no-instructions"], reason=reason)
 
 
 def _warn_of_changes(report: Report, model: Model, paths: Iterable[str]) -> None:
@@ -388,4 +386,4 @@ def _warn_of_changes(report: Report, model: Model, paths: Iterable[str]) -> None
     recorded = recorded or [os.stat(path).st_mtime for path in model.inputs if os.path.isfile(path)]
     for path in dict.fromkeys(paths):
         if recorded and os.stat(path).st_mtime > min(recorded):
-            report.warn(f"{path} was changed after the profile was recorded: its lines may not be those of the profile")
+            report.warn(REPORTED["changed-source"], path=path)

@@ -13,6 +13,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.report import Report
 from fastprof.core.streams import name_of
+from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.outputs import Outputs
 from fastprof.verbs.run import run
@@ -146,7 +147,9 @@ def _most_rows(input_: Input) -> int | None:
 def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
     if to is None and output == "-":
-        raise UsageError("writing to standard output needs --to=FORMAT, see `fastprof formats`; -o names a file")
+        raise UsageError(
+            Message("writing to standard output needs {--to:=}FORMAT, see `fastprof formats`; {-o} names a file")
+        )
     if to is None and not isinstance(output, str):
         raise UsageError(f"{name_of(output)}: writing to a file object needs `to`, see `fastprof formats`")
     target = formats.get(to) if to else formats.for_output(output)

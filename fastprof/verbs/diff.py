@@ -22,13 +22,15 @@ from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Option, Options, Whole, Words, checked
-from fastprof.core.parts import match_part, merge_parts, zeros_warning
+from fastprof.core.parts import match_part, merge_parts, zeros
 from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.core.version import __version__
+from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.outputs import Outputs
+from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def diff(
     written_to = "-" if output is None else os.fspath(output)
     target = target_of(written_to, to) if output is not None or to is not None else None
     if target and N in given:
-        raise UsageError("-n is for rows that are listed; the profile of -o has all")
+        raise UsageError(Message("{-n} is for rows that are listed; the profile of {-o} has all"))
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
@@ -146,8 +148,8 @@ def diff(
     def found(made: plan.Plan, model: Model, report: Report) -> Difference:
         view = made.ways[0].view
         if view == "stacks" and BY in given:
-            what = "--by is for tables and graphs: a difference of stacks has all of each stack"
-            raise UsageError(f"{inputs_of(model)}{what}")
+            what = "{inputs}{--by} is for tables and graphs: a difference of stacks has all of each stack"
+            raise UsageError(Message(what, inputs=inputs_of(model)))
         both = _Both(paths, made.ways, given[BY], model, report)
         if target is None:
             return both.found(given[N] or None)
@@ -266,7 +268,8 @@ class _Both(Input):
         everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # one has no rows, if filters say so
         kept = [e for e, pair in enumerate(pairs) if everything or -1 not in pair]
         if not kept and pairs:
-            raise UsageError(f"{inputs_of(self._model)}--intersect: no value type is in both")
+            what = "{inputs}{--intersect:name}: no value type is in both"
+            raise UsageError(Message(what, inputs=inputs_of(self._model)))
         return kept
 
     def _differences(self) -> Iterator[Batch]:
@@ -325,7 +328,7 @@ class _Both(Input):
         kept, all_ = self._kept(pairs), self.totals()
         values = [all_.values[e] for e in kept]
         if not values:
-            self._report.warn(f"{inputs_of(self._model)}no value types: there is nothing to compare")
+            self._report.warn(REPORTED["no-value-types"], inputs=inputs_of(self._model))
             return all_._replace(values=[])
         shown = self._shown(values)
         pairs = [pairs[e] for e in kept]
@@ -368,7 +371,7 @@ class _Both(Input):
         at = names.index(column.type.name) if column.type and column.type.name in names else 0
         if len(values) > 1 and not (values[at].old or values[at].new):
             types = [ValueType(value.name, value.unit) for value in values]
-            self._report.warn(zeros_warning(types[at], types))
+            self._report.warn(REPORTED["only-zeros"], **zeros(types[at], types))
         return at
 
     def _change(

@@ -9,6 +9,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import LENIENT
 from fastprof.core.report import Report
+from fastprof.core.words import Message
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
 from fastprof.verbs.convert import convert, target_of
@@ -38,7 +39,7 @@ def extract(
     'f 5\\nf;g 9\\n'
     """
     if to is None:
-        raise UsageError("several profiles need --to=FORMAT, see `fastprof formats`")
+        raise UsageError(Message("several profiles need {--to:=}FORMAT, see `fastprof formats`"))
     suffix = target_of("", to).suffixes[0]
     _refuse(path, names, outdir, suffix)
     store = pinned(path, options.get(LENIENT.name) is True)
@@ -58,7 +59,14 @@ def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
     """Errors: FastprofError unless each profile has its own place below `outdir`.  Names are any text, by anybody."""
     for name in names:
         if why := why_not(name):
-            raise FastprofError(f"{path}: the name {name!r:.80} {why}; extract this profile alone, with -o FILE")
+            raise FastprofError(
+                Message(
+                    "{path}: the name {name!r:.80} {why}; extract this profile alone, with {-o} FILE",
+                    path=path,
+                    name=name,
+                    why=why,
+                )
+            )
         if is_at(os.path.join(outdir, name + suffix), path):
             raise FastprofError(f"{path}: the profile {name!r:.80} would replace the archive; choose another folder")
     if found := clash([(name + suffix, f"the profile {name!r:.80}") for name in names], outdir):

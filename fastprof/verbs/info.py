@@ -15,6 +15,7 @@ from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.stored import is_archive
+from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -80,8 +81,7 @@ def _summarize(reader: Reader, model: Model, options: Options, report: Report) -
     remaining.end(model, options, report)
     if reader.view == "timeline":
         report.repairs.take(folded.repairs)
-        for message in folded.warnings:
-            report.warn(message)
+        report.take_warnings(folded)
     return summary
 
 
@@ -135,4 +135,4 @@ def _add_inherited(report: Report, model: Model) -> None:
     if formulas.factors:
         report.facts["totals_of_inherited_events"] = formulas.values(list(totals.values()))
     for name, problem in formulas.problems.items():
-        report.warn(f"inherited event {name:.80} cannot be computed: {problem}")
+        report.warn(REPORTED["uncomputed-events"], name=name, problem=problem)

@@ -16,13 +16,14 @@ from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
+from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit
     from fastprof.bridges.budget.trim import Trim
 
 _NAME = 48  # bytes of a name that is rather long
-_INSTEAD = "choose a larger one, or less of the input by --thread, --time-range, --function or --value"
+_INSTEAD = "choose a larger one, or less of the input by {--thread}, {--time-range}, {--function} or {--value}"
 
 
 class Outputs:
@@ -53,18 +54,34 @@ class Outputs:
         if self._split:
             if view != "timeline" and self._split != "thread":
                 raise UsageError(
-                    f"{inputs_of(model)}--split=time:SECONDS is for timelines, and the input becomes {view}, which do "
-                    "not say when things happened: choose --split=thread"
+                    Message(
+                        "{inputs}{--split:=}time:SECONDS is for timelines, and the input becomes {view}, which do not "
+                        "say when things happened: choose {--split:=}thread",
+                        inputs=inputs_of(model),
+                        view=view,
+                    )
                 )
             if not isinstance(output, str):
-                raise UsageError(f"{name_of(output)}: --split writes several files, and cannot write to a file object")
+                raise UsageError(
+                    Message(
+                        "{output}: {--split} writes several files, and cannot write to a file object",
+                        output=name_of(output),
+                    )
+                )
             if shown(output) != output:
                 raise UsageError(
-                    f"{shown(output)}: --split writes several files, which a URL with more than a path cannot name"
+                    Message(
+                        "{output}: {--split} writes several files, which a URL with more than a path cannot name",
+                        output=shown(output),
+                    )
                 )
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
                 where = "standard output" if output == "-" else f"{output}, which is no file"
-                raise UsageError(f"--split writes several files, named after OUTPUT, and cannot write to {where}")
+                raise UsageError(
+                    Message(
+                        "{--split} writes several files, named after OUTPUT, and cannot write to {where}", where=where
+                    )
+                )
         self._most_rows = most_rows
         self._sinks: list[Sink] = []
         self._files: list[dict[str, Any]] = []
@@ -96,7 +113,9 @@ class Outputs:
             if most is None or writer.written > most.written:
                 most = writer
         if most is None:
-            raise UsageError(f"{inputs_of(self._model)}there are no rows, so --split has nothing to split")
+            raise UsageError(
+                Message("{inputs}there are no rows, so {--split} has nothing to split", inputs=inputs_of(self._model))
+            )
         kept.tell(lost, self._report, self._budget)
         return most
 
@@ -139,8 +158,16 @@ class Outputs:
                 break
             if rank >= kept.highest:
                 raise UsageError(
-                    f"{inputs_of(self._model)}{self._target.name} {kept.least} would be {sink.written:,} bytes, more "
-                    f"than the {budget:,} of --budget: {_INSTEAD}"
+                    Message(
+                        "{inputs}{name} {least} would be {written:,} bytes, more than the {budget:,} of {--budget}: "
+                        "{instead}",
+                        inputs=inputs_of(self._model),
+                        name=self._target.name,
+                        least=kept.least,
+                        written=sink.written,
+                        budget=budget,
+                        instead=Message(_INSTEAD),
+                    )
                 )
             sink.__exit__(None, None, None)
             goal = int(0.98 * kept.estimated(group, rank) * budget / sink.written)

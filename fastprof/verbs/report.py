@@ -11,15 +11,15 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, checked
-from fastprof.core.parts import zeros_warning
+from fastprof.core.parts import zeros
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
-from fastprof.core.words import speaks_of_flags
 from fastprof.inputs import Progress
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Places, figures_of
 from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Page:
             shown.add(way.side, way.view, way.rows(model, said))
         shown.end()
         if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
-            said.warn(zeros_warning(shown.events[shown.default or 0], shown.events))
+            said.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def text(self, command: str) -> bytes:
         """The whole page, with as much as it has room for, unless `prune` was given."""
@@ -166,10 +166,10 @@ class _Page:
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
             "said": {
-                "repaired": said.repairs.said(flags=speaks_of_flags()),
-                "lost": said.losses.said(flags=speaks_of_flags()),
-                "left out": said.left_out.said(flags=speaks_of_flags()),
-                "not shown": said.not_representable.said(flags=speaks_of_flags()),
-                "warnings": said.warnings,
+                "repaired": said.repairs.said(flags=bool(command)),
+                "lost": said.losses.said(flags=bool(command)),
+                "left out": said.left_out.said(flags=bool(command)),
+                "not shown": said.not_representable.said(flags=bool(command)),
+                "warnings": [warning["text"] for warning in said.warned(flags=bool(command))],
             },
         }

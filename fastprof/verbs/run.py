@@ -12,10 +12,11 @@ from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.report import Report
-from fastprof.core.reported import REPORTED
 from fastprof.core.streams import name_of
+from fastprof.core.words import Message
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
+from fastprof.verbs.reported import REPORTED
 
 Code = Callable[[plan.Plan, Model, Report], T]
 
@@ -43,10 +44,12 @@ def run(
     Errors: FastprofError and its kinds.
     """
     report = Report()
+    last: list[Message] = []  # why an input could not be read
 
     def failed(error: FastprofError) -> None:
         report.count(REPORTED["inputs-passed-over"])
-        report.warn(str(error))
+        report.warn(REPORTED["unread-inputs"], error=error.message())
+        last[:] = [error.message()]
 
     skip = failed if keep_going else None
     found = [expand(paths, report.warn, skip, lenient=options[LENIENT]) for paths in sides]
@@ -64,7 +67,7 @@ def run(
                 stack.enter_context(Inputs(paths, from_, model, options, report, progress, skip)).all for paths in found
             ]
             if not all(opened):
-                raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
+                raise FastprofError(Message("no input can be read; the last: {error}", error=last[-1]))
             made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
             plan.refuse_idle(options, made, idle)
             return code(made, model, report)

@@ -13,10 +13,12 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
-from fastprof.core.parts import zeros_warning
+from fastprof.core.parts import zeros
 from fastprof.core.report import Report
 from fastprof.core.value import Column
+from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
+from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 from fastprof.verbs.top_costs import Arc, Costs
 
@@ -162,9 +164,11 @@ def top(
     # (pattern, must it match?)
     patterns = [(re.compile(asked[o]), o is FOCUS) for o in (FOCUS, IGNORE) if asked[o] is not None]
     if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
-        raise UsageError(f"--cumulative adds up self costs, and --sort={asked[SORT]} is not by them")
+        raise UsageError(
+            Message("{--cumulative} adds up self costs, and {--sort:=}{column} is not by them", column=asked[SORT])
+        )
     if asked[TREE] and asked[BY] != "function":
-        raise UsageError(f"--tree shows functions, not --by={asked[BY]}")
+        raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
@@ -189,13 +193,14 @@ def _warn(costs: Costs, asked: Options, report: Report) -> None:
     """Of what the rows do not say.  Errors: UsageError if that is what was asked for."""
     model, value = costs.model, costs.value
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
-        flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
-        raise UsageError(f"{inputs_of(model)}{flag}: the profile has self costs alone, it holds no calls")
-    for column, flag in ((value, "--value"), (costs.second, "--sort")):
+        flag = spelled("--tree", "name") if asked[TREE] else spelled("--sort", "=") + asked[SORT]
+        what = "{inputs}{flag}: the profile has self costs alone, it holds no calls"
+        raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
+    for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
-            report.warn(f"{flag}: parts of the input have no {column.known(model).name} and count as 0")
+            report.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)
     if asked[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
-        report.warn(zeros_warning(value.known(model), value.others))
+        report.warn(REPORTED["only-zeros"], **zeros(value.known(model), value.others))
 
 
 class _Place(NamedTuple):

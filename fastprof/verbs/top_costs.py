@@ -22,6 +22,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.report import Report
 from fastprof.core.value import Column
+from fastprof.core.words import Message
 from fastprof.plan import Way
 
 _BY = {
@@ -69,7 +70,8 @@ class Costs:
 
     def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
         if self.by == "line":
-            raise UsageError(f"{inputs_of(self.model)}--by=line: a timeline has no lines")
+            what = "{inputs}{--by:=}line: a timeline has no lines"
+            raise UsageError(Message(what, inputs=inputs_of(self.model)))
         if self.by == "function":
             rows = to_functions(batches, self.model, options, report, ffi.addressof(self._c))
             lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
@@ -112,7 +114,8 @@ class Costs:
                     raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs is beyond 2^63 - 1")
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
-                raise UsageError(f"{inputs_of(self.model)}--by={self.by}: only stacks have labels")
+                what = "{inputs}{--by:=}{by}: only stacks have labels"
+                raise UsageError(Message(what, inputs=inputs_of(self.model), by=self.by))
         if current >= 0:
             self.end_part()
 

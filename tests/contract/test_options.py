@@ -31,7 +31,7 @@ from fastprof.core.options import (
     WordList,
     Words,
 )
-from fastprof.core.words import worded
+from fastprof.core.words import spelled
 from fastprof.symbols import symbolizer
 from tests.contract.dump import files
 from tests.support.conversions import HERE, WRITERS, convert, format_of
@@ -114,7 +114,7 @@ def taken(file: str, to: str, option: Option[Any]) -> bool | str | None:
     try:
         plan.refuse_idle(given, made)
     except UsageError as error:
-        assert f": {worded(option.flag)} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
+        assert f": {spelled(option.flag)} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
         return False
     return KEPT if plan.idle(given, made) else True
 

@@ -241,7 +241,6 @@ def test_version_imports_nothing_heavy() -> None:
         "fastprof.core",
         "fastprof.core._typing",
         "fastprof.core.version",
-        "fastprof.core.words",
         "fastprof.cli",
     }
     assert {name for name in loaded if name.startswith("fastprof")} == ours

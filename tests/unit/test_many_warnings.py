@@ -9,15 +9,17 @@ import pytest
 
 from fastprof.cli.messages import say_warnings
 from fastprof.core.report import Report
+from fastprof.core.reported import Entry
 from tests.support.paths import REPO
 
 CODE = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
 from fastprof.core.report import Report
+from fastprof.core.reported import SHARED
 report, other = Report(), Report()
 for i in range(200_000):
-    report.warn(f"/lib/x{i // 2}: No such file or directory")
+    report.warn(SHARED["object-notes"], path=f"/lib/x{i // 2}", note="No such file or directory")
 other.take(report)
 other.take(report)
 assert len(other.warnings) == 100_000 and other.warnings[1] == "/lib/x1: No such file or directory"
@@ -30,18 +32,25 @@ def test_a_hundred_thousand() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_only_the_first_of_a_kind_are_said(capsys: pytest.CaptureFixture[str]) -> None:
-    said = [f"/lib/x{i}.so: {i} addresses without a symbol" for i in range(1, 1_241)]
-    said.insert(3, "a.callgrind: line 7: unknown key 'x'")
-    said.append("a.callgrind: line 9: unknown key 'y'")
+MISSING = Entry("missing-symbols", "warnings", "", "{path}: {n} addresses without a symbol")
+UNKNOWN = Entry("unknown-key", "warnings", "", "{file}: line {line}: unknown key {key!r}")
+
+
+def test_only_the_first_of_a_code_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     report = Report()
-    for warning in said:
-        report.warn(warning)
-    say_warnings(report.warnings)
+    for i in range(1, 1_241):
+        report.warn(MISSING, path=f"/lib/x{i}.so", n=i)
+        if i == 3:
+            report.warn(UNKNOWN, file="a.callgrind", line=7, key="x")
+    report.warn(UNKNOWN, file="a.callgrind", line=9, key="y")
+    say_warnings(report.warned())
     lines = capsys.readouterr().err.splitlines()
+    said = report.warnings
+    assert said[3] == "a.callgrind: line 7: unknown key 'x'"
     assert lines == [
         *(f"fastprof: warning: {warning}" for warning in said[:6]),
         "fastprof: warning: and 1,235 more like it",
         f"fastprof: warning: {said[-1]}",
     ]
-    assert report.as_dict()["warnings"] == said
+    assert [one["text"] for one in report.as_dict()["warnings"]] == said
+    assert {one["code"] for one in report.as_dict()["warnings"]} == {"missing-symbols", "unknown-key"}

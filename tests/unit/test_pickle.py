@@ -33,7 +33,7 @@ def test_reports_and_options() -> None:
     report = Report()
     report.count(SHARED["unwound-frames"], 3)
     report.rows["calls"] += 7
-    report.warn("mind the gap")
+    report.warn(SHARED["only-zeros"], name="cpu", others="wall")
     again = same(report)
     assert isinstance(again, Report) and again.as_dict() == report.as_dict()
     assert same(Options(prune=0.5)).given == {"prune": 0.5}  # type: ignore[attr-defined]

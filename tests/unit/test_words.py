@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import pickle
 import re
+import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ import pytest
 
 import fastprof
 from fastprof import plan
-from fastprof.cli import main
+from fastprof.cli import main, messages
 from fastprof.core import words
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.words import Message, joined, packed, spelled, unpacked
 from fastprof.store.adding import add
 from tests.support.paths import CORPUS, REPO
 from tests.support.xraylog import FdrLog
@@ -102,7 +105,7 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.batch_merge(GRAPH, f"{out}/x.callgrind", fan_in=8),
-        "fan_in= would do nothing without jobs= or engine: all",
+        "fan_in= would do nothing without jobs= or engine=: all",
         f"batch merge {GRAPH} -o OUT/x.callgrind --fan-in 8",
         "--fan-in would do nothing without --jobs or --engine",
     ),
@@ -139,28 +142,37 @@ def test_the_command_line_speaks_of_flags(
     except SystemExit as ended:  # argparse
         assert ended.code == 2
     assert says in capsys.readouterr().err
-    assert not words.speaks_of_flags()  # any more
 
 
-def test_workers_speak_as_the_one_who_began_the_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_a_batch_keep_what_a_message_is_made_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs = tmp_path / "in"
     inputs.mkdir()
     (inputs / "a").write_bytes((CORPUS / "xray/pool-clang19").read_bytes())
     assert main(["batch", "convert", str(inputs), "-t", "folded", "-o", f"{tmp_path}/one"]) == 1
     assert "give it with --symbols, beside" in capsys.readouterr().err
-    (failed,) = fastprof.batch_convert(inputs, tmp_path / "two", to="folded").failed
+    report = fastprof.batch_convert(inputs, tmp_path / "two", to="folded")
+    (failed,) = report.failed
     assert "give it with symbols=, beside" in failed["error"]["message"]
+    assert "give it with --symbols, beside" in report.as_dict(flags=True)["failed"][0]["error"]["message"]
 
 
-def test_pickle_keeps_the_flags() -> None:
+def test_pickle_keeps_what_a_message_is_made_of() -> None:
     """An error of a worker process is said by the process that gets it."""
-    for error in (UsageError("use --to"), FormatError("a", "xray", "cut; --lenient reads it", offset=3)):
-        sent = pickle.dumps(error)
-        assert b"--" in sent
-        assert "--" not in str(pickle.loads(sent))
-        before = words.speak_of_flags(True)
-        assert "--" in str(pickle.loads(sent))
-        words.speak_of_flags(before)
+    use = Message("{file}: use {--to}", file="{--from}")
+    for error in (UsageError(use), FormatError("{a}", "xray", use, offset=3)):
+        again = pickle.loads(pickle.dumps(error))
+        assert str(again).endswith("{--from}: use to=") and again.told(flags=True).endswith("{--from}: use --to")
+
+
+def test_messages_in_messages() -> None:
+    lenient = Message("{--lenient} or {--split:=}thread, {-O pprof.time_ns}", file="a")
+    error = FormatError("f", "xray", lenient)
+    whole = joined("; ", ["{x}", error.message(), spelled("--value", "name"), spelled("--tree", "=") + "both"])
+    assert str(whole) == "{x}; f: xray: lenient=True or split=thread, time_ns=; value; tree=both"
+    flags = "{x}; f: xray: --lenient or --split=thread, -O pprof.time_ns; --value; --tree=both"
+    assert whole.told(flags=True) == flags
+    ((_, again),) = unpacked(json.loads(json.dumps(packed([("", whole)]))))
+    assert again == whole
 
 
 def test_reports(tmp_path: Path) -> None:
@@ -187,7 +199,7 @@ def texts() -> Iterator[str]:
             for node in ast.walk(tree)
             for inner in ast.walk(node)
             if (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-            or (isinstance(node, ast.keyword) and node.arg in ("help", "flag", "short"))
+            or (isinstance(node, ast.keyword) and node.arg in ("help", "details", "flag", "short"))
             or isinstance(node, ast.List)  # arguments of other programs
         }
         yield from (
@@ -197,34 +209,48 @@ def texts() -> Iterator[str]:
         )
 
 
-def test_every_flag_in_a_message_is_known() -> None:
+# As whoever asks types it: behind a blank or a bracket, and not the beginning of a longer word or of a file's name.
+FLAG = r"(?<![^\s(])(-O [a-z-]+\.[a-z_]+|--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)"
+
+
+def test_every_option_in_a_message_is_a_field_and_known() -> None:
     for module in ("annotate", "diff", "report", "sql", "top", "batch.archive", "batch.merge"):
         importlib.import_module(f"fastprof.verbs.{module}")
     plan.known_options()
-    found = {match[1] for text in texts() for match in re.finditer(words.FLAG, re.sub("`.*?`", "", text))}
-    found = {flag for flag in found if not flag.endswith("-")}  # pieces of words
-    others = {"--serve", "--port", "-O", "--dump-instr", "-fxray-instrument", "-X"}
-    assert {"--lenient", "--to", "--value"} < found
-    assert found - words.ARGUMENTS.keys() <= others
+    said = [re.sub("`.*?`", "", text) for text in texts()]
+    fields = {match[1] for text in said for match in re.finditer(r"\{(--?[A-Za-z][\w .-]*)", text)}
+    assert {"--lenient", "--to", "--value", "-o"} < fields <= words.ARGUMENTS.keys()
+    bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
+    # what only the command line has, and options of other programs
+    others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "--dump-instr", "--no-"}
+    assert bare <= others
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "--lenient.prof: no format",
-        "a/--value: no format",
-        "my--lenient: no format",
-        "--lenient/x: no format",
-        "record with `--tool=memcheck --xtree-memory=full` instead",
-        "Callgrind writes them with --dump-instr=yes",
-        "built without -fxray-instrument",
-        "'--lenient' is none of full, short",
-        "--too: no format",
-        "--to-x: no format",
-    ],
-)
-def test_what_is_no_flag_of_ours_stays(text: str) -> None:
-    assert words.worded(text) == text
+def test_every_field_of_a_message_is_filled() -> None:
+    """Of messages that are made where they are raised, and of what is counted and warned of."""
+    n = 0
+    for path in sorted(REPO.glob("fastprof/**/*.py")):
+        table = path.parent / "reported.py"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not node.args or any(keyword.arg is None for keyword in node.keywords):
+                continue
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            first = node.args[0]
+            if name == "Message" and isinstance(first, ast.Constant):
+                template = first.value
+            elif name in ("count", "warn") and isinstance(first, ast.Subscript) and table.exists():
+                entries = importlib.import_module(".".join(table.relative_to(REPO).with_suffix("").parts)).REPORTED
+                codes = [code.value for code in ast.walk(first.slice) if isinstance(code, ast.Constant)]
+                template = "".join(entries[code].several for code in codes if code in entries)
+                if not template:
+                    continue  # a variable
+            else:
+                continue
+            fields = {field for _, field, _, _ in string.Formatter().parse(template) if field}
+            filled = {str(keyword.arg) for keyword in node.keywords}
+            assert {field for field in fields if field[0] != "-"} == filled, f"{path}:{node.lineno}"
+            n += 1
+    assert n > 120
 
 
 def test_a_damaged_file_called_like_a_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,41 +260,21 @@ def test_a_damaged_file_called_like_a_flag(tmp_path: Path, monkeypatch: pytest.M
         fastprof.info("--lenient")
 
 
-@pytest.mark.parametrize(
-    "things, one",
-    [
-        ("orphan exits", "orphan exit"),
-        ("calls and jumps", "call or jump"),
-        ("labels, threads and times of samples", "label, thread or time of samples"),
-        ("lines that were indented", "line that was indented"),
-        ("sample files that end too early", "sample file that ends too early"),
-        ("numbers used before they were defined", "number used before it was defined"),
-        ("numbers without a name, which became their name", "number without a name, which became its name"),
-        (
-            "parts without `events:`, which keep those of the part before",
-            "part without `events:`, which keeps those of the part before",
-        ),
-        ("calls= or jump lines with extra numbers", "calls= or jump line with extra numbers"),
-        ("totals: lines of (null), which stands for no costs", "totals: line of (null), which stands for no costs"),
-        ("bytes behind the ends of sample files", "byte behind the ends of sample files"),
-        ("late entries", "late entry"),
-        ("indexes", "index"),
-        ("addresses", "address"),
-        ("processes", "process"),
-        ("duplicated leaves removed", "duplicated leaf removed"),
-        ("byte order mark skipped", "byte order mark skipped"),
-        ("samples were lost", "sample was lost"),
-        ("names would take too much and stay as they are", "name would take too much and stays as it is"),
-    ],
-)
-def test_one_of_several_things(things: str, one: str) -> None:
-    assert words.counted(1, things) == f"1 {one}"
-    assert words.counted(2000, things) == f"2,000 {things}" and words.counted(0, things) == f"0 {things}"
+def test_one_of_several_things() -> None:
+    assert words.counted(1, "file") == "1 file" and words.counted(2000, "file") == "2,000 files"
+    assert words.counted(0, "entry", "entries") == "0 entries" and words.counted(1, "entry", "entries") == "1 entry"
+
+
+def test_rows_of_one() -> None:
+    rows = {"stacks of cpu/ns written": 1, "estimated stacks": 1, "calls": 1}
+    assert messages._rows(rows) == "1 call written as 1 stack of cpu/ns, 1 estimated stack"
 
 
 def test_messages_count_by_one_rule() -> None:
-    """`{n} files` is wrong of one file: `counted(n, "files")`."""
-    several = r"\{[^{}]*\} (samples|calls|functions|files|profiles|lines|rows|names|inputs|warnings|addresses|parts)\b"
+    """`{n} files` is wrong of one file: `counted(n, "file")`."""
+    several = (
+        r"\{[^{}-][^{}]*\} (samples|calls|functions|files|profiles|lines|rows|names|inputs|warnings|addresses|parts)\b"
+    )
     where = [REPO / "fastprof" / folder for folder in ("cli", "verbs", "bridges", "symbols", "formats")]
     for path in (each for folder in where for each in folder.rglob("*.py")):
         for number, line in enumerate(path.read_text().splitlines(), 1):

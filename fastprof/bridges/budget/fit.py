@@ -20,6 +20,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.spill import Groups
+from fastprof.core.words import Message, spelled
 
 _BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
 
@@ -61,11 +62,11 @@ class Fit:
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
-                what = "--split=time:SECONDS needs a clock whose frequency is known, and times are in ticks"
-                raise UsageError(f"{inputs_of(self._model)}{what}")
+                what = "{inputs}{--split:=}time:SECONDS needs a clock whose frequency is known, and times are in ticks"
+                raise UsageError(Message(what, inputs=inputs_of(self._model)))
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]
-            check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, "--split")
+            check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
             if self._c.packed > _BUFFERED:
                 self._write_away()
 

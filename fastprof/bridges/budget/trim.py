@@ -23,6 +23,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.report import Report, percent
 from fastprof.core.spill import Groups
+from fastprof.core.words import Message, spelled
 
 _BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
 
@@ -61,7 +62,7 @@ class Trim:
             if batch.part not in self._columns:
                 columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
                 self._columns[batch.part] = columns
-            check_sums(lib.fp_trim_put(self._c, batch.c, err), err, self._model, "--split")
+            check_sums(lib.fp_trim_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
             if self._c.packed > _BUFFERED:
                 for number in range(self._c.n_groups):
                     self._packed.take(number, self._c.groups[number].packed)
@@ -71,7 +72,8 @@ class Trim:
         """With a split: by group, its thread.  Errors: UsageError if no row says its thread."""
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
-            raise UsageError(f"{inputs_of(self._model)}--split=thread has nothing to split: no sample says its thread")
+            what = "{inputs}{--split:=}thread has nothing to split: no sample says its thread"
+            raise UsageError(Message(what, inputs=inputs_of(self._model)))
         return found
 
     # ---- how much is left

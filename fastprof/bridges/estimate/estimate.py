@@ -92,25 +92,24 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
     """Say how much is not shown as asked."""
     c = group.c
     if c.uncalled:
-        those = counted(c.uncalled, "functions")
         report.warn(
-            f"{where}{percent(c.uncalled_cost)} of the cost is below {those} without callers; functions of the same "
-            "name in another file or object are called and have no costs"
+            REPORTED["uncalled-functions"],
+            where=where,
+            share=percent(c.uncalled_cost),
+            functions=counted(c.uncalled, "function"),
         )
     if c.prune > prune:
-        report.warn(
-            f"{where}too many stacks of callers for --prune={prune:g}: those below {c.prune:.2g} of the total end, too"
-        )
+        report.warn(REPORTED["many-callers"], where=where, asked=prune, share=c.prune)
     if c.pruned > 0:
-        unnamed = f", with it {counted(c.unnamed, 'functions whose names there is no room for')}" if c.unnamed else ""
-        report.warn(
-            f"{where}{percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
-            "a smaller --prune shows more"
+        those = counted(
+            c.unnamed, "function whose name there is no room for", "functions whose names there is no room for"
         )
+        unnamed = f", with it {those}" if c.unnamed else ""
+        report.warn(REPORTED["pruned-cost"], where=where, share=percent(c.pruned), unnamed=unnamed)
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]
         share = percent(c.unlined)
-        report.warn(f"{where}{share} of the cost is summed up by function: there is no room for all {what}")
+        report.warn(REPORTED["unplaced-cost"], where=where, share=share, places=what)
 
 
 class _Key(NamedTuple):

@@ -10,4 +10,18 @@ REPORTED = reported(
         "call-counts": ("call count", "call counts"),
         "jumps": ("jump", "jumps"),
     },
+    warnings={
+        "many-callers": (
+            "{where}too many stacks of callers for {--prune:=}{asked:g}: those below {share:.2g} of the total end, too"
+        ),
+        "pruned-cost": (
+            "{where}{share} of the cost stands under [pruned], without all of its callers{unnamed}; a smaller "
+            "{--prune} shows more"
+        ),
+        "uncalled-functions": (
+            "{where}{share} of the cost is below {functions} without callers; functions of the same name in "
+            "another file or object are called and have no costs"
+        ),
+        "unplaced-cost": "{where}{share} of the cost is summed up by function: there is no room for all {places}",
+    },
 )

@@ -223,11 +223,11 @@ class _Machine:
                 first = self._ticks_per_second = clock
                 self._check.in_ticks = not clock
             elif clock != first:
-                report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
+                report.warn(REPORTED["different-clocks"])
                 self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)
             yield batch
         if first is None:
-            report.warn("the input has no records: the profile is valid and empty")
+            report.warn(REPORTED["no-records"])
         self._clocks.tell(report)
 
     def _part(self, group: int) -> Part:

@@ -19,9 +19,10 @@ from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.parts import zeros_warning
+from fastprof.core.parts import zeros
 from fastprof.core.report import Report
 from fastprof.core.value import Column
+from fastprof.core.words import Message
 
 
 def one_value(
@@ -47,8 +48,9 @@ def one_value(
     kept = column.known(model)
     if options[VALUE] is None:
         if has_rows and is_zero and len(column.others) > 1:
-            report.zeros = zeros_warning(kept, column.others)
-            report.warn(report.zeros)
+            warning = REPORTED["only-zeros"], zeros(kept, column.others)
+            report.warn(warning[0], **warning[1])
+            report.zeros = Message(warning[0].several, **warning[1])
         _tell(model, chosen, holds, report)
     changed.end()
 

@@ -15,6 +15,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
@@ -48,7 +49,7 @@ def compute(
         yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
         batch.set_values(n_values)
     if not any(columns for _, columns in known.values()):
-        report.warn("--compute-events: the input has no inherited events that can be computed")
+        report.warn(REPORTED["no-inherited-events"])
     changed.end()
 
 
@@ -57,7 +58,7 @@ def formulas_of(part: Part, report: Report) -> Formulas:
     inherited: list[ValueType] = part.extra.get("inherited", [])
     formulas = Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited if t.formula})
     for name, problem in formulas.problems.items():
-        report.warn(f"inherited event {name:.80} cannot be computed: {problem}")
+        report.warn(REPORTED["uncomputed-events"], name=name, problem=problem)
     return formulas
 
 

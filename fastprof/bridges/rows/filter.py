@@ -28,6 +28,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
+from fastprof.core.words import Message, joined, spelled
 
 
 def select(
@@ -137,7 +138,7 @@ def _unsummed(part: Part) -> Part:
     return rest
 
 
-def nothing_left(model: Model, options: Options) -> str:
+def nothing_left(model: Model, options: Options) -> Message:
     """What to say if filters leave out every row: what could have been asked for."""
     given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
     hints = []
@@ -149,8 +150,9 @@ def nothing_left(model: Model, options: Options) -> str:
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
         texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
         hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
-    said = " ".join(f"{option.flag}={value}" for option in given for value in _shown(option, options[option]))
-    return f"no row is left by {said}" + "".join(f"; {hint}" for hint in hints)
+    said = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]
+    hint = "".join(f"; {hint}" for hint in hints)
+    return Message("no row is left by {filters}{hint}", filters=joined(" ", said), hint=hint)
 
 
 def _shown(option: Option[Any], value: Any) -> list[str]:

@@ -22,6 +22,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
+from fastprof.core.words import Message
 
 NANOSECONDS = 1_000_000_000
 
@@ -40,8 +41,8 @@ class Clocks:
         """
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
-            what = "one input's clock frequency is unknown, another's is not: use --time-unit=ticks"
-            raise UsageError(f"{inputs_of(self._model)}{what}")
+            what = "{inputs}one input's clock frequency is unknown, another's is not: use {--time-unit:=}ticks"
+            raise UsageError(Message(what, inputs=inputs_of(self._model)))
         self._last = clock
         return 0 if self._in_ticks else clock
 
@@ -52,7 +53,7 @@ class Clocks:
 
     def tell(self, report: Report) -> None:
         if self._last == 0 and not self._in_ticks:
-            report.warn("the clock's frequency is unknown: times are in ticks")
+            report.warn(REPORTED["unknown-clock"])
 
 
 def nest(

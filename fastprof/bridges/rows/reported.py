@@ -11,6 +11,8 @@ REPORTED = reported(
         "call-arguments",
         "clamped-times",
         "events",
+        "object-notes",
+        "only-zeros",
         "orphan-exits",
         "part-addresses",
         "places",
@@ -29,8 +31,8 @@ REPORTED = reported(
         "default-type": ("value type to show first", "value types to show first"),
         "first-lines": ("first line of a function", "first lines of functions"),
         "frames": (
-            "frame of a stack ({--table=}frames writes them)",
-            "frames of stacks ({--table=}frames writes them)",
+            "frame of a stack ({--table:=}frames writes them)",
+            "frames of stacks ({--table:=}frames writes them)",
         ),
         "function-places": (
             "function whose object, file or first line is left out",
@@ -44,7 +46,7 @@ REPORTED = reported(
         "objects": ("function whose object is left out", "functions whose object is left out"),
         "parts": ("part, added up", "parts, added up"),
         "payloads": ("payload of an event", "payloads of events"),
-        "samples": ("sample ({--table=}samples writes them)", "samples ({--table=}samples writes them)"),
+        "samples": ("sample ({--table:=}samples writes them)", "samples ({--table:=}samples writes them)"),
         "system-names": ("symbol name of a function", "symbol names of functions"),
         "thread-names": ("name of a thread or process", "names of threads and processes"),
         "thread-numbers": ("number of a thread", "numbers of threads"),
@@ -52,5 +54,16 @@ REPORTED = reported(
             "thread, added up ({--per-thread} keeps them apart)",
             "threads, added up ({--per-thread} keeps them apart)",
         ),
+    },
+    warnings={
+        "cut-stacks": (
+            "{inputs}stacks of up to {deepest:,} frames are cut at {limit:,}, because each is written with all of"
+            " its frames; {--max-depth:=}{deepest} keeps them whole"
+        ),
+        "no-inherited-events": "{--compute-events:name}: the input has no inherited events that can be computed",
+        "uncomputed-events": "inherited event {name:.80} cannot be computed: {problem}",
+        "unknown-clock": "the clock's frequency is unknown: times are in ticks",
+        "unnamed-addresses": "some addresses have no names; give their programs and shared objects with {--symbols}",
+        "unresolved-addresses": "{path}: {addresses} without a symbol: {reason}",
     },
 )

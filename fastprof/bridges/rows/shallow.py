@@ -38,7 +38,4 @@ def shallow(
         yield batch
     if c.n_cut:
         report.count(REPORTED["deep-stacks"], c.n_cut)
-        report.warn(
-            f"{inputs_of(model)}stacks of up to {c.deepest:,} frames are cut at {limit:,}, because each is written "
-            f"with all of its frames; --max-depth={c.deepest} keeps them whole"
-        )
+        report.warn(REPORTED["cut-stacks"], inputs=inputs_of(model), deepest=c.deepest, limit=limit)

@@ -15,6 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
@@ -185,8 +186,13 @@ class _Names:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n
             for path, note in symbolizer.notes():
-                report.warn(f"{path}: {note}")
+                report.warn(REPORTED["object-notes"], path=path, note=note)
         for (path, reason), n in self._failures.most_common():
-            report.warn(f"{path or 'no object'}: {counted(n, 'addresses')} without a symbol: {reason}")
+            report.warn(
+                REPORTED["unresolved-addresses"],
+                path=path or "no object",
+                addresses=counted(n, "address", "addresses"),
+                reason=reason,
+            )
         if any(path for path, _ in self._failures) and SYMBOLS not in self._options:
-            report.warn("some addresses have no names; give their programs and shared objects with --symbols")
+            report.warn(REPORTED["unnamed-addresses"])

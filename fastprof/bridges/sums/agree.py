@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import INTERSECT, UNION, VALUE
+from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
@@ -19,6 +20,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_values
 from fastprof.core.report import Report
+from fastprof.core.words import Message
 
 
 class Agreement:
@@ -55,8 +57,14 @@ class Agreement:
         first, expected = self._first
         if not self._may_differ and not _same(expected, types):
             raise UsageError(
-                f"{name}: counts {_listed(types)}, but {first} {_listed(expected)}; there is --union "
-                "(what an input does not count is 0), --intersect (what all of them count) and --value"
+                Message(
+                    "{name}: counts {types}, but {first} {others}; there is {--union} (what an input does not count is "
+                    "0), {--intersect} (what all of them count) and {--value}",
+                    name=name,
+                    types=_listed(types),
+                    first=first,
+                    others=_listed(expected),
+                )
             )
         period = part.extra.get("period_type")
         if period is None:
@@ -67,8 +75,10 @@ class Agreement:
         if period != expected_period:
             differ = f"{name}: has a period of {'/'.join(period)}, but {first} one of {'/'.join(expected_period)}"
             if not self._may_differ:
-                raise UsageError(f"{differ}; with --union or --intersect the period is left out")
-            self._report.warn(f"{differ}: no period is written")
+                raise UsageError(
+                    Message("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
+                )
+            self._report.warn(REPORTED["different-periods"], differ=differ)
 
 
 def _same(one: list[ValueType], other: list[ValueType]) -> bool:
@@ -98,7 +108,8 @@ def common(
                 columns = match_values(Part(value_types=types), len(types), [*shared])
                 shared = [t for k, t in enumerate(shared) if k in columns]
             if not shared:
-                raise UsageError(f"{inputs_of(model)}--intersect: no value type is in all inputs")
+                what = "{inputs}{--intersect:name}: no value type is in all inputs"
+                raise UsageError(Message(what, inputs=inputs_of(model)))
         columns = match_values(part, len(part.value_types), [*shared])
         kept = [k for k, column in enumerate(columns) if column < len(shared)]
         c, n_values = batch.c, int(batch.c.n_values)

@@ -10,4 +10,7 @@ REPORTED = reported(
         "labels-and-threads": ("label or thread of a sample", "labels and threads of samples"),
         "calls-and-jumps": ("call or jump", "calls and jumps"),
     },
+    warnings={
+        "different-periods": "{differ}: no period is written",
+    },
 )

@@ -11,6 +11,7 @@ from fastprof.core.model import Part
 from fastprof.core.report import Counts
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
+from fastprof.core.words import Message
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
@@ -48,7 +49,12 @@ class Archive:
     """
 
     def __init__(
-        self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), number: int = 0, note: str = ""
+        self,
+        members: list[Member],
+        end: int,
+        links: Iterable[tuple[int, int]] = (),
+        number: int = 0,
+        note: str | Message = "",
     ) -> None:
         self.members = members
         self.end = end
@@ -213,7 +219,7 @@ def read_stored(source: Source, section: Section) -> bytes:
     return stored
 
 
-def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str = "") -> Archive:
+def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str | Message = "") -> Archive:
     """Follow the chain from the last INDEX, at `offset`, back to the first."""
     links: list[tuple[int, int]] = []
     members: list[Member] = []
@@ -281,13 +287,21 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
     if index is not None and not lenient:
         end = index.offset + index.nbytes
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
-        note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
-        note += "are left out; --lenient reads them"
+        note = Message(
+            "the file does not end with its index: {n} bytes from byte {end} on, of an unfinished append, are "
+            "left out; {--lenient} reads them",
+            n=size - end,
+            end=end,
+        )
         return _read_links(source, codec, index.offset, end, note)
     if not lenient:
         at = damage[0].offset if damage else size
         detail = damage[0].detail if damage else "the file ends without an index"
-        raise SectionError(at, f"{detail}; --lenient recovers what is there", not damage or damage[0].truncated)
+        raise SectionError(
+            at,
+            Message("{detail}; {--lenient} recovers what is there", detail=detail),
+            not damage or damage[0].truncated,
+        )
     archive = Archive([], size)
     archive.notes.append("the index is missing or damaged and was rebuilt")
     archive.losses.add(REPORTED["archive-indexes"])

@@ -20,7 +20,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
-from fastprof.core.words import counted
+from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import Archive, listed, load, payload, read_end, read_header
@@ -78,7 +78,7 @@ class ArchiveReader(Reader):
         except SectionError as error:
             raise self._error(error) from None
         for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
-            report.warn(f"{source.name}: {message}")
+            report.warn(REPORTED["archive-notes"], file=source.name, note=message)
         self._member = self._choose(self._archive)
         model.titles[self.name] = self._member.name
         try:
@@ -137,7 +137,13 @@ class ArchiveReader(Reader):
                 members, wanted = found, None
         if wanted is None:
             names = listed(members)
-            raise UsageError(f"{self.source.name}: the archive holds several profiles: {names}; --member chooses one")
+            raise UsageError(
+                Message(
+                    "{file}: the archive holds several profiles: {names}; {--member} chooses one",
+                    file=self.source.name,
+                    names=names,
+                )
+            )
         raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
 
     def summary(self) -> Summary | None:
@@ -349,7 +355,7 @@ class ArchiveReader(Reader):
             read = self._rows_read if self._open else 0
             report.count(REPORTED["archive-chunks"])
             report.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
-            lost += f"a chunk of {counted(chunk.rows, 'rows') if chunk.rows else 'unknown many rows'} is lost"
+            lost += f"a chunk of {counted(chunk.rows, 'row') if chunk.rows else 'unknown many rows'} is lost"
             if read:
                 lost += f" from row {read} on"
             if chunk.times:
@@ -359,7 +365,7 @@ class ArchiveReader(Reader):
         else:
             report.count(REPORTED[_LOST.get(type_, "archive-sections")])
             lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
-        report.warn(lost)
+        report.warn(REPORTED["lost-sections"], lost=lost)
         self._open = False
 
     def _count(self) -> None:
@@ -367,7 +373,9 @@ class ArchiveReader(Reader):
         end, name = self._member.end, self.source.name
         if end is None:
             behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
-            self.report.warn(f"{name}: the profile has no end: {counted(self._rows_kept, 'rows are')} there{behind}")
+            self.report.warn(
+                REPORTED["no-end"], file=name, rows=counted(self._rows_kept, "row is", "rows are"), last=behind
+            )
             return
         kinds: Any = end.get("kinds")
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
@@ -376,11 +384,13 @@ class ArchiveReader(Reader):
         missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
         if not missing:
             return
-        said = f"the profile has {counted(sum(kinds), 'rows')}, but {counted(self._rows_kept, 'rows are')} there"
+        said = (
+            f"the profile has {counted(sum(kinds), 'row')}, but {counted(self._rows_kept, 'row is', 'rows are')} there"
+        )
         if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
         self.report.count(REPORTED["archive-rows"], missing)
-        self.report.warn(f"{name}: {said}")
+        self.report.warn(REPORTED["missing-rows"], file=name, said=said)
 
     def finish(self) -> None:
         self.report.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)

@@ -17,4 +17,10 @@ REPORTED = reported(
         "archive-rows": ("row", "rows"),
         "archive-unfinished-profiles": ("unfinished profile", "unfinished profiles"),
     },
+    warnings={
+        "archive-notes": "{file}: {note}",
+        "lost-sections": "{lost}",
+        "missing-rows": "{file}: {said}",
+        "no-end": "{file}: the profile has no end: {rows} there{last}",
+    },
 )

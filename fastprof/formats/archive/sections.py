@@ -12,6 +12,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.owner import owned
 from fastprof.core.shapes import fits
+from fastprof.core.words import Message
 from fastprof.formats.archive import MAGIC
 from fastprof.formats.archive import cbor as archive_cbor
 
@@ -85,7 +86,7 @@ SOURCE = {"format": str, "nbytes": int, "mtime": int}
 class SectionError(ValueError):
     """A damaged section.  `offset` is absolute; `truncated` when the file ends inside it."""
 
-    def __init__(self, offset: int, detail: str, truncated: bool = False) -> None:
+    def __init__(self, offset: int, detail: str | Message, truncated: bool = False) -> None:
         super().__init__(detail)
         self.offset = offset
         self.detail = detail

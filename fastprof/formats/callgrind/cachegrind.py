@@ -86,7 +86,7 @@ class CachegrindWriter(Writer):
     def end(self) -> None:
         body = self._body or self._begin(self._part)
         if body.overflowed:
-            self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
+            self.report.warn(REPORTED["overflowed-summary"])
         else:
             self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
         comments = len(comments_of(self._part)) + len(remarks_of(self._part))

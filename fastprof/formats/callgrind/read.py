@@ -220,12 +220,12 @@ class CallgrindReader(Reader):
         if key not in self._unknown:
             self._unknown.add(key)
             self.report.warn(
-                f"{self.source.name}: line {self._lexer.line + 1}: unknown key {_decode(key)!r}; such lines are ignored"
+                REPORTED["unknown-key"], file=self.source.name, line=self._lexer.line + 1, key=_decode(key)
             )
 
     def _version(self, value: bytes) -> None:
         if value != b"1":
-            self.report.warn(f"{self.source.name}: version {_decode(value)!r} of the format is read as version 1")
+            self.report.warn(REPORTED["unknown-version"], file=self.source.name, version=_decode(value))
         self._lexer.find_callees_by_name(value == _XDEBUG_WITHOUT_CFL)
 
     def _creator(self, value: bytes) -> None:
@@ -259,7 +259,9 @@ class CallgrindReader(Reader):
             if key not in self._textual:
                 self._textual.add(key)
                 line = self._lexer.line + 1
-                self.report.warn(f"{self.source.name}: line {line}: {key}: {error}; kept as text")
+                self.report.warn(
+                    REPORTED["kept-as-text"], file=self.source.name, line=line, key=key, problem=str(error)
+                )
             return None
 
     def _cmd(self, value: bytes) -> None:
@@ -417,23 +419,29 @@ class CallgrindReader(Reader):
             if not self.options[LENIENT]:
                 self._lose(detail, offset, self._lexer.line, code=lib.FP_E_TRUNCATED)
             self.report.count(REPORTED["cut-off-parts"])
-            self.report.warn(f"{self.source.name}: {detail}")
+            self.report.warn(REPORTED["incomplete-part"], file=self.source.name, detail=detail)
         elif stated is None:
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
                 code = "lost-totals" if self.options[LENIENT] else "missing-totals"
                 self.report.count(REPORTED[code], key=self.last_line)
                 self.report.warn(
-                    f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
-                    "so the input may have been cut off"
+                    REPORTED["maybe-cut-off"],
+                    file=self.source.name,
+                    part=part.number or self._index + 1,
+                    key=self.last_line,
                 )
         elif self._lexer.overflowed:
-            self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
+            self.report.warn(REPORTED["overflowed-costs"], file=self.source.name)
         elif _padded(stated, sums) != sums:
             self.report.count(REPORTED["wrong-totals"], key=self.last_line)
             self.report.warn(
-                f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
-                f"but its costs add up to {sums}"
+                REPORTED["different-totals"],
+                file=self.source.name,
+                key=self.last_line,
+                part=part.number or self._index + 1,
+                stated=str(stated),
+                sums=str(sums),
             )
 
     def _is_cut_off(self, open_end: bool) -> bool:
@@ -487,10 +495,7 @@ class CallgrindReader(Reader):
         report.count(REPORTED["rounded-counts"], rounded)
         if rounded:
             line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
-            report.warn(
-                f"{self.source.name}: line {line}: a count with a fraction or exponent; "
-                "such counts are taken as the nearest whole number"
-            )
+            report.warn(REPORTED["fractions"], file=self.source.name, line=line)
         report.count(REPORTED["unreadable-lines"], counts["skipped"])
         report.count(REPORTED["caller-contexts"], counts["contexts"])
         report.count(REPORTED["trailing-comments"], counts["trailing"])

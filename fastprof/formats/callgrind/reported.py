@@ -92,4 +92,19 @@ REPORTED = reported(
         "trailing-comments": ("comment behind the counts of a line", "comments behind the counts of a line"),
         "unknown-keys": ("line of an unknown key", "lines of unknown keys"),
     },
+    warnings={
+        "different-totals": "{file}: `{key}:` of part {part} is {stated}, but its costs add up to {sums}",
+        "fractions": (
+            "{file}: line {line}: a count with a fraction or exponent; such counts are taken as the nearest whole"
+            " number"
+        ),
+        "incomplete-part": "{file}: {detail}",
+        "kept-as-text": "{file}: line {line}: {key}: {problem}; kept as text",
+        "maybe-cut-off": "{file}: part {part} does not end in `{key}:`, so the input may have been cut off",
+        "overflowed-costs": "{file}: the sum of a part's costs passes 2^63 - 1",
+        "overflowed-summary": "a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops",
+        "overflowed-totals": "totals of a part pass 2^63 - 1; its `totals:` line is left out",
+        "unknown-key": "{file}: line {line}: unknown key {key!r}; such lines are ignored",
+        "unknown-version": "{file}: version {version!r} of the format is read as version 1",
+    },
 )

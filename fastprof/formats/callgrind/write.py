@@ -122,7 +122,7 @@ class CallgrindWriter(Writer):
         if part.summary is not None and "late_summary" in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         if self._body.overflowed:
-            self.report.warn("totals of a part pass 2^63 - 1; its `totals:` line is left out")
+            self.report.warn(REPORTED["overflowed-totals"])
         else:
             lines.append(b"totals: " + _counts(sums, self._all_counts))
         self.text(b"\n".join([*lines, b""]))

@@ -38,10 +38,7 @@ class FoldedReader(Reader):
             lines = first_stacks(source.head)
             n_counts = 2 if lines and all(re.fullmatch(_TWO_COUNTS, line) for line in lines) else 1
             if n_counts == 2:
-                report.warn(
-                    f"{source.name}: its first lines end in two numbers each, which are taken for counts before and "
-                    "after; --counts=1 takes the first for part of a name"
-                )
+                report.warn(REPORTED["two-counts"], file=source.name)
         self._n_counts = n_counts
         unknown = model.intern("[unknown]")
         self._lexer = Lexer(address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown)
@@ -72,11 +69,8 @@ class FoldedReader(Reader):
             },
         )
         if counts["rounded"]:
-            report.warn(
-                f"{name}: line {counts['first_rounded']}: a count with a fraction; such counts are taken as the "
-                "nearest whole number, --decimals keeps digits behind the point"
-            )
+            report.warn(REPORTED["fractions"], file=name, line=counts["first_rounded"])
         if counts["open_end"]:
-            report.warn(f"{name}: does not end in a newline, so it may have been cut off")
+            report.warn(REPORTED["maybe-cut-off"], file=name)
         report.facts["counts_of_a_line"] = self._n_counts
         report.facts["lines_of_stacks"] = counts["rows"]

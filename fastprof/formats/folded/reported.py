@@ -31,4 +31,16 @@ REPORTED = reported(
         "rounded-times": ("time rounded to whole microseconds", "times rounded to whole microseconds"),
         "zero-values": ("stack of value 0", "stacks of value 0"),
     },
+    warnings={
+        "fractions": (
+            "{file}: line {line}: a count with a fraction; such counts are taken as the nearest whole number, "
+            "{--decimals} keeps digits behind the point"
+        ),
+        "maybe-cut-off": "{file}: does not end in a newline, so it may have been cut off",
+        "missing-cost": "{share} of the cost is left out, in stacks of values below 0, or rounded to 0",
+        "two-counts": (
+            "{file}: its first lines end in two numbers each, which are taken for counts before and after; "
+            "{--counts:=}1 takes the first for part of a name"
+        ),
+    },
 )

@@ -10,6 +10,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
+from fastprof.core.words import Message
 from fastprof.formats.folded import NANOSECONDS, ROOT
 from fastprof.formats.folded.reported import REPORTED
 
@@ -44,8 +45,8 @@ class FoldedWriter(Writer):
     def end(self) -> None:
         stats, report = self._w.stats, self.report
         if stats.rounded and not stats.lines:
-            what = "all times are below half a microsecond and would be 0: write them with --nanoseconds"
-            raise UsageError(f"{inputs_of(self.model)}{what}")
+            what = "{inputs}all times are below half a microsecond and would be 0: write them with {--nanoseconds}"
+            raise UsageError(Message(what, inputs=inputs_of(self.model)))
         report.count_all(
             REPORTED,
             {
@@ -57,5 +58,4 @@ class FoldedWriter(Writer):
             },
         )
         if stats.left_out and stats.lines:
-            why = "below 0, or rounded to 0"
-            report.warn(f"{percent(stats.left_out / stats.cost)} of the cost is left out, in stacks of values {why}")
+            report.warn(REPORTED["missing-cost"], share=percent(stats.left_out / stats.cost))

@@ -153,9 +153,9 @@ class GperftoolsReader(Reader):
         if period is not None:
             g.period_us = period
         elif g.period_us == 0:
-            self.report.warn(f"{self.source.name}: the period is 0, so is all CPU time; use --period")
+            self.report.warn(REPORTED["zero-period"], file=self.source.name)
         elif g.period_us == 1 and self._symbolized:
-            self.report.warn(f"{self.source.name}: symbolized profiles do not keep the period; use --period")
+            self.report.warn(REPORTED["no-period"], file=self.source.name)
         part = Part(value_types=list(_VALUE_TYPES))
         part.extra["period"] = int(g.period_us) * 1000
         part.extra["period_type"] = ("cpu", "nanoseconds")
@@ -178,19 +178,18 @@ class GperftoolsReader(Reader):
         )
         report.count_all(REPORTED, {"damaged-records": stats.bad_records, "skipped-bytes": stats.lost_bytes})
         if stats.forks_in_pieces:
-            report.warn(
-                f"{self.source.name}: forked processes have written into the profile: samples from before they were "
-                "forked may be counted more than once"
-            )
+            report.warn(REPORTED["forked-processes"], file=self.source.name)
         if stats.cut_ticks:
             report.warn(
-                f"{self.source.name}: the stacks of {stats.cut_ticks:,} of {counted(stats.ticks, 'samples')} were cut "
-                "by the profiler at 254 frames: their callers are missing"
+                REPORTED["cut-stacks"],
+                file=self.source.name,
+                cut=stats.cut_ticks,
+                samples=counted(stats.ticks, "sample"),
             )
         report.count(REPORTED["unreadable-mapped-objects"], self._maps.unknown)
         if self._cut_text:
             report.count(REPORTED["lost-text" if self.options[LENIENT] else "cut-text"])
-            report.warn(f"{self.source.name}: the text ends within a line, so the input may have been cut off")
+            report.warn(REPORTED["maybe-cut-off"], file=self.source.name)
         facts = report.facts
         facts["word_size"] = int(g.word)
         facts["byte_order"] = "big-endian" if g.swap else "little-endian"

@@ -39,4 +39,19 @@ REPORTED = reported(
             "lists of mapped objects that end within a line",
         ),
     },
+    warnings={
+        "missing-frames": "{share} of the cost is under stacks of which frames without address are left out",
+        "missing-cost": "{share} of the cost is left out, in samples that have no address or are negative",
+        "cut-stacks": (
+            "{file}: the stacks of {cut:,} of {samples} were cut by the profiler at 254 frames: their callers are"
+            " missing"
+        ),
+        "forked-processes": (
+            "{file}: forked processes have written into the profile: samples from before they were forked may be "
+            "counted more than once"
+        ),
+        "maybe-cut-off": "{file}: the text ends within a line, so the input may have been cut off",
+        "no-period": "{file}: symbolized profiles do not keep the period; use {--period}",
+        "zero-period": "{file}: the period is 0, so is all CPU time; use {--period}",
+    },
 )

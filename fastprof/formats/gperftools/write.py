@@ -10,6 +10,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
+from fastprof.core.words import Message
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
@@ -20,7 +21,9 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
-    advice = "it holds addresses alone: write pprof or folded, or, from a graph with addresses, --frames=address"
+    advice = Message(
+        "it holds addresses alone: write pprof or folded, or, from a graph with addresses, {--frames:=}address"
+    )
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
@@ -85,12 +88,9 @@ class GperftoolsWriter(Writer):
         )
         self.written = int(w.rows)
         self.report.rows["samples written"] += self.written
-        for value, what in (
-            (w.left_out, "is left out, in samples that have no address or are negative"),
-            (w.cut, "is under stacks of which frames without address are left out"),
-        ):
+        for code, value in {"missing-cost": w.left_out, "missing-frames": w.cut}.items():
             if value and self.written:
-                self.report.warn(f"{percent(value / (w.written + w.left_out))} of the cost {what}")
+                self.report.warn(REPORTED[code], share=percent(value / (w.written + w.left_out)))
 
     def _n_named(self) -> int:
         """Functions that have a name; what has none is called by its place."""

@@ -18,7 +18,9 @@ from fastprof.core.options import UINT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import Message
 from fastprof.formats.oprofile.names import Image
+from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle, left_mangled
 
@@ -107,10 +109,10 @@ class Images:
         if self._options[SYMBOLIZE]:
             reason = self._read(loaded, jit, mtime)
             if reason:
-                self._report.warn(f"{name or 'the image'}: no symbols: {reason}")
+                self._report.warn(REPORTED["image-without-symbols"], image=name or "the image", reason=reason)
         return loaded
 
-    def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str:
+    def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str | Message:
         """Reads an image's symbols.  Returns why there are none, or "", also for memory that cannot have any."""
         image = loaded.image
         kallsyms = self._kallsyms
@@ -123,10 +125,12 @@ class Images:
             return ""
         if image.name == _NO_VMLINUX:
             loaded.by_address = True  # which is what was counted
-        reason = {
-            "": "the path of a sample file names its image; name it with --symbols",
-            _NO_VMLINUX: "the kernel was sampled without its image; give a copy of its /proc/kallsyms or its vmlinux "
-            "with --symbols",
+        reason: str | Message = {
+            "": Message("the path of a sample file names its image; name it with {--symbols}"),
+            _NO_VMLINUX: Message(
+                "the kernel was sampled without its image; give a copy of its /proc/kallsyms or its vmlinux with "
+                "{--symbols}"
+            ),
         }.get(image.name, "no such file")
         expected = None
         for path, trusted in [(self._extract(jit), True)] if jit else self._candidates(image):
@@ -138,10 +142,12 @@ class Images:
             expected = mtime(image) if expected is None else expected
             if expected and not jit and int(os.stat(path).st_mtime) != expected:
                 if not trusted:
-                    reason = "its file was changed since the profile was made; --symbols would take it all the same"
+                    reason = Message(
+                        "its file was changed since the profile was made; {--symbols} would take it all the same"
+                    )
                     continue
                 shown = self._extracted_from.get(path, path)
-                self._report.warn(f"{shown}: was changed since the profile was made: symbols may be wrong")
+                self._report.warn(REPORTED["changed-image"], path=shown)
             loaded.path = path
             self._used.add(path)
             return self._read_elf(loaded, data)
@@ -218,12 +224,12 @@ class Images:
     def end(self) -> None:
         for loaded in self._loaded.values():
             if loaded.elf is not None and loaded.elf.note:
-                self._report.warn(f"{loaded.path}: {loaded.elf.note}")
+                self._report.warn(REPORTED["object-notes"], path=loaded.path, note=loaded.elf.note)
         for path in self._named:
             if path not in self._used and self._options[SYMBOLIZE]:
-                self._report.warn(f"{path}: has the name of no image in the profile")
+                self._report.warn(REPORTED["unused-image"], path=path)
         if self._refused:
-            self._report.warn(left_mangled(self._refused))
+            self._report.warn(REPORTED["mangled-names"], names=left_mangled(self._refused))
         if self._extracted is not None:
             self._extracted.cleanup()
             self._extracted = None

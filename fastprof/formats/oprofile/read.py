@@ -16,6 +16,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import Message
 from fastprof.formats.oprofile import MERGE, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
@@ -84,7 +85,14 @@ class OProfileReader(Reader):
         if len(self._classes) > MAX_VALUE_TYPES:
             detail = f"events, counts and unit masks make {len(self._classes):,} value types, expected up to "
             raise FormatError(
-                source.name, self.format, f"{detail}{MAX_VALUE_TYPES:,}; choose some with --spec", offset=0
+                source.name,
+                self.format,
+                Message(
+                    "{detail}{MAX_VALUE_TYPES:,}; choose some with {--spec}",
+                    detail=detail,
+                    MAX_VALUE_TYPES=MAX_VALUE_TYPES,
+                ),
+                offset=0,
             )
         self._class_at = {class_: at for at, class_ in enumerate(self._classes)}
         self._parts: dict[PartKey, int] = {}
@@ -123,8 +131,13 @@ class OProfileReader(Reader):
         """No session is called `current`, or there are no sample files at all."""
         if sessions := sorted({name.session for _, name in named if name.session is not None}):
             raise UsageError(
-                f"{self.source.name}: there is no session 'current' in it, only {', '.join(sessions)}; choose with "
-                f"--spec=session:{sessions[0]}"
+                Message(
+                    "{file}: there is no session 'current' in it, only {sessions}; choose with "
+                    "{--spec:=}session:{first}",
+                    file=self.source.name,
+                    sessions=", ".join(sessions),
+                    first=sessions[0],
+                )
             )
         if not self.report.losses:
             what = "there is no sample file in it, expected some below {root} or {kern}"
@@ -228,7 +241,7 @@ class OProfileReader(Reader):
         self._to = images.get(group.callee, self._mtime) if group.callee is not None else None
         h = self._header or ffi.new("struct fp_oprofile_header *")
         if len(self._mtimes) > 1:
-            self.report.warn(f"{group.image.name}: was changed while it was sampled: its samples are of several files")
+            self.report.warn(REPORTED["changed-while-sampled"], path=group.image.name)
         from_shift = _shift(self._from, h.is_kernel, h.anon_start)
         to_shift = _shift(self._to, h.callee_is_kernel, h.callee_anon_start) if self._to else 0
         to = self._to.c if self._to else ffi.NULL

@@ -10,6 +10,7 @@ from fastprof.core.folder import File
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import counted
+from fastprof.formats.oprofile.reported import REPORTED
 
 _LONGEST = 1 << 16  # bytes of such a file
 _TOO_MANY = 0.0001  # of all samples lost: OProfile's own limit for its warning
@@ -66,6 +67,11 @@ def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report:
         report.facts["samples_taken"] = total
         report.facts["samples_lost"] = {name: lost[name] for name in sorted(lost)}
     if sum(lost.values()) > _TOO_MANY * total:
-        report.warn(f"{source.name}: {counted(sum(lost.values()), 'samples were lost')}, beside {total:,} taken")
+        report.warn(
+            REPORTED["lost-samples"],
+            file=source.name,
+            samples=counted(sum(lost.values()), "sample was lost", "samples were lost"),
+            total=total,
+        )
     for event in sorted(throttled):
-        report.warn(f"{source.name}: the kernel has throttled {event}: it was sampled less often than asked for")
+        report.warn(REPORTED["throttled-events"], file=source.name, event=event)

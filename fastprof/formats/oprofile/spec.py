@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import UsageError
+from fastprof.core.words import Message
 from fastprof.formats.oprofile.names import SampleName
 
 _DEFAULT_SESSION = "current"
@@ -61,7 +62,7 @@ def parse(texts: Iterable[str]) -> list[Spec]:
     try:
         words = [word for text in texts for word in shlex.split(text)]
     except ValueError as error:
-        raise UsageError(f"--spec: {error}") from None
+        raise UsageError(Message("{--spec:name}: {error}", error=error)) from None
     if "{" not in words and "}" not in words:
         return [_spec(words)]
     specs: list[Spec] = []
@@ -70,7 +71,7 @@ def parse(texts: Iterable[str]) -> list[Spec]:
         specs.append(_spec(words[1:end]))
         words = words[end + 1 :]
     if words or len(specs) != 2:
-        raise UsageError("--spec: a difference is { SPEC } { SPEC }, with blanks around the braces")
+        raise UsageError(Message("{--spec:name}: a difference is {{ SPEC }} {{ SPEC }}, with blanks around the braces"))
     return specs
 
 
@@ -84,7 +85,13 @@ def _spec(words: list[str]) -> Spec:
             continue
         if tag not in _GLOBS + _NUMBERS:
             known = ", ".join(_GLOBS + _NUMBERS)
-            raise UsageError(f"--spec: there is no {tag!r:.80} in a profile specification, only {known}")
+            raise UsageError(
+                Message(
+                    "{--spec:name}: there is no {tag!r:.80} in a profile specification, only {known}",
+                    tag=tag,
+                    known=known,
+                )
+            )
         values = tuple(text.split(","))
         if tag in _NUMBERS:
             values = tuple(_number(tag, value) for value in values)
@@ -98,4 +105,4 @@ def _number(tag: str, text: str) -> str:
     try:
         return text if text == "all" else str(int(text, 0))
     except ValueError:
-        raise UsageError(f"--spec: {tag} {text!r:.80} is not a number") from None
+        raise UsageError(Message("{--spec:name}: {tag} {text!r:.80} is not a number", tag=tag, text=text)) from None

@@ -13,4 +13,7 @@ REPORTED = reported(
         ),
         "invalid-utf8": ("name that is not UTF-8, mended", "names that are not UTF-8, mended"),
     },
+    warnings={
+        "no-times": "nothing has a time: the trace is valid and empty",
+    },
 )

@@ -59,7 +59,7 @@ class PerfettoWriter(Writer):
                 self._name_thread(thread, who, called)
         self.written = int(w.calls + w.events)
         if not self.written:
-            report.warn("nothing has a time: the trace is valid and empty")
+            report.warn(REPORTED["no-times"])
             self.text(_NOTHING)
         report.rows["calls written"] += int(w.calls)
         report.rows["events written"] += int(w.events)

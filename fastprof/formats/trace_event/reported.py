@@ -54,4 +54,9 @@ REPORTED = reported(
         "event-arguments": ("event with arguments that are no numbers", "events with arguments that are no numbers"),
         "other-events": ("counter, flow or other event", "counters, flows and other events"),
     },
+    warnings={
+        "maybe-cut-off": "the trace ends before it is complete, as after its writer was killed; the rest is missing",
+        "no-sample-times": "{file}: a profile has hit counts and no samples: its rows have no times",
+        "shifted-times": "times are {shift} ns less than in the source, so that viewers can tell nanoseconds apart",
+    },
 )

@@ -23,7 +23,7 @@ _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 def count_ends(report: Report, r: Any) -> None:
     """Count in what the text differs from standard JSON, and warn if it ends early.  `r` is either reader's struct."""
     if r.killed:
-        report.warn("the trace ends before it is complete, as after its writer was killed; the rest is missing")
+        report.warn(REPORTED["maybe-cut-off"])
     json = r.json
     report.count_all(
         REPORTED,
@@ -133,7 +133,7 @@ class SamplesReader(Reader):
         )
         report.facts["samples"] = int(r.rows)
         if r.by_hits != lib.FP_NO_ID:
-            report.warn(f"{self.source.name}: a profile has hit counts and no samples: its rows have no times")
+            report.warn(REPORTED["no-sample-times"], file=self.source.name)
 
 
 class CpuProfileReader(SamplesReader):

@@ -67,7 +67,7 @@ class TraceEventWriter(Writer):
         rows = [row for seen in self._seen for row in self._named(*seen)]
         self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
         if w.zero:
-            report.warn(f"times are {w.zero} ns less than in the source, so that viewers can tell nanoseconds apart")
+            report.warn(REPORTED["shifted-times"], shift=int(w.zero))
         report.rows["rows written"] += self.written
         report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
         report.count_all(

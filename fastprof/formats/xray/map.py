@@ -167,7 +167,7 @@ class InstrumentationMap:
         notes = []
         if unnamed:
             why = f": {self._elf.reason}" if self._elf and self._elf.reason else ""
-            notes.append(f"{len(unnamed):,} of {counted(len(names), 'functions')} without a symbol{why}")
+            notes.append(f"{len(unnamed):,} of {counted(len(names), 'function')} without a symbol{why}")
         if self._elf and self._elf.note:
             notes.append(self._elf.note)
         if refused := names & (self._elf.refused if self._elf else self._refused):
@@ -191,7 +191,7 @@ class InstrumentationMap:
         except SymbolError as error:
             raise SymbolError(f"{path}: {error}") from error
         if firsts and firsts != runs:
-            counts = f"section xray_fn_idx numbers {counted(len(firsts), 'functions')}, xray_instr_map {len(runs)}"
+            counts = f"section xray_fn_idx numbers {counted(len(firsts), 'function')}, xray_instr_map {len(runs)}"
             warning = f"{counts}; numbered by xray_fn_idx"
             runs = firsts  # as the runtime numbers; in runs, functions that the linker folded into one have one id
         addresses = {i: entries[first][0] for i, first in enumerate(runs, 1)}

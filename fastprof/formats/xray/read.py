@@ -179,10 +179,7 @@ class XRayReader(Reader):
         if symbol is None:
             self._unnamed += 1
             if self._names is None:
-                self.advice = (
-                    f"{self.source.name}: functions are shown by their numbers: XRay logs hold no names; "
-                    "give the program that wrote the log with --symbols"
-                )
+                self.advice = REPORTED["unnamed-functions"]
             function = model.function(f"#{function_id}", object_id=self._object)
         else:
             object_id = model.object(symbol.object) if symbol.object else self._object
@@ -240,16 +237,16 @@ class XRayReader(Reader):
         if self._names is None:
             return
         for note in self._names.notes():
-            report.warn(note)
+            report.warn(REPORTED["map-notes"], note=note)
         doubts = []
         if self._unnamed:
-            doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'functions')} of the log")
+            doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'function')} of the log")
         if misfits := self._misfits():
             doubts.append(
-                f"left or begun in ways that the map does not have: {misfits:,} of {counted(called, 'functions')}"
+                f"left or begun in ways that the map does not have: {misfits:,} of {counted(called, 'function')}"
             )
         if doubts:
-            report.warn(f"{self._names.maps[0].path}: seems to be another build or object: {'; '.join(doubts)}")
+            report.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))
 
 
 def _load_names(options: Options) -> FunctionNames | None:

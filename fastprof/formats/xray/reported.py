@@ -31,4 +31,12 @@ REPORTED = reported(
             "function ids beyond 28 bits, replaced by others",
         ),
     },
+    warnings={
+        "unnamed-functions": (
+            "{file}: functions are shown by their numbers: XRay logs hold no names; give the program that wrote "
+            "the log with {--symbols}"
+        ),
+        "map-notes": "{note}",
+        "other-build": "{path}: seems to be another build or object: {doubts}",
+    },
 )

@@ -17,7 +17,6 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import CORES, Option, Options, available, checked
 from fastprof.core.report import Report
-from fastprof.core.words import speaks_of_flags, worded
 from fastprof.store.adding import Adding, adding, adding_options, write_piece
 from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (
@@ -116,7 +115,7 @@ def batch_archive(
                 report.add(record)
                 if progress is not None:
                     progress(report, record)
-    report.idle = filling.idle()
+    report.idle_flags = filling.idle()
     return report
 
 
@@ -176,7 +175,6 @@ class _Filling:
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",
-            flags=speaks_of_flags(),
         ) as pool:
             for record in pool.run(map(self._given, free, count())):
                 yield self._noted(self._appended(record))
@@ -222,7 +220,7 @@ class _Filling:
 
     def idle(self) -> list[str]:
         """The flags of options that did nothing for any file."""
-        return [worded(flag) for flag, n in self._idle.items() if n == self._n_done]
+        return [flag for flag, n in self._idle.items() if n == self._n_done]
 
 
 def _job(file: File, store: str, common: dict[str, Any]) -> Job:

@@ -24,7 +24,8 @@ from fastprof.core.options import (
     available,
     checked,
 )
-from fastprof.core.words import worded
+from fastprof.core.report import Report
+from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
@@ -36,7 +37,18 @@ from fastprof.verbs.batch.files import (
     refuse_urls,
     write_plan,
 )
-from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, is_of_the_file, options_key
+from fastprof.verbs.batch.jobs import (
+    CRASHED,
+    ERROR,
+    LOSSY,
+    OK,
+    Job,
+    Record,
+    is_of_the_file,
+    message_of,
+    options_key,
+    worded,
+)
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, refuse_other_shards
 from fastprof.verbs.convert import target_of
 
@@ -111,9 +123,10 @@ class BatchReport:
         self.earlier = 0
         self.statuses: Counter[str] = Counter()
         self.failed: list[Record] = []
-        self.warnings: list[str] = []
+        self._warned = Report()
+        self.warn = self._warned.warn
         self.n_warnings = 0  # of files; the manifest has them
-        self.idle: list[str] = []
+        self.idle_flags: list[str] = []
         self.todo: list[Job] = []
         self.bytes_read = 0
         self.bytes_written = 0
@@ -128,16 +141,32 @@ class BatchReport:
         """How many files have no output."""
         return self.statuses[ERROR] + self.statuses[CRASHED]
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def idle(self) -> list[str]:
+        return [spelled(flag).told() for flag in self.idle_flags]
+
+    @property
+    def warnings(self) -> list[str]:
+        return self._warned.warnings
+
+    def warned(self, *, flags: bool = False) -> list[dict[str, str]]:
+        """For JSON: code and text of each warning."""
+        return self._warned.warned(flags=flags)
+
+    def as_dict(self, *, flags: bool = False) -> dict[str, Any]:
         """For JSON."""
+        failed = [
+            {**record, "error": {**record["error"], "message": message_of(record["error"]).told(flags=flags)}}
+            for record in self.failed
+        ]
         return {
             "files": self.files,
             "earlier": self.earlier,
             **{name: self.statuses[name] for name in (OK, LOSSY, ERROR, CRASHED)},
-            "failed": self.failed,
-            "warnings": self.warnings,
+            "failed": failed,
+            "warnings": self.warned(flags=flags),
             "warnings_of_files": self.n_warnings,
-            "idle": self.idle,
+            "idle": [spelled(flag).told(flags=flags) for flag in self.idle_flags],
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
             "cpu_seconds": round(self.cpu_seconds, 3),
@@ -241,9 +270,15 @@ def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[
         return _found(paths, asked, report)
     for option in FINDING:
         if option in asked:
-            raise UsageError(f"{option.flag} is for `fastprof batch plan`: the files of {path} are chosen already")
+            raise UsageError(
+                Message(
+                    "{option} is for `fastprof batch plan`: the files of {path} are chosen already",
+                    option=spelled(option.flag),
+                    path=path,
+                )
+            )
     if paths:
-        raise UsageError(f"{paths[0]}: there is --plan={path}, which has all inputs")
+        raise UsageError(Message("{given}: there is {--plan:=}{path}, which has all inputs", given=paths[0], path=path))
     return read_plan(path)
 
 
@@ -252,10 +287,10 @@ def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
 
     def failed(error: FastprofError) -> None:
         report.files += 1
-        report.take({"status": ERROR, "error": {"message": str(error)}})
+        report.take({"status": ERROR, "error": worded(error.message())})
 
     chosen = asked[INCLUDE], asked[EXCLUDE]
-    files = find(paths, *chosen, report.warnings.append, failed, lenient=asked[LENIENT])
+    files = find(paths, *chosen, report.warn, failed, lenient=asked[LENIENT])
     if not files and not report.failed:
         raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
     return files
@@ -331,7 +366,7 @@ def _run(
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             folder=os.path.join(outdir, FOLDER),
-            warn=report.warnings.append,
+            warn=report.warn,
         ) as engine,
         Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(report)) as manifest,
     ):
@@ -344,7 +379,7 @@ def _run(
             manifest.add(_within(outdir, record))
             if progress is not None:
                 progress(report, record)
-    report.idle = [worded(flag) for flag, n_idle in idle.items() if n_idle == n_done]
+    report.idle_flags = [flag for flag, n_idle in idle.items() if n_idle == n_done]
 
 
 def run_of(report: BatchReport) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
@@ -16,11 +16,13 @@ from types import TracebackType
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
-from fastprof.core.words import install, speaks_of_flags
+from fastprof.core.report import Warn
+from fastprof.core.words import Message, install
 from fastprof.verbs.batch.files import state
 from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven
+from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
 _TOGETHER = 50  # jobs of a task at least, so that what a process knows of symbols serves many
@@ -58,11 +60,11 @@ def begun(
     retries: int,
     timeout: float,
     folder: str,
-    warn: Callable[[str], None],
+    warn: Warn,
     function: str = CONVERT,
 ) -> Pool | Dask:
     """The engine; `n` processes if they are begun here.  The others are what `Pool` and `Dask` explain."""
-    how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function, "flags": speaks_of_flags()}
+    how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function}
     return Pool(n, **how) if engine == LOCAL else Dask(engine, n, folder, warn, **how)
 
 
@@ -76,11 +78,13 @@ class Dask:
     process of this machine, whose result is final.  `warn` gets one message for each worker with such a fault.
     """
 
-    def __init__(self, engine: str, n: int, folder: str, warn: Callable[[str], None], **how: Any) -> None:
+    def __init__(self, engine: str, n: int, folder: str, warn: Warn, **how: Any) -> None:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
-            raise UsageError(f"--engine={engine} needs Dask: {install('dask')}") from None
+            raise UsageError(
+                Message("{--engine:=}{engine} needs Dask: {install}", engine=engine, install=install("dask"))
+            ) from None
         self._folder, self._warn = folder, warn
         self._how = how  # the keywords of Pool
         self._together = _TOGETHER if how["function"] == CONVERT else 1
@@ -99,7 +103,9 @@ class Dask:
                 address or self._cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
             )
         except (OSError, ValueError) as error:
-            raise FastprofError(f"--engine={engine}: no scheduler of Dask answers: {error}") from None
+            raise FastprofError(
+                Message("{--engine:=}{engine}: no scheduler of Dask answers: {error}", engine=engine, error=str(error))
+            ) from None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
         """As `Pool.run`, and each output is on disk by itself: nobody here could get those of other machines there.
@@ -148,7 +154,7 @@ class Dask:
         worker, found = result["worker"], {}
         if result["unproven"] and worker not in self._left_out:
             self._left_out[worker] = result["unproven"]
-            self._warn(f"Dask: the worker {worker} is left out: {result['unproven']}")
+            self._warn(REPORTED["worker-left-out"], worker=worker, why=result["unproven"])
         for record in result["records"]:
             wrong = self._wrong(record, worker)
             if wrong is None:
@@ -156,7 +162,7 @@ class Dask:
                 continue
             self._tried.setdefault(record["output"], set()).add(worker)
             if worker not in self._failing and worker not in self._left_out:
-                self._warn(f"Dask: the worker {worker}: {wrong}; such files are tried elsewhere")
+                self._warn(REPORTED["worker-not-believed"], worker=worker, why=wrong)
             self._failing.add(worker)
         return found
 

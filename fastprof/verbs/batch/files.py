@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 
@@ -13,8 +13,9 @@ from fastprof import formats
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
+from fastprof.core.report import Warn
 from fastprof.core.sink import Sink
-from fastprof.core.words import counted
+from fastprof.core.words import Message, counted
 from fastprof.inputs.expand import Failed, expand
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.paths import clash, why_not
@@ -31,7 +32,7 @@ def find(
     inputs: Iterable[str],
     include: Sequence[str],
     exclude: Sequence[str],
-    warn: Callable[[str], None],
+    warn: Warn,
     failed: Failed,
     *,
     lenient: bool = False,
@@ -117,7 +118,7 @@ def refuse_collisions(files: Sequence[File], outdir: str, suffix: str) -> None:
 def _refuse_bad_names(files: Iterable[File]) -> None:
     for file in files:
         if why := why_not(file.name):
-            raise UsageError(f"{file.path}: the name of its output {why}; see --exclude")
+            raise UsageError(Message("{path}: the name of its output {why}; see {--exclude}", path=file.path, why=why))
 
 
 def refuse_same_names(files: Iterable[File]) -> None:
@@ -201,7 +202,7 @@ def read_plan(path: str) -> list[File]:
             if (before := first.setdefault(found[-1].name, number)) != number:
                 raise FastprofError(f"{path}: line {number}: the name {found[-1].name!r:.80} is that of line {before}")
     if len(found) != n_files:
-        raise FastprofError(f"{path}: {counted(len(found), 'files')}, expected {n_files or 'a plan'}")
+        raise FastprofError(f"{path}: {counted(len(found), 'file')}, expected {n_files or 'a plan'}")
     return found
 
 

@@ -24,14 +24,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
-from fastprof.core.words import speaks_of_flags
+from fastprof.core.words import Message, packed, unpacked
 from fastprof.verbs.convert import converted
 
 Job = dict[str, Any]
@@ -106,7 +106,7 @@ def identity(job: Job) -> Record:
 
 
 def _of_report(report: Report, idle: set[str]) -> Record:
-    said = report.as_dict(flags=speaks_of_flags())
+    said = report.as_dict(flags=True)
     facts = said.pop("facts")
     found = {"status": LOSSY if report.losses else OK, "bytes": facts["output_bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
@@ -116,18 +116,31 @@ def _of_report(report: Report, idle: set[str]) -> Record:
 def of_error(path: str, error: Exception) -> dict[str, Any]:
     if isinstance(error, FormatError):
         place = {"format": error.format_name, "offset": error.offset, "line": error.line}
-        return {"message": str(error), **{name: value for name, value in place.items() if value is not None}}
+        return worded(error.message()) | {name: value for name, value in place.items() if value is not None}
     if isinstance(error, (UsageError, UnrecognizedError)):
-        return {"message": str(error)}
+        return worded(error.message())
     if isinstance(error, FastprofError):
-        message = str(error)
-    elif isinstance(error, OSError):
+        return worded(error.message()) | {"retry": True}
+    if isinstance(error, OSError):
         message = f"{error.filename or path}: {error.strerror or error}"
     elif isinstance(error, (MemoryError, RecursionError)):
         message = f"{path}: {str(error) or 'out of memory'}"
     else:
         message = f"{path}: internal error: {type(error).__name__}: {error}"
     return {"message": message, "retry": True}
+
+
+def worded(message: Message) -> dict[str, Any]:
+    """An error of a record: what Python's users see, and, if that names options, what it is made of."""
+    text = message.told()
+    names_options = message.told(flags=True) != text
+    return {"message": text} | ({"words": packed([("", message)])} if names_options else {})
+
+
+def message_of(error: Mapping[str, Any]) -> Message:
+    """What the error of a record says."""
+    (_, message), *_ = unpacked(error.get("words", [["", error["message"]]]))
+    return message if isinstance(message, Message) else Message("{text}", text=message)
 
 
 def is_of_the_file(record: Record) -> bool:

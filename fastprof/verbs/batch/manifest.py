@@ -25,6 +25,7 @@ from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.words import Message
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
@@ -190,10 +191,18 @@ def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
     for path in manifests(outdir):
         _, of = shard_of(path) or shard
         if of != shard[1] and 1 not in (of, shard[1]):
-            instead = f"--shard=I/{of}, no --shard for all that is left"
+            instead = Message("{--shard:=}I/{of}, no {--shard} for all that is left", of=of)
             anew = f"remove {os.path.join(outdir, FOLDER)} to begin anew"
             raise UsageError(
-                f"--shard={shard[0]}/{shard[1]}: {outdir} has outputs of {of} shards; use {instead}, or {anew}"
+                Message(
+                    "{--shard:=}{number}/{shards}: {outdir} has outputs of {of} shards; use {instead}, or {anew}",
+                    number=shard[0],
+                    shards=shard[1],
+                    outdir=outdir,
+                    of=of,
+                    instead=instead,
+                    anew=anew,
+                )
             )
         if of != shard[1] and is_locked(path):
             raise FastprofError(f"{path}: another batch is at work here")

@@ -33,13 +33,15 @@ from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, availa
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
+from fastprof.core.words import Message, spelled
 from fastprof.inputs import open_reader
 from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
-from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
+from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
 from fastprof.verbs.convert import converted, target_of
+from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -63,7 +65,6 @@ _ONCE = {
     NAMED,
     OF_OBJECT,
 }
-_COUNTS = ("repairs", "losses", "left_out", "not_representable")
 
 Progress = Callable[[int, int], None]  # how many partials are done, of how many
 
@@ -110,7 +111,10 @@ def batch_merge(
         for option in (FAN_IN, RETRIES, TIMEOUT):
             if option in asked:
                 raise UsageError(
-                    f"{option.flag} would do nothing without --jobs or --engine: all is read in one process"
+                    Message(
+                        "{option} would do nothing without {--jobs} or {--engine}: all is read in one process",
+                        option=spelled(option.flag),
+                    )
                 )
         report.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
         return report
@@ -131,7 +135,11 @@ class _Tree:
     ) -> None:
         for option in (PER_THREAD, LABELS):
             if option in asked:
-                raise UsageError(f"{option.flag} keeps apart what a tree merges: use `fastprof merge`")
+                raise UsageError(
+                    Message(
+                        "{option} keeps apart what a tree merges: use `fastprof merge`", option=spelled(option.flag)
+                    )
+                )
         if output == "-":
             raise UsageError("a tree needs a file as output, beside which it keeps what it has merged so far")
         self._output, self._target, self._from, self._report = output, target, from_, report
@@ -190,7 +198,7 @@ class _Tree:
             idle=lambda option: idle.add(option.flag),
         )
         for flag in sorted(idle.intersection(*self._idle)):
-            report.warn(f"{flag} did nothing for any of these files")
+            report.warn(REPORTED["idle-options"], option=spelled(flag))
         shutil.rmtree(self._folder, ignore_errors=True)
         self._report.take_all(report)
         return self._report
@@ -248,12 +256,9 @@ class _Tree:
 
     def _take(self, record: Record) -> None:
         if "error" in record:
-            raise FastprofError(record["error"]["message"])
+            raise FastprofError(message_of(record["error"]))
         self._idle.append({*record["idle"]})
-        for name in _COUNTS:
-            getattr(self._report, name).take_data(record["counts"][name])
-        for warning in record["warnings"]:
-            self._report.warn(warning)
+        self._report.take_data(record["report"])
 
 
 def _any_view() -> str:
@@ -297,8 +302,7 @@ def merge_one(job: Job) -> Record:
         found = {
             "status": OK,
             "idle": idle,
-            "counts": {name: getattr(report, name).data() for name in _COUNTS},
-            "warnings": report.warnings,
+            "report": report.data(),
         }
         record = _record(job, found, began)
         with Sink(_record_of(job), durable=False) as sink:

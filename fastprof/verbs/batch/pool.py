@@ -25,10 +25,8 @@ from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 
 _BEGIN = """\
 import sys
-function, parent, flags, *sys.path[:] = sys.argv[1:]
-from fastprof.core.words import speak_of_flags
+function, parent, *sys.path[:] = sys.argv[1:]
 from fastprof.verbs.batch.worker import main
-speak_of_flags(flags == "True")
 main(function, int(parent))
 """
 
@@ -39,8 +37,8 @@ _SECONDS_TO_DIE = 10
 class _Worker:
     """One process, and its job."""
 
-    def __init__(self, function: str, timeout: float | None, flags: bool) -> None:
-        command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), str(flags), *sys.path]
+    def __init__(self, function: str, timeout: float | None) -> None:
+        command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), *sys.path]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.process.stdin and self.process.stdout
         self._jobs, self.records = self.process.stdin, self.process.stdout
@@ -100,7 +98,7 @@ class Pool:
 
     `retries`: how often a job is tried again at which a process died, or which took longer than `timeout` seconds.
     `function`: MODULE:NAME of what makes a record of a job, in a module that is found by this process's sys.path.
-    It must not raise.  `flags`: what workers say is for the command line (core/words.py).
+    It must not raise.
     Use the pool in one thread: on Linux workers die with the thread that began them.
     """
 
@@ -111,9 +109,8 @@ class Pool:
         retries: int = 1,
         timeout: float | None = None,
         function: str = CONVERT,
-        flags: bool = False,
     ) -> None:
-        self._n, self._retries, self._timeout, self._function, self._flags = n, retries, timeout, function, flags
+        self._n, self._retries, self._timeout, self._function = n, retries, timeout, function
         with _beginning():
             self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
@@ -140,7 +137,7 @@ class Pool:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             with _beginning():
-                worker = _Worker(self._function, self._timeout, self._flags)
+                worker = _Worker(self._function, self._timeout)
             self._workers.append(worker)
             self._selector.register(worker.records, selectors.EVENT_READ, worker)
         finally:

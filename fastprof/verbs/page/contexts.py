@@ -85,8 +85,7 @@ class Shown:
             lost = said.not_representable
             lost.drop("call-counts")  # the table has them
             self._report.not_representable.take(lost)
-            for warning in said.warnings:
-                self._report.warn(warning)
+            self._report.take_warnings(said)
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)

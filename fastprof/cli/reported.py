@@ -1,0 +1,11 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    warnings={
+        "narrow-terminal": "the terminal is too narrow for {names}: {--value:=}NAME shows one of them",
+    },
+)

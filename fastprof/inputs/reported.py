@@ -1,0 +1,12 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    warnings={
+        "other-files": "{path}: not read, being no files: {names}",
+        "store-notes": "{path}: {note}",
+    },
+)

@@ -1,0 +1,12 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=("inputs-passed-over", "unread-inputs"),
+    warnings={
+        "store-itself": "{input}: is the store itself, and is left out",
+    },
+)
