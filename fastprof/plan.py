@@ -247,7 +247,7 @@ def _way(
     done = {one.place for one in end.does}
 
     def placed(operators: Iterable[Operator], facts: Facts) -> list[Operator]:
-        found = [one for one in operators if one.place not in done and one.when(facts)]
+        found = [one for one in operators if one.place not in done and one.has_place(facts)]
         asked = [one for one in found if one.asked(options)]
         used.update(*(one.switches for one in found), *(one.options for one in asked))
         return asked
@@ -364,21 +364,20 @@ def options_of(end: End) -> list[Option[Any]]:
 
 def _reachable(end: End) -> Iterator[Operator]:
     """The operators that some plan for this end has."""
-    views, some = [*bridges.SELECT], (False, True)
+    views, unmerged = [*bridges.SELECT], end.holds.unmerged
     targets = [end.view] if end.view in views else views
-    ways = product(views, targets) if end.view else zip(views, views, strict=True)
-    facts = [
-        Facts(source, target, end.holds, Options(), several and not end.holds.unmerged, several, n, *flags)
-        for source, target in ways
-        for several, n, *flags in product(some, (0, 1) if end.holds.unmerged else (0, 1, 2), some, some, some)
+    ways = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
+    cases = [
+        Facts("", "", end.holds, Options(), several and not unmerged, several, profiles, *flags)
+        for profiles in range(2 if unmerged else 3)
+        for several, *flags in product((False, True), repeat=4)
     ]
+    before = [case._replace(source=source, target=target) for source, target in ways for case in cases]
+    after = [case._replace(source=target, target=target) for _, target in ways for case in cases]
     done = {one.place for one in end.does}
-    for operator in bridges.BRIDGES:
-        if any((operator.source, operator.target) == (fact.source, fact.target) for fact in facts):
-            yield operator
-    for operator in (*bridges.BEFORE, *bridges.AFTER):
-        if operator.place not in done and any(map(operator.when, facts)):
-            yield operator
+    yield from (one for one in bridges.BRIDGES if (one.source, one.target) in ways)
+    for operators, facts in ((bridges.BEFORE, before), (bridges.AFTER, after)):
+        yield from (one for one in operators if one.place not in done and any(map(one.has_place, facts)))
 
 
 def idle(options: Options, plan: Plan) -> list[Option[Any]]:

@@ -253,7 +253,7 @@ class Facts(NamedTuple):
     holds: Holds
     options: Options
     merged: bool = False  # several profiles become one
-    several: bool = False  # rows of several profiles, merged or not
+    several: bool = False  # rows of several profiles, merged or not, that have value types
     profiles: int = 1  # that are not one yet; of stacks 0: there is nothing to add up
     in_order: bool = False  # rows of each input come by function and line
     addresses: bool = False  # stacks: of some input, which can be symbolized
@@ -275,6 +275,10 @@ class Operator(NamedTuple):
     undecoded: bool = False  # takes batches that are Undecoded, if it may use several cores
     streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
 
+    def has_place(self, facts: Facts) -> bool:
+        """Whether a plan with these facts needs it, or would if one of its switches asked for it."""
+        return self.source in ("any", facts.source) and self.when(facts)
+
     def asked(self, options: Options) -> bool:
         return not self.switches or any(options[option] not in (None, (), False) for option in self.switches)
 
@@ -286,22 +290,47 @@ class Operator(NamedTuple):
         return found
 
 
+def _in(view: str, place: str, title: str, options: tuple[Option[Any], ...] = (), **more: Any) -> Operator:
+    """An operator within a view."""
+    return Operator(view, view, place, title, options, **more)
+
+
 _BY_NAME = (FUNCTION, OBJECT)
 _RENAMING = (MOD_FUNCNAME, MOD_FILENAME)
+_NAMING = (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE)
 
 
 def _names_addresses(f: Facts) -> bool:
     """An archive keeps the addresses of stacks, which can be symbolized later; a graph has none."""
-    if f.source != "stacks" or not f.addresses or not f.holds.names:
+    if not f.addresses or not f.holds.names:
         return False
-    needed = any(option in f.options for option in (SYMBOLS, FUNCTION, *_RENAMING))
-    return needed or not f.holds.verbatim or f.target == "graph"
+    return (
+        not f.holds.verbatim or f.target == "graph" or any(one in f.options for one in (SYMBOLS, FUNCTION, *_RENAMING))
+    )
 
 
-def _lines(f: Facts, *, in_order: bool) -> bool:
-    """For a format without calls: self costs by line."""
-    return f.target == "graph" and not f.holds.calls and f.in_order == in_order
+# What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
+SELECT = {
+    "timeline": _in("timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
+    "stacks": _in("stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
+    "graph": _in("graph", "rows.filter:select", "graphs", (PART, THREADS)),
+}
 
+# Ahead of a bridge, for the rows of one input or of several that are alike.
+NAME_ADDRESSES = _in(
+    "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
+)
+FUNCTIONS = _in("any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
+RENAME = _in("any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
+COMPUTE = _in(
+    "graph",
+    "rows.compute:compute",
+    "profiles with inherited events",
+    (COMPUTE_EVENTS,),
+    when=lambda f: f.formulas,
+    switches=(COMPUTE_EVENTS,),
+)
+BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, COMPUTE)
 
 # From one view to another.  Each pair has one way at most.
 FOLD_TO_GRAPH = Operator(
@@ -333,161 +362,90 @@ ESTIMATE = Operator(
 )
 BRIDGES = (FOLD_TO_GRAPH, FOLD_TO_STACKS, PROJECT, ESTIMATE)
 
-# What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
-SELECT = {
-    "timeline": Operator("timeline", "timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
-    "stacks": Operator("stacks", "stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
-    "graph": Operator("graph", "graph", "rows.filter:select", "graphs", (PART, THREADS)),
-}
-
-# Ahead of a bridge, for the rows of one input or of several that are alike.
-RENAME = Operator("any", "any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
-FUNCTIONS = Operator("any", "any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
-NAME_ADDRESSES = Operator(
-    "stacks",
-    "stacks",
-    "rows.symbolize:symbolize",
-    "addresses of stacks",
-    (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE),
-    _names_addresses,
-    switches=(SYMBOLIZE,),
-)
-COMPUTE = Operator(
-    "graph",
-    "graph",
-    "rows.compute:compute",
-    "profiles with inherited events",
-    (COMPUTE_EVENTS,),
-    lambda f: f.formulas,
-    switches=(COMPUTE_EVENTS,),
-)
-BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, COMPUTE)
-
 # After it, for the rows of all inputs.
-NEST = Operator(
-    "timeline",
-    "timeline",
-    "rows.nest:nest",
-    "a timeline to a format that draws calls",
-    (TIME_UNIT,),
-    lambda f: f.target == "timeline" and f.holds.nested,
+NEST = _in(
+    "timeline", "rows.nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,), when=lambda f: f.holds.nested
 )
-SHALLOW = Operator(
-    "stacks",
+SHALLOW = _in(
     "stacks",
     "rows.shallow:shallow",
     "stacks to a format that repeats frames",
     (MAX_DEPTH,),
-    lambda f: f.target == "stacks" and f.holds.repeats_frames,
+    when=lambda f: f.holds.repeats_frames,
 )
-ONLY_NAMES = Operator(
-    "stacks",
+ONLY_NAMES = _in(
     "stacks",
     "rows.only_names:only_names",
     "stacks to a format of names",
-    when=lambda f: f.target == "stacks" and f.profiles > 0 and not f.holds.places,
+    when=lambda f: f.profiles > 0 and not f.holds.places,
 )
-SUM_STACKS = Operator(
-    "stacks",
-    "stacks",
-    "sums.sum:to_sum",
-    "stacks of several inputs",
-    (PER_THREAD, LABELS, MAX_MEMORY),
-    lambda f: f.target == "stacks" and f.profiles > 1,
-)
-EQUAL_STACKS = Operator(
-    "stacks",
+_KEPT_APART = (PER_THREAD, LABELS, MAX_MEMORY)
+SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _KEPT_APART, when=lambda f: f.profiles > 1)
+EQUAL_STACKS = _in(
     "stacks",
     "sums.sum:repeated",
     "stacks to a format without times",
-    (PER_THREAD, LABELS, MAX_MEMORY),
-    lambda f: f.target == "stacks" and f.profiles == 1 and not f.holds.times,
+    _KEPT_APART,
+    when=lambda f: f.profiles == 1 and not f.holds.times,
 )
-SUM_LINES = Operator(
-    "graph",
+SUM_LINES = _in(
     "graph",
     "sums.aggregate:lines",
     "graphs to a format without calls",
     (MAX_MEMORY,),
-    lambda f: _lines(f, in_order=False),
+    when=lambda f: not f.holds.calls and not f.in_order,
 )
-LINES_IN_ORDER = Operator(
-    "graph",
+LINES_IN_ORDER = _in(
     "graph",
     "sums.aggregate:lines_in_order",
     "lines that are in order",
     (MAX_MEMORY,),
-    lambda f: _lines(f, in_order=True) and not f.merged,
+    when=lambda f: not f.holds.calls and f.in_order and not f.merged,
 )
-MERGE_LINES_IN_ORDER = Operator(
-    "graph",
+MERGE_LINES_IN_ORDER = _in(
     "graph",
     "sums.aggregate:merge_lines_in_order",
     "lines of several inputs that are in order",
     (MAX_MEMORY,),
-    lambda f: _lines(f, in_order=True) and f.merged,
+    when=lambda f: not f.holds.calls and f.in_order and f.merged,
     streams=True,
 )
-MERGE_GRAPHS = Operator(
-    "graph",
+MERGE_GRAPHS = _in(
     "graph",
     "sums.aggregate:merge",
     "graphs of several inputs",
     (PER_THREAD, MAX_MEMORY),
-    lambda f: f.target == "graph" and f.holds.calls and f.merged,
+    when=lambda f: f.holds.calls and f.merged,
 )
-SUM_PLACES = Operator(
-    "graph",
+SUM_PLACES = _in(
     "graph",
     "sums.aggregate:aggregate",
     "graphs",
     (AGGREGATE, MAX_MEMORY),
-    lambda f: f.target == "graph" and f.holds.calls and not f.merged,
+    when=lambda f: f.holds.calls and not f.merged,
     switches=(AGGREGATE,),
 )
-COMMON_VALUES = Operator(
-    "any",
-    "any",
-    "sums.agree:common",
-    "several inputs",
-    (UNION, INTERSECT),
-    lambda f: f.several and f.target != "timeline",
-    switches=(INTERSECT,),
+COMMON_VALUES = _in(
+    "any", "sums.agree:common", "several inputs", (UNION, INTERSECT), when=lambda f: f.several, switches=(INTERSECT,)
 )
-ONE_VALUE = Operator(
-    "any",
+ONE_VALUE = _in(
     "any",
     "rows.choose:one_value",
     "stacks and graphs",
     (VALUE,),
-    lambda f: f.target != "timeline" and not f.holds.values,
+    when=lambda f: f.source != "timeline" and not f.holds.values,
 )
-NAMED_VALUE = ONE_VALUE._replace(when=lambda f: f.target != "timeline" and f.holds.values, switches=(VALUE,))
+NAMED_VALUE = ONE_VALUE._replace(when=lambda f: f.source != "timeline" and f.holds.values, switches=(VALUE,))
+
+
+def _table(view: str, title: str, *options: Option[Any]) -> Operator:
+    return Operator(view, "table", f"rows.as_table:of_{view}", title, options, lambda f: f.holds.table)
+
+
 TO_TABLE = (
-    Operator(
-        "timeline",
-        "table",
-        "rows.as_table:of_timeline",
-        "tables of timelines",
-        (TABLE, TIME_UNIT),
-        lambda f: f.holds.table and f.target == "timeline",
-    ),
-    Operator(
-        "stacks",
-        "table",
-        "rows.as_table:of_stacks",
-        "tables of stacks",
-        (TABLE,),
-        lambda f: f.holds.table and f.target == "stacks",
-    ),
-    Operator(
-        "graph",
-        "table",
-        "rows.as_table:of_graph",
-        "tables of graphs",
-        (TABLE,),
-        lambda f: f.holds.table and f.target == "graph",
-    ),
+    _table("timeline", "tables of timelines", TABLE, TIME_UNIT),
+    _table("stacks", "tables of stacks", TABLE),
+    _table("graph", "tables of graphs", TABLE),
 )
 AFTER = (
     NEST,

@@ -91,9 +91,7 @@ class OpenOptions(InfoOptions, total=False):
     mod_filename: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    per_thread: bool
     max_memory: int
-    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     aggregate: bool
     union: bool
     intersect: bool

@@ -31,7 +31,7 @@ _BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names i
 
 def table_end(name: str | None) -> plan.End:
     """A table of this name, or the default of a view."""
-    return plan.End("table", holds=Holds(table=True), fixes={TABLE: name})
+    return plan.End("table", holds=Holds(table=True, unmerged=True), fixes={TABLE: name})
 
 
 class _Pass:

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 import fastprof
@@ -419,3 +420,25 @@ def test_a_filter_that_leaves_samples_on_one_side_only(tmp_path: Path) -> None:
     with pytest.raises(fastprof.UsageError, match="no row is left by function="):
         fastprof.diff(old, new, tmp_path / "none.pb.gz", function="^x$")
     assert not (tmp_path / "none.pb.gz").exists()
+
+
+def test_options_of_what_is_written_are_those_of_the_difference(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.folded", tmp_path / "new.folded"
+    old.write_text("a;b;c;d 5\n")
+    new.write_text("a;b;c;d 9\n")
+    report = fastprof.diff(old, new, tmp_path / "out.pb", max_depth=2).report
+    assert dict(report.not_representable)["samples with too many frames, cut"] == 2
+    assert {row.name for row in fastprof.top(tmp_path / "out.pb").rows} == {"a", "b", "[deeper]"}
+    fastprof.diff(old, new, tmp_path / "out.arrows", table="frames")
+    with pyarrow.ipc.open_stream(tmp_path / "out.arrows") as stream:
+        assert stream.read_all()["function"].to_pylist() == ["a", "b", "c", "d"]
+    with pytest.raises(UsageError, match="max_depth= would do nothing from folded to callgrind"):
+        fastprof.diff(old, new, tmp_path / "out.callgrind", max_depth=2)
+
+
+def test_a_filter_that_leaves_no_stack(tmp_path: Path) -> None:
+    """It is the filter that is named, not other value types."""
+    path = tmp_path / "a.folded"
+    path.write_text("main;f 10\n")
+    with pytest.raises(UsageError, match="no row is left by part=9"):
+        fastprof.diff(path, path, part=9)

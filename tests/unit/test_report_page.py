@@ -298,3 +298,10 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["report", str(tmp_path / "a.folded"), "-o", output]) == 0
     assert re.search(r"6 contexts, 4 functions -> .*page.html", capsys.readouterr().err)
     assert Page(tmp_path / "page.html").head["command"] == f"fastprof report {tmp_path / 'a.folded'} -o {output}"
+
+
+def test_a_filter_may_leave_something_of_one_profile_only(tmp_path: Path) -> None:
+    found = page(tmp_path, "main;f 10\n", "main;f 10\nmain;h 7\n", function="^h$")
+    assert found.head["totals"] == [7]
+    with pytest.raises(UsageError, match="no row is left by function="):
+        page(tmp_path, "main;f 10\n", "main;f 12\n", function="^h$")

@@ -430,3 +430,21 @@ def test_costs_of_a_thread_beyond_64_bits(tmp_path: Path) -> None:
     path.write_text(f"events: Ir\nfn=f\n1 {(1 << 63) - 1}\n2 1\n")
     with pytest.raises(FastprofError, match=f"^{path}: top: the sum of a thread's costs is beyond 2\\^63 - 1$"):
         top(path, by="thread")
+
+
+def test_only_the_value_type_that_is_shown_has_to_be_in_all_inputs(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.callgrind", tmp_path / "b.callgrind"]
+    for path, other in zip(paths, ("Dr", "Dw"), strict=True):
+        path.write_text(f"events: Ir {other}\nfn=f\n1 2 3\n")
+    assert top(paths, value="Ir").total == 4
+    with pytest.raises(UsageError, match=r"counts Ir, Dw, but .* Ir, Dr"):
+        top(paths)
+
+
+def test_a_filter_has_to_leave_something_of_all_views_together(tmp_path: Path) -> None:
+    graph, stacks = tmp_path / "a.callgrind", tmp_path / "b.folded"
+    graph.write_text("events: samples\nfn=f\n1 2\n")
+    stacks.write_text("main;g 3\n")
+    assert [(row.name, row.self) for row in top([graph, stacks], function="^f$").rows] == [("f", 2)]
+    with pytest.raises(UsageError, match="no row is left by function="):
+        top([graph, stacks], function="^h$")
