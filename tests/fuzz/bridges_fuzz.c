@@ -6,7 +6,7 @@
  *                                                         -> fp_places (by line or address)
  *                                      fp_project (top)  -> fp_top_functions
  *                                                         -> fp_coarse (by function, line, ...)
- *   samples, graph -> fp_renumber (rows of another model, which say the same)
+ *   samples, graph -> fp_remap (rows of another model, which say the same)
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "bridges/estimate/estimate_private.h"
 #include "ends/places.h"
 #include "bridges/project/project.h"
-#include "bridges/sums/renumber.h"
+#include "core/remap.h"
 #include "bridges/rows/restack.h"
 #include "bridges/sums/sum.h"
 #include "ends/top.h"
@@ -312,12 +312,12 @@ static uint64_t row_says(const struct fp_model *m, const struct fp_batch *b, uin
 }
 
 /* The rows say the same in the other model.  0, if they have an id that is not there. */
-static int renumbered(struct fp_renumber *r, struct fp_batch *b) {
+static int renumbered(struct fp_remap *r, const struct fp_model *from, const struct fp_model *to, struct fp_batch *b) {
     struct fp_batch *was = fp_batch_copy(b);
     struct fp_err err;
-    const int ok = fp_renumber_batch(r, b, &err) == FP_DONE;
+    const int ok = fp_remap_batch(r, b, &err) == FP_DONE;
     for (uint32_t i = 0; ok && i < b->n; i++)
-        if (row_says(r->from, was, i) != row_says(r->to, b, i)) abort();
+        if (row_says(from, was, i) != row_says(to, b, i)) abort();
     fp_batch_free(was);
     return ok;
 }
@@ -325,33 +325,33 @@ static int renumbered(struct fp_renumber *r, struct fp_batch *b) {
 /* Entries that are numbered as the first rows need them keep their numbers. */
 static void renumber_again(const struct fp_model *m, const struct fp_batch *b) {
     struct fp_model *to = fp_model_new();
-    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_remap *r = fp_remap_new(m, to);
     struct fp_batch *again = fp_batch_copy(b);
-    if (!renumbered(r, again)) abort();
+    if (!renumbered(r, m, to, again)) abort();
     for (uint32_t i = 0; i < b->n; i++)
         if (again->stack[i] != b->stack[i] || again->label[i] != b->label[i] || again->thread[i] != b->thread[i])
             abort();
     fp_batch_free(again);
-    fp_renumber_free(r);
+    fp_remap_free(r);
     fp_model_free(to);
 }
 
 /* Two batches of stacks, those of the first removed before the second or not, and one of a graph. */
 static void renumber(struct program *g, struct fp_model *m, struct fp_batch *samples, int removed, int wrong) {
     struct fp_model *to = fp_model_new();
-    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_remap *r = fp_remap_new(m, to);
     struct fp_batch *rows = fp_batch_new(FP_GRAPH, ROWS / 2, 0);
     int ok = 1;
     for (int k = 0; k < 2 && ok; k++) {
         fill_samples(g, m, samples, wrong);
-        ok = renumbered(r, samples);
+        ok = renumbered(r, m, to, samples);
         if (ok && !k) renumber_again(to, samples);
         if (removed) fp_model_empty_stacks(m);
     }
     fill_graph(g, m, rows);
-    if (ok) renumbered(r, rows);
+    if (ok) renumbered(r, m, to, rows);
     fp_batch_free(rows);
-    fp_renumber_free(r);
+    fp_remap_free(r);
     fp_model_free(to);
 }
 

@@ -1,7 +1,7 @@
 /* Fuzz target: operators that leave rows out, or give them other names and numbers.  The input is a program that fills
  * a model and a batch; each operator gets rows of its own.
  *
- *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_renumber
+ *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap
  *   timeline   fp_spans, and of calls that nest fp_fit
  *   stacks     fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
@@ -18,7 +18,7 @@
 #include "bridges/project/first_lines.h"
 #include "bridges/budget/fit.h"
 #include "bridges/rows/rename.h"
-#include "bridges/sums/renumber.h"
+#include "core/remap.h"
 #include "bridges/rows/spans.h"
 #include "bridges/budget/trim.h"
 #include "ends/top.h"
@@ -108,13 +108,13 @@ static void renamed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
 
 static void renumbered(const struct fp_model *m, const struct fp_batch *b) {
     struct fp_model *to = fp_model_new();
-    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_remap *r = fp_remap_new(m, to);
     struct fp_batch *rows = fp_batch_copy(b);
     struct fp_err err;
-    must(fp_renumber_batch(r, rows, &err) == FP_DONE && rows->n == b->n);
+    must(fp_remap_batch(r, rows, &err) == FP_DONE && rows->n == b->n);
     for (uint32_t i = 0; i < rows->n; i++) must(hash_row(to, rows, i) == hash_row(m, b, i));
     fp_batch_free(rows);
-    fp_renumber_free(r);
+    fp_remap_free(r);
     fp_model_free(to);
 }
 

@@ -41,6 +41,7 @@ struct fp_project {
     /* set by fp_project_end */
     uint32_t n_groups;     /* highest group + 1 */
     uint32_t *group_start; /* n_groups + 1 positions among the keys ordered by group */
+    struct fp_table rows;  /* (position, callee or 0) of the selected group */
 
     /* private from here on */
     int64_t *sums;              /* of key i: sums[i * n_values ..] */
@@ -59,7 +60,6 @@ struct fp_project {
     uint64_t *start_of; /* by function: its address, if it is named after one */
     uint32_t cap_start;
     uint32_t unknown_file; /* the string ??? */
-    struct fp_table rows;  /* (position, callee or 0) of the selected group */
     int64_t *costs;        /* of row i: costs[i * n_values ..] */
     uint64_t *counts;      /* of row i: calls */
     uint32_t cap_rows;

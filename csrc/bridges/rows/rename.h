@@ -8,18 +8,11 @@
 
 #include "core/batch.h"
 #include "core/model.h"
+#include "core/remap.h"
 
 /* cffi-begin */
 
 enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2 };
-
-/* What replaces each id of a table: a dense array; 0: not known yet. */
-struct fp_renamed {
-    uint32_t *to;
-    uint32_t cap;
-    uint32_t *path; /* lines, stacks: those to be replaced, each behind the one that it refers to */
-    uint32_t n_path, cap_path;
-};
 
 struct fp_rename {
     struct fp_model *model;
@@ -29,13 +22,15 @@ struct fp_rename {
     size_t text_n;
     uint32_t *made; /* functions that got another name since the caller set n_made to 0: old and new ids in turn */
     uint32_t n_made;
+
     /* private from here on */
     uint32_t cap_made;
-    uint32_t string;         /* that was asked for */
-    struct fp_renamed names; /* by string, as the name of a function: the new string + 1 */
-    struct fp_renamed files; /* by string, as the name of a file: the same */
-    struct fp_renamed functions, lines, frames, stacks;
-    uint32_t row; /* of the batch: rows before it are done */
+    uint32_t string; /* that was asked for */
+    struct fp_rename_strings {
+        uint32_t *to; /* by string: the new one + 1; 0: not known yet */
+        uint32_t cap;
+    } names, files; /* those of functions, those of files */
+    struct fp_remap *ids;
 };
 
 /* The model is borrowed.  NULL when memory ran out. */

@@ -6,13 +6,24 @@
 #include "core/address.h"
 #include "core/array.h"
 
+static const uint32_t *chain_of(void *who, uint32_t frame, uint32_t *n) {
+    const struct fp_restack *r = who;
+    const uint32_t at = frame < r->cap_frames ? r->frame_to[frame] : 0;
+    if (!at) return NULL;
+    *n = r->chains[at];
+    return r->chains + at + 1;
+}
+
 struct fp_restack *fp_restack_new(struct fp_model *model) {
     struct fp_restack *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->n_named = 1;
     r->n_chains = 1; /* place 0 is none */
-    return r;
+    r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){r, NULL, NULL, chain_of});
+    if (r->ids) return r;
+    free(r);
+    return NULL;
 }
 
 void fp_restack_free(struct fp_restack *r) {
@@ -20,8 +31,7 @@ void fp_restack_free(struct fp_restack *r) {
     free(r->frame_to);
     free(r->chains);
     fp_buf_free(&r->name);
-    free(r->stack_to);
-    free(r->path);
+    fp_remap_free(r->ids);
     free(r);
 }
 
@@ -117,35 +127,5 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
 /* ---- stacks ---- */
 
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
-    struct fp_model *m = r->model;
-    const uint32_t n_stacks = m->stacks.n;
-    if (r->n_emptied != m->n_emptied) {
-        r->n_emptied = m->n_emptied;
-        if (r->stack_to) memset(r->stack_to, 0, r->cap_stacks * sizeof *r->stack_to);
-    }
-    if (fp_array_zeroed(&r->stack_to, &r->cap_stacks, n_stacks, sizeof *r->stack_to)) return no_memory(err);
-    for (uint32_t i = 0; i < b->n; i++) {
-        uint32_t stack = b->stack[i], n = 0;
-        if (stack >= n_stacks) return fp_unknown_id(err, "the stack of a sample", stack, n_stacks);
-        for (; stack && !r->stack_to[stack]; n++) {
-            if (fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, sizeof *r->path)) return no_memory(err);
-            r->path[n] = stack;
-            uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
-            if (parent >= stack) /* a stack can only have been entered after its parent */
-                return fp_unknown_id(err, "the parent of a stack", parent, stack);
-            stack = parent;
-        }
-        uint32_t to = stack ? r->stack_to[stack] : 0;
-        while (n-- > 0) {
-            uint32_t frame = fp_table_row(&m->stacks, r->path[n])[FP_STACK_FRAME];
-            const uint32_t at = frame < r->cap_frames ? r->frame_to[frame] : 0;
-            for (uint32_t k = 0; k < (at ? r->chains[at] : 1); k++) {
-                to = fp_model_stack(m, to, at ? r->chains[at + 1 + k] : frame);
-                if (to == FP_NO_ID) return no_memory(err);
-            }
-            r->stack_to[r->path[n]] = to;
-        }
-        b->stack[i] = to;
-    }
-    return FP_DONE;
+    return fp_remap_batch(r->ids, b, err);
 }

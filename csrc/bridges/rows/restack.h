@@ -10,6 +10,7 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
+#include "core/remap.h"
 
 /* cffi-begin */
 
@@ -22,12 +23,8 @@ struct fp_restack {
     uint32_t cap_frames;
     uint32_t *chains; /* a number of frames, and as many, outermost first */
     uint32_t n_chains, cap_chains;
-    uint32_t n_named;   /* frames that fp_restack_names has seen */
-    uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
-    uint32_t cap_stacks;
-    uint32_t n_emptied; /* of the model: nothing is known of its stacks when this changes */
-    uint32_t *path;     /* stacks from a leaf upwards */
-    uint32_t cap_path;
+    uint32_t n_named; /* frames that fp_restack_names has seen */
+    struct fp_remap *ids;
     struct fp_buf name;
 };
 

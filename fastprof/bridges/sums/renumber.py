@@ -1,4 +1,4 @@
-"""Merged rows -> the same rows of a model that has only what they need, in their order (csrc/bridges/sums/renumber.h).
+"""Merged rows -> the same rows of a model that has only what they need, in their order (csrc/core/remap.h).
 
 What a writer numbers as it stands in the model's tables would otherwise show in which order the inputs came.
 """
@@ -21,8 +21,8 @@ def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch],
 
 
 def _renumbered(batches: Iterable[Batch], model: Model, to: Model) -> Iterator[Batch]:
-    c = owned(lib.fp_renumber_new(model.c, to.c), lib.fp_renumber_free, "the tables of merged profiles")
+    c = owned(lib.fp_remap_new(model.c, to.c), lib.fp_remap_free, "the tables of merged profiles")
     err = ffi.new("struct fp_err *")
     for batch in batches:
-        check_sums(lib.fp_renumber_batch(c, batch.c, err), err, model, "merge")
+        check_sums(lib.fp_remap_batch(c, batch.c, err), err, model, "merge")
         yield batch
