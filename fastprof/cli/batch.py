@@ -33,10 +33,10 @@ from fastprof.verbs.batch.manifest import FOLDER
 from fastprof.verbs.batch.status import batch_status
 
 DESCRIPTION = """\
-Convert many files, each to one of its own, or add them to
-an archive, in processes that keep symbols.  A file that is
-damaged, kills its process or takes forever does not stop
-the others.  Run again, it does what is not done yet."""
+Convert many files, one output each, or add them to an
+archive, in processes that keep symbols.  A file that is
+damaged, crashes its process or takes forever does not stop
+the others.  Run again to continue with what is left."""
 EXAMPLES = """\
 examples:
   fastprof batch convert dumps/ -t callgrind -o out
@@ -183,8 +183,8 @@ def _add_status(actions: Any) -> None:
     status = _action(
         actions,
         "status",
-        "say how far a batch is, and what failed",
-        "Say how far a batch is, and which files have no output.",
+        "show how far a batch is, and what failed",
+        "Show how far a batch is, and which files have no output.",
         _STATUS_EXAMPLES,
     )
     status.add_argument("outdir", metavar="OUTDIR", help="the folder or archive that the batch writes to")

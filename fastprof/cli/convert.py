@@ -19,13 +19,15 @@ from fastprof.verbs.convert import convert
 DESCRIPTION = """\
 Convert a profile into another format.  Several inputs are
 merged into one profile.  Inputs may be compressed (.gz .zst
-.xz .bz2); the output is if its name ends so.  A damaged
-input is an error and leaves no output, unless --lenient."""
+.xz .bz2), and so is the output if its name ends so.  A
+damaged input is an error and leaves no output, unless
+--lenient."""
 EXAMPLES = """\
 examples:
   fastprof convert trace.xray -s ./program -o out.callgrind
   fastprof convert trace.xray --per-thread -o out.callgrind
   fastprof convert trace.xray --labels cpu -o out.pb.gz
+  fastprof convert cpu.pb.gz -O root=main -o out.folded
   fastprof convert day1.xray day2.xray -o both.callgrind.gz
   cat trace.zst | fastprof convert - -t pprof > out.pb.gz
 """

@@ -15,8 +15,8 @@ from fastprof.verbs.info import info
 
 DESCRIPTION = """\
 Read a profile to its end and describe it: format,
-version, counts, time range, totals, repairs.  An archive
-says it by itself and is not read, unless --lenient."""
+version, counts, time range, totals, repairs.  Of an archive
+only the index is read, unless --lenient."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray

@@ -20,7 +20,7 @@ from fastprof.verbs.merge import merge
 
 DESCRIPTION = """\
 Add up profiles: any number, of any formats, in any order.
-They have to have the same value types, unless --union or
+Their value types must be the same, unless --union or
 --intersect.  A damaged input is an error and leaves no
 output, unless --lenient or --keep-going."""
 EXAMPLES = """\

@@ -20,9 +20,9 @@ from fastprof.core.remote import shown
 from fastprof.verbs.report import options, report
 
 DESCRIPTION = """\
-Make a page of HTML that shows a profile of any format:
+Write an HTML page that shows a profile of any format:
 flame graph, functions, callers and callees, calls in
-order of time. It is one file and loads nothing. Of two
+order of time. It is one file and loads nothing. With two
 inputs it shows how the second differs from the first."""
 EXAMPLES = """\
 examples:

@@ -25,7 +25,7 @@ from fastprof.verbs.batch.worker import begin
 from fastprof.verbs.sql import Answer, options, private_folder
 
 DESCRIPTION = """\
-Ask a question in SQL (DuckDB's, see docs/tables.md). A
+Query profiles with SQL (DuckDB's, see docs/tables.md). A
 timeline has the tables spans and events, stacks have
 samples and frames, a graph has graph. Of several files
 they are p1.spans, p2.spans and so on. The query sees

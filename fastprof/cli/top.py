@@ -20,9 +20,9 @@ from fastprof.core.words import counted
 from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
-Say what costs most: functions with what was spent in them
-(self) and in them and what they called (inclusive), of any
-profile, or of several together."""
+Rank functions by cost: their own (self), and with that of
+what they call (inclusive).  Also ranks lines, files,
+objects, threads and labels.  Several inputs are added up."""
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
