@@ -105,7 +105,7 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.batch_merge(GRAPH, f"{out}/x.callgrind", fan_in=8),
-        "fan_in= would do nothing without jobs= or engine=: all",
+        "fan_in= would do nothing without jobs= or engine: all",
         f"batch merge {GRAPH} -o OUT/x.callgrind --fan-in 8",
         "--fan-in would do nothing without --jobs or --engine",
     ),

@@ -112,7 +112,7 @@ def batch_merge(
             if option in asked:
                 raise UsageError(
                     Message(
-                        "{option} would do nothing without {--jobs} or {--engine}: all is read in one process",
+                        "{option} would do nothing without {--jobs} or {--engine:name}: all is read in one process",
                         option=spelled(option.flag),
                     )
                 )
