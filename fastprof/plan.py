@@ -95,16 +95,16 @@ class Way(NamedTuple):
         return chain.from_iterable(branch.inputs for branch in self.branches)
 
     def rows(
-        self, model: Model, report: Report, capacity: int | None = None, *, undecoded: bool = False
+        self, model: Model, report: Report, capacity: int | None = None, *, encoded: bool = False
     ) -> Iterator[Batch]:
-        """The batches for the end.  `capacity`: the most rows that readers put into a batch.  `undecoded`: the caller
-        takes Undecoded batches as well.
+        """The batches for the end.  `capacity`: the most rows that readers put into a batch.  `encoded`: the caller
+        takes Encoded batches as well.
 
         Inputs are read one after the other, each when those before it have been read.
         Errors: UsageError if filters leave nothing of all inputs.
         """
         options = self.options
-        undecoded = self._takes_undecoded(undecoded)
+        encoded = self._takes_encoded(encoded)
         # what adds up the stacks of several branches needs all of them
         holds = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
 
@@ -125,7 +125,7 @@ class Way(NamedTuple):
             return agreement.compared(rows) if agreement and not stacks else rows
 
         def read(input_: Input) -> Iterator[Batch]:
-            rows = watch.given(selected(input_, model, options, report, capacity, undecoded=undecoded))
+            rows = watch.given(selected(input_, model, options, report, capacity, encoded=encoded))
             return agreement.named(rows, input_.name) if agreement else rows
 
         from fastprof.bridges.rows.unheld import Unheld
@@ -153,13 +153,13 @@ class Way(NamedTuple):
                 if input_.advice:
                     report.warn(input_.advice, file=input_.name)
 
-    def _takes_undecoded(self, asked: bool) -> bool:
+    def _takes_encoded(self, asked: bool) -> bool:
         """Does the rows' only input stand right before an operator that decodes them, or before an end that does?"""
         first, *others = self.branches
         if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
             return False
         operators = [*first.operators, *first.bridge, *self.joined]
-        return operators[0].undecoded if operators else asked
+        return operators[0].encoded if operators else asked
 
 
 class Plan(NamedTuple):
@@ -183,12 +183,12 @@ def selected(
     report: Report,
     capacity: int | None = None,
     *,
-    undecoded: bool = False,
+    encoded: bool = False,
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows."""
     operator = bridges.SELECT[input_.view]
     asked = [option for option in operator.options if option in options and option not in input_.selects]
-    rows = input_.rows(capacity, undecoded=undecoded and not asked)
+    rows = input_.rows(capacity, encoded=encoded and not asked)
     if not asked:
         return rows
     filters = Options(**{option.name: options[option] for option in asked})

@@ -272,7 +272,7 @@ class Operator(NamedTuple):
     # It is left out unless one of these options asks for it.  All plans in which it has a place look at them.
     switches: tuple[Option[Any], ...] = ()
     each: bool = False  # takes the rows of one input, not of several one after the other
-    undecoded: bool = False  # takes batches that are Undecoded, if it may use several cores
+    encoded: bool = False  # takes batches that are Encoded, if it may use several cores
     streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
 
     def has_place(self, facts: Facts) -> bool:
@@ -339,7 +339,7 @@ FOLD_TO_GRAPH = Operator(
     "fold.fold:to_graph",
     "a timeline to a graph",
     (TIME_UNIT, PER_THREAD, MAX_MEMORY),
-    undecoded=True,
+    encoded=True,
 )
 FOLD_TO_STACKS = Operator(
     "timeline",
@@ -347,7 +347,7 @@ FOLD_TO_STACKS = Operator(
     "fold.fold:to_stacks",
     "a timeline to stacks",
     (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
-    undecoded=True,
+    encoded=True,
 )
 PROJECT = Operator(
     "stacks", "graph", "project.project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)

@@ -92,17 +92,15 @@ class Input:
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
-    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
-        """As `read`, once.  `undecoded`: who asks takes Undecoded batches as well."""
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        """As `read`, once.  `encoded`: the caller takes Encoded batches as well."""
         raise NotImplementedError
 
 
-class Undecoded(Batch):
-    """Rows of a timeline that are bytes of the input yet.
+class Encoded(Batch):
+    """Timeline rows that are not decoded yet.
 
-    Who divides the timeline's threads among shares decodes them, each share beside the others.
-
-    Not for who looks at rows: as a batch it has none.
+    The stack machine decodes them, one share per worker thread.  Do not read rows from it; it has none.
     """
 
     def __init__(self) -> None:
@@ -146,7 +144,7 @@ class Reader(Input):
         model.inputs.append(source.name)
         model.formats.append(self.format)
 
-    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         return read(self, capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:

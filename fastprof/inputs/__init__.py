@@ -158,7 +158,7 @@ class Inputs:
                 _read_to_its_end(reader)
             return seen
 
-    def rows(self, seen: _Closed, capacity: int | None, undecoded: bool) -> Iterator[Batch]:
+    def rows(self, seen: _Closed, capacity: int | None, encoded: bool) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
         try:
             source, options = _opened(seen.path, self._options, self._report)
@@ -171,7 +171,7 @@ class Inputs:
         if self._progress is not None:
             self._progress(source)
         reader = _reader(source, seen.format, self._model, options, self._report)
-        yield from reader.rows(capacity, undecoded=undecoded)
+        yield from reader.rows(capacity, encoded=encoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)
         source.close()
@@ -205,5 +205,5 @@ class _Closed(Input):
         self.renews_stacks = reader.renews_stacks
         self.identity = reader.source.identity
 
-    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
-        return self._inputs.rows(self, capacity, undecoded)
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        return self._inputs.rows(self, capacity, encoded)

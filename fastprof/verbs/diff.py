@@ -215,7 +215,7 @@ class _Both(Input):
         self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
         self._calls = [0, 0]  # by arc
 
-    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         return self._differences() if self.view == "graph" else self._samples()
 
     def _read(self, side: int) -> Iterator[Batch]:

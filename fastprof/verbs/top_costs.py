@@ -60,7 +60,7 @@ class Costs:
     # ---- adding up
 
     def add(self, way: Way, report: Report) -> None:
-        rows = way.rows(self.model, report, undecoded=way.view == "timeline")
+        rows = way.rows(self.model, report, encoded=way.view == "timeline")
         if way.view == "timeline":
             self.timeline(rows, way.options, report)
         elif way.view == "stacks":

@@ -10,7 +10,7 @@ from functools import partial
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Undecoded
+from fastprof.core.engine import Encoded
 from fastprof.core.model import Batch, Model
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Divided:
     """Accumulators 0 to n - 1, of which each takes the rows of its share (struct fp_shares *) of the threads.
 
     They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
-    are read.  Batches that are Undecoded they decode there, too.  From the beginning to the end who reads has the
+    are read.  Batches that are Encoded they decode there, too.  From the beginning to the end who reads has the
     model's lock, except while `put` waits.
     """
 
@@ -57,8 +57,8 @@ class Divided:
 
     def put(self, batch: Batch) -> None:
         """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
-        undecoded = isinstance(batch, Undecoded)
-        if not self.in_threads and (undecoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
+        encoded = isinstance(batch, Encoded)
+        if not self.in_threads and (encoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
             self.in_threads = True
         known = self._names()
         self._whole.know(None, known)
@@ -81,7 +81,7 @@ class Divided:
         return self._model.c.functions.n, self._model.c.threads.n
 
     def _takers(self, batch: Batch) -> list[int]:
-        if isinstance(batch, Undecoded):
+        if isinstance(batch, Encoded):
             return batch.takers(self._shares, self._give)
         ffi.memmove(self._wanted, bytes(self._shares.n), self._shares.n)
         self._next[0] = 0
@@ -97,7 +97,7 @@ class Divided:
 
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         mine = batch
-        if not isinstance(batch, Undecoded):
+        if not isinstance(batch, Encoded):
             with self._model.lent():
                 self._room.acquire()
             c = batch.c
@@ -136,7 +136,7 @@ class Divided:
         self._taken(i, lent)
 
     def _taken(self, i: int, lent: _Lent) -> None:
-        if isinstance(lent.batch, Undecoded):
+        if isinstance(lent.batch, Encoded):
             lent.batch.taken(i)
             return
         with self._lock:
@@ -155,7 +155,7 @@ class Divided:
     def _take(self, i: int, lent: _Lent) -> None:
         table = self._tables[i]
         table.know(self._whole, lent.known)
-        if not isinstance(lent.batch, Undecoded):
+        if not isinstance(lent.batch, Encoded):
             table.put(lent.batch)
             return
         feed = lent.batch.feed(i)

@@ -1,4 +1,4 @@
-"""FDR logs for several cores: buffers are read in order, and decoded by who takes their rows (engine.Undecoded).
+"""FDR logs for several cores: buffers are read in order, and decoded where they are folded (engine.Encoded).
 
 Functions get their numbers in the model as decoders meet them, and these numbers have to be those that a single thread
 would give.  So a decoder that meets a new function waits until the others have passed all buffers before its own:
@@ -19,7 +19,7 @@ from functools import partial
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import CAPACITY, Undecoded, decode, finish, last
+from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
@@ -41,7 +41,7 @@ _NOBODY = (1 << 64) - 1
 
 
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
-    """As engine.read, but most batches are Undecoded if the log has several threads."""
+    """As engine.read, but most batches are Encoded if the log has several threads."""
     reader.index()
     reader.model.nbytes_of_threads[reader.x.input] = partial(lib.fp_xray_thread_nbytes, reader.x)
     x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
@@ -200,7 +200,7 @@ class _Decoder:
         lib.fp_xray_share_feed(self.c)
 
 
-class _Piece(Undecoded):
+class _Piece(Encoded):
     """Buffers that are in memory."""
 
     def __init__(self, shares: _Shares) -> None:

@@ -85,8 +85,8 @@ class XRayReader(Reader):
             return self._fdr_ranges()
         return ((self._header_nbytes, None),)
 
-    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
-        if undecoded and self.x.mode == lib.FP_XRAY_FDR and not self.options[LENIENT]:
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        if encoded and self.x.mode == lib.FP_XRAY_FDR and not self.options[LENIENT]:
             from fastprof.formats.xray.pieces import read_in_pieces
 
             return read_in_pieces(self, capacity)
