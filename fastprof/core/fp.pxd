@@ -89,6 +89,9 @@ cdef extern from "core/model.h" nogil:
     void fp_strings_prefetch_bytes(const fp_strings *s, uint32_t guess)
     void fp_model_prefetch_named(const fp_model *m, uint32_t name)
     void fp_model_prefetch_function(const fp_model *m, uint32_t name)
+    int fp_strings_init(fp_strings *s)
+    void fp_strings_empty(fp_strings *s)
+    void fp_strings_clear(fp_strings *s)
     uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
     uint32_t fp_strings_intern_hashed(fp_strings *s, const void *p, size_t n, uint32_t hash)
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
@@ -97,6 +100,8 @@ cdef extern from "core/model.h" nogil:
     uint32_t fp_model_line(fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer)
     uint32_t fp_model_frame(fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines)
     uint32_t fp_model_stack(fp_model *m, uint32_t parent, uint32_t frame)
+    uint32_t fp_model_label(fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number, uint32_t unit)
+    uint32_t fp_model_thread(fp_model *m, uint32_t input_, uint32_t pid, uint32_t tid)
     const uint32_t *fp_table_row(const fp_table *t, uint32_t id)
     const uint8_t *fp_string(const fp_strings *s, uint32_t id, size_t *n)
 

@@ -60,6 +60,14 @@ def cachegrind(path: Path, times: int) -> None:
         file.write(b"summary: %d\n" % (400 * sum(range(times * 150))))
 
 
+def perf_script(path: Path, times: int) -> None:
+    """Samples of a thousand stacks."""
+    with path.open("w") as file:
+        for i in range(20_000 * times):
+            frames = "".join(f"\t{0x400000 + 16 * k:16x} f{k}+0x1 (/opt/app)\n" for k in range(i % 1000, i % 1000 + 5))
+            file.write(f"app {i % 7:5d}/{i % 7:<5d} {i // 1000:5d}.{i % 1000:06d}:     250000 cpu-clock: \n{frames}\n")
+
+
 def folded(path: Path, times: int) -> None:
     lines = b"".join(b"main;worker_%d;f%d;g%d %d\n" % (i % 7, i % 50, i, i + 1) for i in range(400))
     path.write_bytes(lines * (times * 100))
@@ -164,6 +172,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
     "folded": folded,
+    "perf-script": perf_script,
     "trace-event": trace_event,
     "cpuprofile": cpuprofile,
     "speedscope": speedscope,

@@ -28,6 +28,7 @@ EMPTY = {
     "cachegrind": b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nsummary: 0\n",
     "pprof": b"\x0a\4\x08\1\x10\2\x32\0\x32\7samples\x32\5count",
     "folded": b"# nothing was sampled\n",
+    "perf-script": b"# ========\n# captured on    : Sat Nov 21 20:47:50 2026\n#\n",
     "speedscope": b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}',
     "trace-event": b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"idle"}}]}',
     "cpuprofile": b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"startTime":1,"endTime":9,"samples":[],'

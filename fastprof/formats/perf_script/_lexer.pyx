@@ -1,0 +1,674 @@
+"""Lines of `perf script` -> rows of stacks, without the GIL.
+
+    demo  6598/6599 [001]  1593.383339:     250000 cpu-clock:        a sample: process, thread, CPU, time, period, event
+    	            1415 hot+0x25 (/srv/demo/demo)                   its frames, leaf first
+    	            118f main+0x5f (/srv/demo/demo)
+
+A sample ends where the next one begins.  Without a call chain the sample's place stands on the event's own line.
+docs/formats/perf-script.md lists the shapes, what is repaired and what is an error.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+from fastprof.core.fp cimport *
+from fastprof.formats.perf_script.lines cimport *
+
+
+cdef enum:
+    OK = 0
+    MOST_EVENTS = 256
+    CACHED_LINES = 1 << 20  # distinct frame lines that are remembered
+    LONGEST_CACHED = 1 << 14  # bytes of such a line
+    LONGEST_CHAIN = 1 << 16  # bytes of a call chain that is looked up whole
+    CHAIN_BYTES = 1 << 24  # of all of these
+    HEADER = 1 << 16  # bytes of comments that are kept
+
+# The value types of a part are those of the events in so many samples, so that they do not depend on batch sizes.
+ROWS = 1 << 16
+cdef uint32_t N_ROWS = ROWS
+
+cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
+cdef uint64_t MOST_32 = 0xffffffff
+cdef uint32_t NONE = 0xffffffff
+
+
+# A frame line.
+cdef struct Location:
+    uint32_t name  # strings
+    uint32_t object
+    uint32_t file
+    uint32_t line
+    uint32_t frame  # of the model, if it is not inlined and nothing is inlined into it; 0: not made yet
+    bint inlined
+
+
+# A call chain that was read.
+cdef struct Chain:
+    uint32_t stack  # 0: not known
+    uint32_t n_frames
+
+
+cdef struct Row:
+    uint64_t time
+    int64_t period
+    uint32_t stack
+    uint32_t thread
+    uint32_t label
+    uint32_t event
+
+
+cdef struct Counts:
+    uint64_t samples
+    uint64_t comments
+    uint64_t side_records  # PERF_RECORD lines
+    uint64_t messages  # of perf itself, from its stderr
+    uint64_t extras  # lines of registers, branches, source code
+    uint64_t payloads  # of tracepoints
+    uint64_t cpus  # samples whose CPU is known
+    uint64_t no_stack
+    uint64_t skipped  # lenient: lines that could not be read
+    uint64_t carriage_returns
+    uint64_t without_period  # samples without, of events that have periods
+    uint64_t source_lines  # that name no file
+    bint open_end
+
+
+cdef class Lexer:
+    """Reads the lines of `perf script` into stacks batches.
+
+    `comm_frames`: stacks begin with the name of the process.  Borrows the model, whose address it is given.  Memory:
+    what the model gets, a million frame lines at most, the frames of one sample, and ROWS samples.
+    """
+
+    cdef fp_model *model
+    cdef bint lenient, comm_frames
+    cdef uint32_t input_, unknown, comm_key
+    cdef uint64_t line
+    cdef Counts seen
+    cdef fp_strings lines  # frame lines that were read
+    cdef Location *locations  # by line
+    cdef uint32_t cap_locations
+    # the open sample
+    cdef bint in_sample, blank_seen, in_namespaces, has_place
+    cdef Row sample
+    cdef uint32_t comm
+    cdef Location place
+    cdef Location *frames  # leaf first
+    cdef uint32_t n_frames, cap_frames
+    # Most samples have a call chain that occurred before: it is looked up by its text, in one piece
+    cdef fp_strings chain_texts
+    cdef Chain *chains
+    cdef uint32_t cap_chains
+    cdef size_t chain_bytes
+    cdef uint32_t chain  # of the open sample; 0: none, or not to be remembered
+    cdef uint32_t known_stack  # of the open sample, if its chain is known
+    cdef uint32_t *comm_roots  # by string: the stack of a frame of that name
+    cdef uint32_t cap_comm_roots
+    # samples on their way to batches
+    cdef Row *rows
+    cdef uint32_t n_rows, drained
+    cdef bint draining, ended
+    # events
+    cdef uint32_t events[MOST_EVENTS]  # names
+    cdef bint has_period[MOST_EVENTS]
+    cdef uint32_t n_events, n_columns, n_known_columns
+    cdef uint32_t sample_column[MOST_EVENTS]
+    cdef uint32_t period_column[MOST_EVENTS]
+    cdef uint8_t *header
+    cdef size_t header_n
+
+    def __cinit__(self, size_t model, bint lenient, bint comm_frames, uint32_t input_, uint32_t unknown,
+                  uint32_t comm_key):
+        self.model = <fp_model *>model
+        self.lenient = lenient
+        self.comm_frames = comm_frames
+        self.input_ = input_
+        self.unknown = unknown
+        self.comm_key = comm_key
+        self.rows = <Row *>malloc(N_ROWS * sizeof(Row))
+        self.header = <uint8_t *>malloc(HEADER)
+        if self.rows == NULL or self.header == NULL or fp_strings_init(&self.lines) \
+                or fp_strings_init(&self.chain_texts):
+            raise MemoryError("no memory to read perf script")
+
+    def __dealloc__(self):
+        fp_strings_clear(&self.lines)
+        fp_strings_clear(&self.chain_texts)
+        free(self.chains)
+        free(self.locations)
+        free(self.frames)
+        free(self.comm_roots)
+        free(self.rows)
+        free(self.header)
+
+    @property
+    def counts(self):
+        """The fields of Counts, so far."""
+        return self.seen
+
+    @property
+    def comments(self):
+        """The first comments, which `--header` prints."""
+        return self.header[:self.header_n]
+
+    @property
+    def columns(self):
+        """For each event its name's string, and whether a column for its period follows that of its samples."""
+        return [(self.events[i], bool(self.has_period[i])) for i in range(self.n_events)]
+
+    def feed(self, size_t in_, size_t batch, size_t err):
+        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+
+        Returns an fp_status.  FP_ASK: `columns` are more than before: the batch, which is empty or has to be drained
+        first, needs a part with them.
+        """
+        cdef int status
+        with nogil:
+            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+        return status
+
+    def use_columns(self):
+        """The next rows have the part of the present `columns`."""
+        self.n_known_columns = self.n_columns
+
+    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+        cdef int status
+        while True:
+            if self.draining:
+                if self.n_known_columns != self.n_columns:
+                    return FP_ASK
+                if not self.drain(b):
+                    return FP_FULL
+            if self.ended:
+                return FP_DONE
+            status = self.fill(in_, err)
+            if status != FP_FULL:
+                return status
+
+    cdef bint drain(self, fp_batch *b) noexcept nogil:
+        """Gives out rows; False if the batch is full before."""
+        cdef Row *row
+        cdef uint32_t k
+        cdef size_t cap = b.cap
+        while self.drained != self.n_rows:
+            if b.n == b.cap:
+                return False
+            row = &self.rows[self.drained]
+            b.stack[b.n] = row.stack
+            b.time[b.n] = row.time
+            b.thread[b.n] = row.thread
+            b.label[b.n] = row.label
+            for k in range(self.n_columns):
+                b.values[k * cap + b.n] = 0
+            b.values[self.sample_column[row.event] * cap + b.n] = 1
+            if self.has_period[row.event]:
+                b.values[self.period_column[row.event] * cap + b.n] = row.period
+            b.n += 1
+            self.drained += 1
+        self.draining = False
+        self.n_rows = self.drained = 0
+        return True
+
+    cdef int fill(self, fp_in *in_, fp_err *err) noexcept nogil:
+        """Reads lines.  FP_FULL: there are rows to give out, or the end was reached."""
+        cdef const uint8_t *p
+        cdef const uint8_t *end = in_.p + in_.n
+        cdef const uint8_t *stop
+        cdef const uint8_t *next
+        cdef bint whole
+        cdef int status
+        while True:
+            p = in_.p + in_.pos
+            if p == end:
+                break
+            stop = <const uint8_t *>memchr(p, c'\n', end - p)
+            whole = stop != NULL
+            if not whole:
+                if not in_.eof:
+                    return FP_MORE
+                stop = end
+            next = stop + whole
+            # a line of the source may follow a frame, and is read with it
+            if not in_.eof and (end - next < 2 or (next[0] == c' ' and next[1] == c' '
+                                                   and memchr(next, c'\n', end - next) == NULL)):
+                return FP_MORE
+            self.line += 1
+            status = self.read_line(p, stop, &next, end, in_.base + in_.pos, whole, err)
+            if status < 0:
+                return status
+            in_.pos = next - in_.p
+            if self.n_rows == N_ROWS:
+                self.draining = True
+                return FP_FULL
+        if not in_.eof:
+            return FP_MORE
+        self.ended = True
+        status = self.close_sample(err)
+        if status < 0:
+            return status
+        self.draining = True
+        return FP_FULL
+
+    # ---- lines ----------------------------------------------------------------
+
+    cdef int read_line(self, const uint8_t *p, const uint8_t *stop, const uint8_t **next, const uint8_t *end,
+                       uint64_t offset, bint whole, fp_err *err) noexcept nogil:
+        cdef const uint8_t *first = p
+        cdef Start start
+        cdef bint tab
+        if stop != p and (stop - 1)[0] == c'\r':
+            self.seen.carriage_returns += 1
+            stop -= 1
+        self.seen.open_end = not whole
+        if p == stop:
+            self.blank_seen = True
+            self.in_namespaces = False
+            return OK
+        tab = p[0] == c'\t'
+        if is_message(p, stop):
+            self.seen.messages += 1
+            return OK
+        if not tab and p[0] != c'#' and read_start(p, stop, &start):
+            return self.begin(&start, stop, offset, first, whole, err)
+        if tab and self.in_namespaces and not self.in_sample:
+            return OK
+        p = skip_blanks(p, stop)
+        if p == stop:
+            self.blank_seen = True
+            return OK
+        if address_end(p, stop) != NULL:
+            return self.frame_line(first, stop, next, end, offset, whole, err)
+        return self.other_line(first, p, stop, offset, whole, err)
+
+    cdef int other_line(self, const uint8_t *first, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole,
+                        fp_err *err) noexcept nogil:
+        """Neither a sample's beginning nor a frame.  `p`: after the blanks that the line begins with."""
+        if first[0] == c'#':
+            self.comment(first, stop)
+            return OK
+        if begins(p, stop, b"PERF_RECORD_", 12):
+            self.seen.side_records += 1
+            return OK
+        # ` ABI:2    AX:0x...` and ` 0x400080/0x400100/M/-/-/7`, which end a sample
+        if first[0] == c' ' and self.in_sample and (begins(p, stop, b"ABI:", 4) or begins(p, stop, b"0x", 2)
+                                                    or begins(p, stop, b"ilen:", 5) or begins(p, stop, b"insn:", 5)):
+            self.seen.extras += 1
+            return OK
+        if p[0] == c'|' and self.in_sample:  # -F srccode
+            self.seen.extras += 1
+            return OK
+        # `demo `, the start line of -F comm,ip,sym
+        if first == p and whole and (stop - 1)[0] == c' ' and (not self.in_sample or self.blank_seen):
+            return self.begin_named(first, strip_blanks(first, stop), err)
+        return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset, "the line", first, stop - first,
+                        "a sample (comm tid time: event:), a frame (address symbol (object)) or a comment")
+
+    cdef void comment(self, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+        cdef size_t n = stop - p
+        self.seen.comments += 1
+        if self.header_n + n + 1 <= HEADER:
+            memcpy(self.header + self.header_n, p, n)
+            self.header[self.header_n + n] = c'\n'
+            self.header_n += n + 1
+
+    cdef int bad(self, fp_err *err, int code, uint64_t offset, const char *what, const uint8_t *text, size_t n,
+                 const char *want) noexcept nogil:
+        """The line cannot be read: an error, or a loss."""
+        if self.lenient:
+            self.seen.skipped += 1
+            return OK
+        return fp_fail_text(err, code, offset, self.line, what, text, n, want)
+
+    # ---- samples --------------------------------------------------------------
+
+    cdef int begin(self, Start *start, const uint8_t *stop, uint64_t offset, const uint8_t *first, bint whole,
+                   fp_err *err) noexcept nogil:
+        cdef int status = self.close_sample(err)
+        cdef const uint8_t *rest
+        if status < 0:
+            return status
+        self.in_namespaces = False
+        rest = skip_blanks(start.event, stop)
+        if begins(rest, stop, b"PERF_RECORD_", 12):
+            self.seen.side_records += 1
+            self.in_namespaces = begins(rest, stop, b"PERF_RECORD_NAMESPACES", 22)
+            return OK
+        if not whole and start.event_n == 0:
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", first, stop - first, "a whole line")
+        if start.period > <uint64_t>INT64_LIMIT:
+            return self.bad(err, FP_E_OVERFLOW, offset, "the sample", first, stop - first,
+                            "a period of at most 2^63 - 1")
+        status = self.open_sample(start, offset, err)
+        if status < 0 or not self.in_sample:
+            return status
+        rest = skip_blanks(start.rest, stop)
+        if rest != stop:
+            return self.read_place(first, start.rest, stop, offset, whole, err)
+        return OK
+
+    cdef int begin_named(self, const uint8_t *p, const uint8_t *stop, fp_err *err) noexcept nogil:
+        cdef Start start
+        cdef int status = self.close_sample(err)
+        if status < 0:
+            return status
+        read_start(p, p, &start)
+        without_time(p, stop, &start)
+        return self.open_sample(&start, 0, err)
+
+    cdef int open_sample(self, const Start *start, uint64_t offset, fp_err *err) noexcept nogil:
+        cdef uint32_t name = fp_strings_intern(&self.model.strings, start.event, start.event_n)
+        cdef uint32_t i
+        if name == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        for i in range(self.n_events):
+            if self.events[i] == name:
+                break
+        else:
+            i = self.n_events
+            if i == MOST_EVENTS:
+                return self.bad(err, FP_E_MALFORMED, offset, "the event", start.event, start.event_n,
+                                "at most 256 different events")
+            self.events[i] = name
+            self.has_period[i] = False
+            self.n_events += 1
+            self.number_columns()
+        if start.has_period and not self.has_period[i]:
+            self.has_period[i] = True
+            self.number_columns()
+        self.sample.event = i
+        self.sample.time = start.time
+        self.sample.period = <int64_t>start.period if start.has_period else 1
+        self.seen.without_period += self.has_period[i] and not start.has_period
+        self.seen.cpus += start.has_cpu
+        self.comm = fp_strings_intern(&self.model.strings, start.comm, start.comm_n)
+        self.sample.thread = self.sample.label = 0
+        if start.pid or start.tid:
+            self.sample.thread = fp_model_thread(self.model, self.input_, start.pid, start.tid)
+        if start.comm_n:
+            self.sample.label = fp_model_label(self.model, 0, self.comm_key, self.comm, 0, 0)
+        if self.comm == FP_NO_ID or self.sample.thread == FP_NO_ID or self.sample.label == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        self.in_sample = True
+        self.blank_seen = self.has_place = False
+        self.n_frames = self.chain = self.known_stack = 0
+        return OK
+
+    cdef void number_columns(self) noexcept nogil:
+        cdef uint32_t i, n = 0
+        for i in range(self.n_events):
+            self.sample_column[i] = n
+            n += 1
+            self.period_column[i] = n
+            n += self.has_period[i]
+        self.n_columns = n
+
+    cdef int read_place(self, const uint8_t *line, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole,
+                        fp_err *err) noexcept nogil:
+        """What follows the event: the place of a sample without a call chain, or the fields of a tracepoint.
+
+        `           7f844bb8199a [unknown] (/usr/lib/ld.so)`: perf aligns the address to the right in 16 columns, so
+        that it can be told from fields.  An address of -F +addr may come before.
+        """
+        cdef const uint8_t *first = p
+        cdef const uint8_t *end
+        cdef const uint8_t *again
+        cdef int status
+        p = skip_blanks(p, stop)
+        end = address_end(p, stop)
+        if end == NULL or end - first < 16:
+            self.seen.payloads += 1
+            return OK
+        stop = self.without_branches(end, stop)
+        again = skip_blanks(end, stop)
+        if again != stop and address_end(again, stop) != NULL and address_end(again, stop) - end >= 16:
+            p, end = again, address_end(again, stop)
+        p = skip_blanks(end, stop)
+        if not whole and (stop == p or (stop - 1)[0] != c')'):
+            self.in_sample = False
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", line, stop - line, "a whole line")
+        status = self.locate(p, strip_blanks(p, stop), &self.place)
+        if status < 0:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        self.has_place = not self.place.inlined
+        return OK
+
+    cdef const uint8_t *without_branches(self, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+        """The end of a place that branches may follow: ` 0x400080(/opt/x/app)/0x400100(/opt/x/app)/M/-/-/7`."""
+        cdef const uint8_t *at = p
+        while stop - at > 5:
+            at = <const uint8_t *>memchr(at, c' ', stop - at - 5)
+            if at == NULL:
+                break
+            if at[1] == c'0' and at[2] == c'x' and memchr(at, c'/', stop - at) != NULL and p != at:
+                self.seen.extras += 1
+                return at
+            at += 1
+        return stop
+
+    cdef int close_sample(self, fp_err *err) noexcept nogil:
+        """The open sample becomes a row."""
+        cdef uint32_t node
+        if not self.in_sample:
+            return OK
+        self.in_sample = False
+        if self.n_frames == 0 and self.has_place:
+            if self.push(&self.place):
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        node = self.known_stack if self.known_stack else self.stack()
+        if node == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if self.chain and self.chains[self.chain].n_frames == self.n_frames:  # each of its lines is a frame
+            self.chains[self.chain].stack = node
+        self.seen.no_stack += self.n_frames == 0
+        self.seen.samples += 1
+        self.sample.stack = node
+        self.rows[self.n_rows] = self.sample
+        self.n_rows += 1
+        return OK
+
+    # ---- frames ---------------------------------------------------------------
+
+    cdef int frame_line(self, const uint8_t *p, const uint8_t *stop, const uint8_t **next, const uint8_t *end,
+                        uint64_t offset, bint whole, fp_err *err) noexcept nogil:
+        cdef Start start
+        cdef Location location
+        cdef const uint8_t *more = NULL
+        cdef const uint8_t *more_stop = NULL
+        cdef uint32_t i
+        cdef int status
+        if not whole and (stop - 1)[0] != c')':
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", p, stop - p, "a whole line")
+        # `  demo.c:11 (inlined)`, of -F +srcline
+        if end - next[0] > 2 and next[0][0] == c' ' and next[0][1] == c' ' and not is_blank(next[0][2]):
+            more = next[0]
+            more_stop = <const uint8_t *>memchr(more, c'\n', end - more)
+            next[0] = end if more_stop == NULL else more_stop + 1
+            more_stop = end if more_stop == NULL else more_stop
+            if read_start(more, more_stop, &start):
+                next[0] = more
+                more = NULL
+        if not self.in_sample or (self.blank_seen and self.n_frames):  # -F ip,sym has start lines without a word
+            status = self.close_sample(err)
+            if status < 0:
+                return status
+            read_start(p, p, &start)
+            status = self.open_sample(&start, offset, err)
+            if status < 0 or not self.in_sample:
+                return status
+        self.blank_seen = False
+        if more == NULL and self.n_frames == 0 and p[0] == c'\t' and not self.comm_frames:
+            status = self.whole_chain(p, next, end)
+            if status != OK:
+                return OK if status > 0 else fp_fail(err, FP_E_NOMEM, 0, "memory")
+        i = NONE
+        if more == NULL and stop - p <= LONGEST_CACHED:
+            i = fp_strings_intern(&self.lines, p, stop - p)
+            if i == FP_NO_ID or fp_array_zeroed(&self.locations, &self.cap_locations, <uint64_t>i + 1,
+                                                sizeof(Location)):
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+            if self.locations[i].name:
+                if self.push(&self.locations[i]):
+                    return fp_fail(err, FP_E_NOMEM, 0, "memory")
+                return OK
+        p = skip_blanks(p, stop)
+        p = skip_blanks(address_end(p, stop), stop)
+        status = self.locate(p, strip_blanks(p, stop), &location)
+        if status == OK and more != NULL:
+            self.line += 1
+            status = self.source_line(skip_blanks(more, more_stop), strip_blanks(more, more_stop), &location)
+        if status < 0:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if i != NONE:
+            location.frame = 0 if location.inlined else self.frame(&location, 0)
+            if location.frame == FP_NO_ID:
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+            self.remember(i, &location)
+        if self.push(&location):
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        return OK
+
+    cdef int whole_chain(self, const uint8_t *p, const uint8_t **next, const uint8_t *end) noexcept nogil:
+        """Looks up the chain that begins at p and moves *next behind it if it is known.
+
+        It is one if its lines begin with tabs and an empty line follows.  1 if it is known, OK or FP_E_NOMEM.
+        """
+        cdef const uint8_t *q = next[0]
+        cdef uint32_t n = 1
+        while q < end and q[0] == c'\t':
+            q = <const uint8_t *>memchr(q, c'\n', end - q)
+            if q == NULL:
+                return OK
+            q += 1
+            n += 1
+        if q == end or q[0] != c'\n' or q - p > LONGEST_CHAIN:
+            return OK
+        if self.chain_bytes > CHAIN_BYTES:
+            fp_strings_empty(&self.chain_texts)
+            memset(self.chains, 0, self.cap_chains * sizeof(Chain))
+            self.chain_bytes = 0
+        self.chain = fp_strings_intern(&self.chain_texts, p, q - p)
+        if self.chain == FP_NO_ID or fp_array_zeroed(&self.chains, &self.cap_chains, <uint64_t>self.chain + 1,
+                                                     sizeof(Chain)):
+            return FP_E_NOMEM
+        if self.chains[self.chain].stack == 0:
+            self.chain_bytes += q - p
+            self.chains[self.chain].n_frames = n
+            if memchr(p, c'\r', q - p) != NULL:  # these are counted
+                self.chain = 0
+            return OK
+        self.known_stack = self.chains[self.chain].stack
+        self.n_frames = n
+        self.line += n - 1
+        next[0] = q
+        return 1
+
+    cdef void remember(self, uint32_t i, const Location *location) noexcept nogil:
+        """Keep what a line says; all is forgotten when there are too many."""
+        cdef uint32_t k
+        if self.lines.n > CACHED_LINES:
+            fp_strings_empty(&self.lines)
+            for k in range(self.cap_locations):
+                self.locations[k].name = 0
+            return
+        self.locations[i] = location[0]
+
+    cdef int locate(self, const uint8_t *p, const uint8_t *stop, Location *to) noexcept nogil:
+        """`hot+0x25 (/srv/demo/demo)`: either may be missing.  OK or FP_E_NOMEM."""
+        cdef const uint8_t *object = object_start(p, stop)
+        cdef const uint8_t *name_end = strip_blanks(p, object)
+        cdef fp_strings *strings = &self.model.strings
+        to.object = to.file = to.line = to.frame = 0
+        to.inlined = False
+        if object != stop:
+            if stop - object == 9 and memcmp(object, b"(inlined)", 9) == 0:
+                to.inlined = True
+            elif not (stop - object == 11 and memcmp(object, b"([unknown])", 11) == 0) and stop - object > 2:
+                to.object = fp_strings_intern(strings, object + 1, stop - object - 2)
+                if to.object != FP_NO_ID:
+                    to.object = fp_model_object(self.model, to.object, 0)
+        name_end = without_offset(p, name_end)
+        to.name = self.unknown if name_end == p else fp_strings_intern(strings, p, name_end - p)
+        return FP_E_NOMEM if to.object == FP_NO_ID or to.name == FP_NO_ID else OK
+
+    cdef int source_line(self, const uint8_t *p, const uint8_t *stop, Location *to) noexcept nogil:
+        """`demo.c:11 (inlined)`; of an unknown one `libc.so.6[7f844bb8199a]`.  OK or FP_E_NOMEM."""
+        cdef const uint8_t *colon
+        cdef uint64_t line
+        if stop - p > 10 and memcmp(stop - 10, b" (inlined)", 10) == 0:
+            to.inlined = True
+            stop -= 10
+        colon = stop
+        while colon != p and fp_is_digit((colon - 1)[0]):
+            colon -= 1
+        if colon == stop or colon - p < 2 or (colon - 1)[0] != c':' or not number(colon, stop, &line) \
+                or line > MOST_32:
+            self.seen.source_lines += 1
+            return OK
+        to.line = <uint32_t>line
+        to.file = fp_strings_intern(&self.model.strings, p, colon - 1 - p)
+        return FP_E_NOMEM if to.file == FP_NO_ID else OK
+
+    cdef bint push(self, const Location *location) noexcept nogil:
+        """True when memory ran out."""
+        cdef Location copy = location[0]
+        if fp_array_room(&self.frames, &self.cap_frames, <uint64_t>self.n_frames + 1, sizeof(Location)):
+            return True
+        self.frames[self.n_frames] = copy
+        self.n_frames += 1
+        return False
+
+    cdef uint32_t frame(self, const Location *at, uint32_t n_inlined) noexcept nogil:
+        """The frame of a location and the `n_inlined` before it, which are inlined into it; FP_NO_ID without memory."""
+        cdef uint32_t function = fp_model_function(self.model, at.object, at.file, at.name, 0, 0), line, k
+        cdef const Location *inner
+        if function == FP_NO_ID:
+            return FP_NO_ID
+        line = fp_model_line(self.model, function, at.line, 0, 0)
+        for k in range(n_inlined):
+            if line == FP_NO_ID:
+                return FP_NO_ID
+            inner = at - 1 - k
+            function = fp_model_function(self.model, at.object, inner.file, inner.name, 0, 0)
+            if function == FP_NO_ID:
+                return FP_NO_ID
+            line = fp_model_line(self.model, function, inner.line, 0, line)
+        return FP_NO_ID if line == FP_NO_ID else fp_model_frame(self.model, 0, 0, 0, line)
+
+    cdef uint32_t stack(self) noexcept nogil:
+        """The stack of the open sample's frames; FP_NO_ID when memory ran out."""
+        cdef uint32_t k = self.n_frames, node = 0, frame, inner
+        if self.comm_frames:
+            node = self.comm_root()
+        while k != 0 and node != FP_NO_ID:
+            k -= 1
+            inner = 0
+            if self.frames[k].inlined:  # into nothing: the innermost frames of a cut stack
+                self.frames[k].inlined = False
+                self.frames[k].frame = 0
+            while inner < k and self.frames[k - 1 - inner].inlined:
+                inner += 1
+            frame = 0 if inner else self.frames[k].frame
+            if frame == 0:
+                frame = self.frame(&self.frames[k], inner)
+            if frame == FP_NO_ID:
+                return FP_NO_ID
+            node = fp_model_stack(self.model, node, frame)
+            k -= inner
+        return node
+
+    cdef uint32_t comm_root(self) noexcept nogil:
+        cdef uint32_t name = self.comm if self.comm else self.unknown
+        cdef Location location
+        cdef uint32_t frame
+        if fp_array_zeroed(&self.comm_roots, &self.cap_comm_roots, <uint64_t>name + 1, sizeof(uint32_t)):
+            return FP_NO_ID
+        if self.comm_roots[name] == 0:
+            location.name = name
+            location.object = location.file = location.line = 0
+            frame = self.frame(&location, 0)
+            if frame == FP_NO_ID:
+                return FP_NO_ID
+            self.comm_roots[name] = fp_model_stack(self.model, 0, frame)
+        return self.comm_roots[name]

@@ -1,0 +1,106 @@
+"""Reads the text of `perf script` (_lexer.pyx)."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core._c import lib
+from fastprof.core._typing import Any
+from fastprof.core.column import address_of
+from fastprof.core.engine import Reader
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from fastprof.formats.perf_script import COMM_FRAMES
+from fastprof.formats.perf_script._lexer import Lexer
+from fastprof.formats.perf_script.reported import REPORTED
+
+# Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
+_CLOCKS = re.compile(r"(?:cpu|task)-clock(?::[a-zA-Z]*)?")
+# What `--header` says of the recording.
+_FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
+
+
+class PerfScriptReader(Reader):
+    """Samples of all events; each event has a value type for its samples, and one for its periods if it has some.
+
+    Loses, and counts: CPU numbers, fields of tracepoints, registers, branches, records that are not samples.  Loses:
+    addresses, which perf prints relative to the object or not, depending on its version.
+    """
+
+    format = "perf-script"
+    view = "stacks"
+    remarks = frozenset({"comments"})
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._lexer = Lexer(
+            address_of(model.c),
+            options[LENIENT],
+            options[COMM_FRAMES],
+            model.input(),
+            model.intern("[unknown]"),
+            model.intern("comm"),
+        )
+        self._part = -1
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        while True:
+            if self._part >= 0:
+                batch.part = self._part
+            status = self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+            if status != lib.FP_ASK:
+                return status
+            if batch.n:
+                return int(lib.FP_FULL)
+            types = self._value_types()
+            self._part = self.model.add_part(self._new_part(types))
+            if lib.fp_batch_set_values(batch, len(types)):
+                raise MemoryError("no memory for a batch's values")
+            self._lexer.use_columns()
+
+    def _value_types(self) -> list[ValueType]:
+        """`cycles` is the sum of the event's periods, `cycles_samples` how many samples it has."""
+        types = []
+        for string, has_period in self._lexer.columns:
+            name = self.model.string(string).decode("utf-8", "replace")
+            types.append(ValueType(f"{name}_samples" if name else "samples", "count"))
+            if has_period:
+                types.append(ValueType(name or "events", "nanoseconds" if _CLOCKS.fullmatch(name) else "count"))
+        return types
+
+    def _new_part(self, types: list[ValueType]) -> Part:
+        said = self._header()
+        for key, fact in _FACTS.items():
+            if key in said:
+                self.report.facts[fact] = said[key]
+        command = said.get("cmdline")
+        first = types[1 if self._lexer.columns[0][1] else 0].name  # as perf shows the first event first
+        return Part(types, command=command.encode() if command else None, extra={"default_sample_type": first})
+
+    def _header(self) -> dict[str, str]:
+        """`# hostname : demo-host`."""
+        lines = self._lexer.comments.decode("utf-8", "replace").splitlines()
+        found = (re.fullmatch(r"# (\S.*?)\s*: (.*)", line) for line in lines)
+        return {match[1]: match[2].strip() for match in found if match}
+
+    def finish(self) -> None:
+        counts, report = self._lexer.counts, self.report
+        report.count_all(
+            REPORTED,
+            {
+                "carriage-returns": counts["carriage_returns"],
+                "messages": counts["messages"],
+                "without-period": counts["without_period"],
+                "comments": counts["comments"],
+                "cpu-numbers": counts["cpus"],
+                "fields": counts["payloads"],
+                "registers-and-branches": counts["extras"],
+                "side-records": counts["side_records"],
+                "unknown-source-lines": counts["source_lines"],
+                "unreadable-lines": counts["skipped"],
+            },
+        )
+        if counts["open_end"]:
+            report.warn(f"{self.source.name}: does not end in a newline, so it may have been cut off")

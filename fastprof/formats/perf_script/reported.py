@@ -1,0 +1,29 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=("unreadable-lines",),
+    repairs={
+        "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
+        "messages": ("line that perf wrote to stderr", "lines that perf wrote to stderr"),
+        "open-end": ("file that does not end in a newline", "files that do not end in a newline"),
+        "without-period": ("sample without a period, counted as 1", "samples without a period, counted as 1"),
+    },
+    not_representable={
+        "comments": ("comment", "comments"),
+        "cpu-numbers": ("sample with a CPU number", "samples with a CPU number"),
+        "fields": ("sample with fields of a tracepoint", "samples with fields of a tracepoint"),
+        "registers-and-branches": (
+            "line of registers, branches or source code",
+            "lines of registers, branches or source code",
+        ),
+        "side-records": ("record that is not a sample", "records that are not samples"),
+        "unknown-source-lines": ("source line that perf could not name", "source lines that perf could not name"),
+    },
+    warnings={
+        "open-end": "{file}: does not end in a newline, so it may have been cut off",
+    },
+)
