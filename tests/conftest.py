@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says something about the machine, not about the code.
+_UNHURRIED = [*settings().suppress_health_check, HealthCheck.too_slow]
+settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=_UNHURRIED)
+settings.load_profile("unhurried")
 
 ALLOWED = ("no shared/data beside the repository",)
 IN_CI = os.environ.get("CI") == "true"

@@ -25,7 +25,7 @@ _RUST_ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$")
 _RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _QUALIFIERS = re.compile(
     r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # from the first one on: from each on would be quadratic
-    r"(?: const| volatile| noexcept|\s?&&?)++$"
+    r"(?: const| volatile| noexcept|\s?&)+$"
 )
 _CLONE = re.compile(r" (?:\([.\w]+\)|\[[^\[\]]*\])")
 _QUALIFIER = re.compile(r"(?<=\)) (?:const|volatile|noexcept|&&?)(?=::| |$)")  # of a function around this one
@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"\d+")
 _BRACKET = re.compile(
     r"""(?P<kept>\(anonymous[ ]namespace\)|[ ]\([.\w]+\)$|[ ]\[[^\[\]]*+\]|->
         |(?<![\w$])operator(?:\(\)|<<=?(?=<|\((?!anon)|$)|<=>|<=?|>>=?|>=?|->\*?))  # operator<<char> is < of char
-    |(?P<open>[<(])|(?P<close>>|\)(?:[ ]const|[ ]volatile|[ ]noexcept|[ ]?&&?)*+)""",
+    |(?P<open>[<(])|(?P<close>>|\)(?:[ ]const|[ ]volatile|[ ]noexcept|[ ]?&)*)""",
     re.VERBOSE,
 )
 _OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")

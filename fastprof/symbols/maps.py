@@ -7,14 +7,15 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import NamedTuple
 
-# Nothing is tried a second time (`*+`), so that a line takes time in proportion to its length, whatever it holds.
-_HEX = rb"(?:0x)?+([0-9a-fA-F]++)"
+# Nothing is tried a second time (`*+`), so that a line takes time in proportion to its length, whatever it holds.  Not on
+# groups: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
+_HEX = rb"(?:0x)?([0-9a-fA-F]++)"
 _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
-_MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?+$"
+_MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?$"
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
-_BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s))?+\s++(\S.*+)$"
+_BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s)|(?!\s++[-rwxps]{3,5}+\s))\s++(\S.*+)$"
 _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
 _BRIEF_BUILD_ID = rb"[0-9a-fA-F]{8,}+"
 _BUILD = rb"\s*+build=(.*)$"

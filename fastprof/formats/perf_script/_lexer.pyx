@@ -10,9 +10,10 @@ docs/formats/perf-script.md lists the shapes, what is repaired and what is an er
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy
 
 from fastprof.core.fp cimport *
+from fastprof.formats.perf_script.chains cimport *
 from fastprof.formats.perf_script.lines cimport *
 
 
@@ -21,8 +22,6 @@ cdef enum:
     MOST_EVENTS = 256
     CACHED_LINES = 1 << 20  # distinct frame lines that are remembered
     LONGEST_CACHED = 1 << 14  # bytes of such a line
-    LONGEST_CHAIN = 1 << 16  # bytes of a call chain that is looked up whole
-    CHAIN_BYTES = 1 << 24  # of all of these
     HEADER = 1 << 16  # bytes of comments that are kept
 
 # The value types of a part are those of the events in so many samples, so that they do not depend on batch sizes.
@@ -34,22 +33,6 @@ cdef uint64_t MOST_32 = 0xffffffff
 cdef uint32_t NONE = 0xffffffff
 
 
-# A frame line.
-cdef struct Location:
-    uint32_t name  # strings
-    uint32_t object
-    uint32_t file
-    uint32_t line
-    uint32_t frame  # of the model, if it is not inlined and nothing is inlined into it; 0: not made yet
-    bint inlined
-
-
-# A call chain that was read.
-cdef struct Chain:
-    uint32_t stack  # 0: not known
-    uint32_t n_frames
-
-
 cdef struct Row:
     uint64_t time
     int64_t period
@@ -57,22 +40,6 @@ cdef struct Row:
     uint32_t thread
     uint32_t label
     uint32_t event
-
-
-cdef struct Counts:
-    uint64_t samples
-    uint64_t comments
-    uint64_t side_records  # PERF_RECORD lines
-    uint64_t messages  # of perf itself, from its stderr
-    uint64_t extras  # lines of registers, branches, source code
-    uint64_t payloads  # of tracepoints
-    uint64_t cpus  # samples whose CPU is known
-    uint64_t no_stack
-    uint64_t skipped  # lenient: lines that could not be read
-    uint64_t carriage_returns
-    uint64_t without_period  # samples without, of events that have periods
-    uint64_t source_lines  # that name no file
-    bint open_end
 
 
 cdef class Lexer:
@@ -97,11 +64,7 @@ cdef class Lexer:
     cdef Location place
     cdef Location *frames  # leaf first
     cdef uint32_t n_frames, cap_frames
-    # Most samples have a call chain that occurred before: it is looked up by its text, in one piece
-    cdef fp_strings chain_texts
-    cdef Chain *chains
-    cdef uint32_t cap_chains
-    cdef size_t chain_bytes
+    cdef Chains chains
     cdef uint32_t chain  # of the open sample; 0: none, or not to be remembered
     cdef uint32_t known_stack  # of the open sample, if its chain is known
     cdef uint32_t *comm_roots  # by string: the stack of a frame of that name
@@ -130,13 +93,13 @@ cdef class Lexer:
         self.rows = <Row *>malloc(N_ROWS * sizeof(Row))
         self.header = <uint8_t *>malloc(HEADER)
         if self.rows == NULL or self.header == NULL or fp_strings_init(&self.lines) \
-                or fp_strings_init(&self.chain_texts):
+                or fp_strings_init(&self.chains.texts):
             raise MemoryError("no memory to read perf script")
 
     def __dealloc__(self):
         fp_strings_clear(&self.lines)
-        fp_strings_clear(&self.chain_texts)
-        free(self.chains)
+        fp_strings_clear(&self.chains.texts)
+        free(self.chains.rows)
         free(self.locations)
         free(self.frames)
         free(self.comm_roots)
@@ -459,8 +422,8 @@ cdef class Lexer:
         node = self.known_stack if self.known_stack else self.stack()
         if node == FP_NO_ID:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        if self.chain and self.chains[self.chain].n_frames == self.n_frames:  # each of its lines is a frame
-            self.chains[self.chain].stack = node
+        if self.chain and self.chains.rows[self.chain].n_frames == self.n_frames:  # each of its lines is a frame
+            self.chains.rows[self.chain].stack = node
         self.seen.no_stack += self.n_frames == 0
         self.seen.samples += 1
         self.sample.stack = node
@@ -499,9 +462,13 @@ cdef class Lexer:
                 return status
         self.blank_seen = False
         if more == NULL and self.n_frames == 0 and p[0] == c'\t' and not self.comm_frames:
-            status = self.whole_chain(p, next, end)
-            if status != OK:
-                return OK if status > 0 else fp_fail(err, FP_E_NOMEM, 0, "memory")
+            if find_chain(&self.chains, p, next, end, &self.chain):
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+            if self.chain and self.chains.rows[self.chain].stack:
+                self.known_stack = self.chains.rows[self.chain].stack
+                self.n_frames = self.chains.rows[self.chain].n_frames
+                self.line += self.n_frames - 1
+                return OK
         i = NONE
         if more == NULL and stop - p <= LONGEST_CACHED:
             i = fp_strings_intern(&self.lines, p, stop - p)
@@ -528,41 +495,6 @@ cdef class Lexer:
         if self.push(&location):
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         return OK
-
-    cdef int whole_chain(self, const uint8_t *p, const uint8_t **next, const uint8_t *end) noexcept nogil:
-        """Looks up the chain that begins at p and moves *next behind it if it is known.
-
-        It is one if its lines begin with tabs and an empty line follows.  1 if it is known, OK or FP_E_NOMEM.
-        """
-        cdef const uint8_t *q = next[0]
-        cdef uint32_t n = 1
-        while q < end and q[0] == c'\t':
-            q = <const uint8_t *>memchr(q, c'\n', end - q)
-            if q == NULL:
-                return OK
-            q += 1
-            n += 1
-        if q == end or q[0] != c'\n' or q - p > LONGEST_CHAIN:
-            return OK
-        if self.chain_bytes > CHAIN_BYTES:
-            fp_strings_empty(&self.chain_texts)
-            memset(self.chains, 0, self.cap_chains * sizeof(Chain))
-            self.chain_bytes = 0
-        self.chain = fp_strings_intern(&self.chain_texts, p, q - p)
-        if self.chain == FP_NO_ID or fp_array_zeroed(&self.chains, &self.cap_chains, <uint64_t>self.chain + 1,
-                                                     sizeof(Chain)):
-            return FP_E_NOMEM
-        if self.chains[self.chain].stack == 0:
-            self.chain_bytes += q - p
-            self.chains[self.chain].n_frames = n
-            if memchr(p, c'\r', q - p) != NULL:  # these are counted
-                self.chain = 0
-            return OK
-        self.known_stack = self.chains[self.chain].stack
-        self.n_frames = n
-        self.line += n - 1
-        next[0] = q
-        return 1
 
     cdef void remember(self, uint32_t i, const Location *location) noexcept nogil:
         """Keep what a line says; all is forgotten when there are too many."""

@@ -5,6 +5,32 @@ from libc.string cimport memchr, memcmp
 from fastprof.core.fp cimport fp_is_digit, fp_nibble
 
 
+# A frame line.
+cdef struct Location:
+    uint32_t name  # strings
+    uint32_t object
+    uint32_t file
+    uint32_t line
+    uint32_t frame  # of the model, if it is not inlined and nothing is inlined into it; 0: not made yet
+    bint inlined
+
+
+cdef struct Counts:
+    uint64_t samples
+    uint64_t comments
+    uint64_t side_records  # PERF_RECORD lines
+    uint64_t messages  # of perf itself, from its stderr
+    uint64_t extras  # lines of registers, branches, source code
+    uint64_t payloads  # of tracepoints
+    uint64_t cpus  # samples whose CPU is known
+    uint64_t no_stack
+    uint64_t skipped  # lenient: lines that could not be read
+    uint64_t carriage_returns
+    uint64_t without_period  # samples without, of events that have periods
+    uint64_t source_lines  # that name no file
+    bint open_end
+
+
 # The start line of a sample, as spans of text.
 cdef struct Start:
     const uint8_t *comm

@@ -50,14 +50,15 @@ _RELATIVE = {  # the relocation type "load address + addend" of each machine
     22: 12,  # EM_S390
     164: 35,  # EM_HEXAGON
 }
-# Nothing here is tried a second time (`*+`), so that a line of any shape takes time in proportion to its length.
+# Nothing here is tried a second time (`*+`, or by what may follow), so that a line of any shape takes time in proportion
+# to its length.  No `(?:...)*+`: Python 3.11.2 and others match it wrongly if the group has alternatives.
 _PAIR = r"""\s*+(?P<key>[A-Za-z][\w-]*+)\s*+:[ \t]*+
-    (?:'(?P<single>(?:[^']|'')*+)'|"(?P<double>(?:[^"\\]|\\.)*+)"
-    |(?P<plain>[^%s'"\s](?:[^%s \r\n]|[ ](?!\#)|\r(?!\n))*+))?+
-    [ \t]*+(?:\#[^\n]*+)?+(?P<end>,|\}|\r?\n|$)"""
-_FLOW_PAIR = re.compile(_PAIR % (",{}", ",}"), re.VERBOSE | re.DOTALL)
-_BLOCK_PAIR = re.compile(_PAIR % ("{", ""), re.VERBOSE | re.DOTALL)
-_SPACE = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+|^(?:---|\.\.\.)[^\n]*+)*+", re.MULTILINE)
+    (?:'(?P<single>[^']*+(?:''[^']*+)*)'|"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*)"
+    |(?P<plain>[^%s'"\s][^%s \r\n]*+(?:(?:[ ](?!\#)|\r(?!\n))[^%s \r\n]*+)*))?
+    [ \t]*+(?:\#[^\n]*+)?(?P<end>,|\}|\r?\n|$)"""
+_FLOW_PAIR = re.compile(_PAIR % (",{}", ",}", ",}"), re.VERBOSE | re.DOTALL)
+_BLOCK_PAIR = re.compile(_PAIR % ("{", "", ""), re.VERBOSE | re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+|^(?:---|\.\.\.)[^\n]*+)*", re.MULTILINE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _KINDS = {  # the words of YAML maps
     "function-enter": ENTER,
