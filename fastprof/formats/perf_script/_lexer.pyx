@@ -383,7 +383,9 @@ cdef class Lexer:
         if end == NULL or end - first < 16:
             self.seen.payloads += 1
             return OK
-        stop = self.without_branches(end, stop)
+        again = stop
+        stop = without_branches(end, stop)
+        self.seen.extras += stop != again
         again = skip_blanks(end, stop)
         if again != stop and address_end(again, stop) != NULL and address_end(again, stop) - end >= 16:
             p, end = again, address_end(again, stop)
@@ -396,19 +398,6 @@ cdef class Lexer:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         self.has_place = not self.place.inlined
         return OK
-
-    cdef const uint8_t *without_branches(self, const uint8_t *p, const uint8_t *stop) noexcept nogil:
-        """The end of a place that branches may follow: ` 0x400080(/opt/x/app)/0x400100(/opt/x/app)/M/-/-/7`."""
-        cdef const uint8_t *at = p
-        while stop - at > 5:
-            at = <const uint8_t *>memchr(at, c' ', stop - at - 5)
-            if at == NULL:
-                break
-            if at[1] == c'0' and at[2] == c'x' and memchr(at, c'/', stop - at) != NULL and p != at:
-                self.seen.extras += 1
-                return at
-            at += 1
-        return stop
 
     cdef int close_sample(self, fp_err *err) noexcept nogil:
         """The open sample becomes a row."""
@@ -436,22 +425,11 @@ cdef class Lexer:
     cdef int frame_line(self, const uint8_t *p, const uint8_t *stop, const uint8_t **next, const uint8_t *end,
                         uint64_t offset, bint whole, fp_err *err) noexcept nogil:
         cdef Start start
-        cdef Location location
-        cdef const uint8_t *more = NULL
-        cdef const uint8_t *more_stop = NULL
-        cdef uint32_t i
+        cdef const uint8_t *more = next[0]
+        cdef const uint8_t *more_stop = source_line_end(more, end)
         cdef int status
         if not whole and (stop - 1)[0] != c')':
             return self.bad(err, FP_E_TRUNCATED, offset, "the line", p, stop - p, "a whole line")
-        # `  demo.c:11 (inlined)`, of -F +srcline
-        if end - next[0] > 2 and next[0][0] == c' ' and next[0][1] == c' ' and not is_blank(next[0][2]):
-            more = next[0]
-            more_stop = <const uint8_t *>memchr(more, c'\n', end - more)
-            next[0] = end if more_stop == NULL else more_stop + 1
-            more_stop = end if more_stop == NULL else more_stop
-            if read_start(more, more_stop, &start):
-                next[0] = more
-                more = NULL
         if not self.in_sample or (self.blank_seen and self.n_frames):  # -F ip,sym has start lines without a word
             status = self.close_sample(err)
             if status < 0:
@@ -461,40 +439,56 @@ cdef class Lexer:
             if status < 0 or not self.in_sample:
                 return status
         self.blank_seen = False
-        if more == NULL and self.n_frames == 0 and p[0] == c'\t' and not self.comm_frames:
+        if more_stop != NULL:
+            next[0] = more_stop + (more_stop != end)
+            status = self.frame_with_source(p, stop, more, more_stop)
+        else:
+            status = self.plain_frame(p, stop, next, end)
+        return fp_fail(err, FP_E_NOMEM, 0, "memory") if status < 0 else OK
+
+    cdef int frame_with_source(self, const uint8_t *p, const uint8_t *stop, const uint8_t *more,
+                               const uint8_t *more_stop) noexcept nogil:
+        """OK or FP_E_NOMEM."""
+        cdef Location location
+        cdef int status
+        self.line += 1
+        p = skip_blanks(p, stop)
+        p = skip_blanks(address_end(p, stop), stop)
+        status = self.locate(p, strip_blanks(p, stop), &location)
+        if status == OK:
+            status = self.source_line(skip_blanks(more, more_stop), strip_blanks(more, more_stop), &location)
+        return FP_E_NOMEM if status < 0 or self.push(&location) else OK
+
+    cdef int plain_frame(self, const uint8_t *p, const uint8_t *stop, const uint8_t **next,
+                         const uint8_t *end) noexcept nogil:
+        """The frame of a line, or those of a whole chain that is known.  OK or FP_E_NOMEM."""
+        cdef Location location
+        cdef uint32_t i = NONE
+        if self.n_frames == 0 and p[0] == c'\t' and not self.comm_frames:
             if find_chain(&self.chains, p, next, end, &self.chain):
-                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+                return FP_E_NOMEM
             if self.chain and self.chains.rows[self.chain].stack:
                 self.known_stack = self.chains.rows[self.chain].stack
                 self.n_frames = self.chains.rows[self.chain].n_frames
                 self.line += self.n_frames - 1
                 return OK
-        i = NONE
-        if more == NULL and stop - p <= LONGEST_CACHED:
+        if stop - p <= LONGEST_CACHED:
             i = fp_strings_intern(&self.lines, p, stop - p)
             if i == FP_NO_ID or fp_array_zeroed(&self.locations, &self.cap_locations, <uint64_t>i + 1,
                                                 sizeof(Location)):
-                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+                return FP_E_NOMEM
             if self.locations[i].name:
-                if self.push(&self.locations[i]):
-                    return fp_fail(err, FP_E_NOMEM, 0, "memory")
-                return OK
+                return FP_E_NOMEM if self.push(&self.locations[i]) else OK
         p = skip_blanks(p, stop)
         p = skip_blanks(address_end(p, stop), stop)
-        status = self.locate(p, strip_blanks(p, stop), &location)
-        if status == OK and more != NULL:
-            self.line += 1
-            status = self.source_line(skip_blanks(more, more_stop), strip_blanks(more, more_stop), &location)
-        if status < 0:
-            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if self.locate(p, strip_blanks(p, stop), &location):
+            return FP_E_NOMEM
         if i != NONE:
             location.frame = 0 if location.inlined else self.frame(&location, 0)
             if location.frame == FP_NO_ID:
-                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+                return FP_E_NOMEM
             self.remember(i, &location)
-        if self.push(&location):
-            return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        return OK
+        return FP_E_NOMEM if self.push(&location) else OK
 
     cdef void remember(self, uint32_t i, const Location *location) noexcept nogil:
         """Keep what a line says; all is forgotten when there are too many."""

@@ -292,3 +292,30 @@ cdef inline bint is_message(const uint8_t *p, const uint8_t *stop) noexcept nogi
             or begins(p, stop, b"No kallsyms or vmlinux", 22) or begins(p, stop, b"Failed to open ", 15)
             or begins(p, stop, b"incompatible file format", 24) or begins(p, stop, b"If your profile", 15)
             or begins(p, stop, b"no symbols found in ", 20) or begins(p, stop, b"addr2line: ", 11))
+
+
+cdef inline const uint8_t *without_branches(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """The end of a place that branches may follow: ` 0x400080(/opt/x/app)/0x400100(/opt/x/app)/M/-/-/7`."""
+    cdef const uint8_t *at = p
+    while stop - at > 5:
+        at = <const uint8_t *>memchr(at, c' ', stop - at - 5)
+        if at == NULL:
+            break
+        if at[1] == c'0' and at[2] == c'x' and memchr(at, c'/', stop - at) != NULL and p != at:
+            return at
+        at += 1
+    return stop
+
+
+cdef inline const uint8_t *source_line_end(const uint8_t *p, const uint8_t *end) noexcept nogil:
+    """Where the line at p ends if it is one of -F +srcline, `  demo.c:11 (inlined)`; NULL if it is not."""
+    cdef Start start
+    cdef const uint8_t *stop
+    if end - p <= 2 or p[0] != c' ' or p[1] != c' ' or is_blank(p[2]):
+        return NULL
+    stop = <const uint8_t *>memchr(p, c'\n', end - p)
+    if stop == NULL:
+        stop = end
+    if read_start(p, stop, &start):
+        return NULL
+    return stop
