@@ -92,6 +92,7 @@ class PerfScriptReader(Reader):
             {
                 "carriage-returns": counts["carriage_returns"],
                 "messages": counts["messages"],
+                "open-end": counts["open_end"],
                 "without-period": counts["without_period"],
                 "comments": counts["comments"],
                 "cpu-numbers": counts["cpus"],
@@ -103,4 +104,4 @@ class PerfScriptReader(Reader):
             },
         )
         if counts["open_end"]:
-            report.warn(f"{self.source.name}: does not end in a newline, so it may have been cut off")
+            report.warn(REPORTED["maybe-cut-off"], file=self.source.name)

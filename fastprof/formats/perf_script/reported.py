@@ -24,6 +24,6 @@ REPORTED = reported(
         "unknown-source-lines": ("source line that perf could not name", "source lines that perf could not name"),
     },
     warnings={
-        "open-end": "{file}: does not end in a newline, so it may have been cut off",
+        "maybe-cut-off": "{file}: does not end in a newline, so it may have been cut off",
     },
 )
