@@ -50,7 +50,7 @@ _RELATIVE = {  # the relocation type "load address + addend" of each machine
     22: 12,  # EM_S390
     164: 35,  # EM_HEXAGON
 }
-# Nothing here is tried a second time (`*+`, or by what may follow), so that a line of any shape takes time in proportion
+# Nothing here is tried a second time (`*+`, or by what follows), so that a line of any shape takes time in proportion
 # to its length.  No `(?:...)*+`: Python 3.11.2 and others match it wrongly if the group has alternatives.
 _PAIR = r"""\s*+(?P<key>[A-Za-z][\w-]*+)\s*+:[ \t]*+
     (?:'(?P<single>[^']*+(?:''[^']*+)*)'|"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*)"
