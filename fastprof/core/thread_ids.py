@@ -8,7 +8,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model, Part
 
 
-class Who(NamedTuple):
+class ThreadIds(NamedTuple):
     process: int  # from 1 on, in the order in which they are asked for
     process_name: str
     pid: int
@@ -34,7 +34,7 @@ class Threads:
         self._said: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
         self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 
-    def who(self, thread: int, part: Part) -> Who:
+    def ids_of(self, thread: int, part: Part) -> ThreadIds:
         """To be asked once for each thread."""
         input_, pid, tid = self._model.row("threads", thread)
         key = input_, pid
@@ -46,9 +46,9 @@ class Threads:
         own_tid = self._tids.take(tid)
         self.renumbered += (pid != 0 and own_pid != pid) or (tid != 0 and own_tid != tid)
         name = f"thread {tid}" if tid else "thread"
-        return Who(process, process_name, own_pid, own_tid, name, new_process)
+        return ThreadIds(process, process_name, own_pid, own_tid, name, new_process)
 
-    def called(self, thread: int, who: Who, part: Part) -> tuple[str, str]:
+    def called(self, thread: int, ids: ThreadIds, part: Part) -> tuple[str, str]:
         """What the process and the thread are called, in the words of the source if it has some.  A name that the
         source gives a thread has its number behind it if that is another one here."""
         _, pid, tid = self._model.row("threads", thread)
@@ -57,11 +57,11 @@ class Threads:
             self._said = said
             self._named = dict(said[0] or ()), {(pid, tid): name for pid, tid, name in said[1] or ()}
         processes, threads = self._named
-        process = processes[pid].decode("utf-8", "replace") if pid in processes else who.process_name
+        process = processes[pid].decode("utf-8", "replace") if pid in processes else ids.process_name
         if (pid, tid) not in threads:
-            return process, who.name
+            return process, ids.name
         name = threads[pid, tid].decode("utf-8", "replace")
-        return process, name if tid in (0, who.tid) else f"{name} ({tid})"
+        return process, name if tid in (0, ids.tid) else f"{name} ({tid})"
 
     def _process_name(self, input_: int, part: Part) -> str:
         """The command, or the only object, or the input; of an archive its profile, which may have no name."""

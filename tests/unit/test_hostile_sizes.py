@@ -14,7 +14,7 @@ import fastprof
 from fastprof.core import source
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Model, Part
-from fastprof.formats.trace_event.threads import Who
+from fastprof.formats.trace_event.threads import ThreadNames
 from tests.support.peak import peak
 
 DEEP = 15_000
@@ -119,7 +119,7 @@ def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest
             listed.append(len(value))
             super().__setitem__(key, value)
 
-    who, part = Who(Model()), Part()
+    who, part = ThreadNames(Model()), Part()
     part.extra = Watched()
     for k in range(2_000):
         who._processes[k] = b"p"

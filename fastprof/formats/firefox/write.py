@@ -160,8 +160,8 @@ class FirefoxWriter(Writer):
         """A thread; of stacks one for each value type."""
         w, t = self._w, self._w.threads[k]
         part = self.model.parts[t.part]
-        who = threads.who(t.thread, part)
-        process_name, thread_name = threads.called(t.thread, who, part)
+        ids = threads.ids_of(t.thread, part)
+        process_name, thread_name = threads.called(t.thread, ids, part)
         known = any(self.model.row("threads", t.thread))
         self._named = self._named or known
         first = lib.FP_FIREFOX_SHARED + k * w.stride
@@ -175,9 +175,9 @@ class FirefoxWriter(Writer):
                 {
                     "name": name,
                     "processName": process_name,
-                    "pid": str(who.pid),
-                    "tid": who.tid,
-                    "isMainThread": who.tid == who.pid,
+                    "pid": str(ids.pid),
+                    "tid": ids.tid,
+                    "isMainThread": ids.tid == ids.pid,
                     "processType": "default",
                     "processStartupTime": 0,
                     "processShutdownTime": None,

@@ -9,7 +9,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.thread_ids import Threads, Who
+from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.formats.perfetto.reported import REPORTED
 
 # Of a sequence without events: readers do not recognize an empty file.
@@ -27,7 +27,7 @@ class PerfettoWriter(Writer):
         super().__init__(model, sink, options, report)
         self._w = owned(lib.fp_perfetto_new(model.c), lib.fp_perfetto_free, "the Perfetto writer")
         self._threads = Threads(model, _MOST_PID, _MOST_TID)
-        self._seen: list[tuple[int, Who, int]] = []  # threads and their parts
+        self._seen: list[tuple[int, ThreadIds, int]] = []  # threads and their parts
 
     def put(self, batch: Batch) -> None:
         w = self._w
@@ -36,27 +36,27 @@ class PerfettoWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            who = self._threads.who(w.asked, self.model.parts[batch.part])
-            self._seen.append((w.asked, who, batch.part))
-            self._name_thread(w.asked, who, who.name)
+            ids = self._threads.ids_of(w.asked, self.model.parts[batch.part])
+            self._seen.append((w.asked, ids, batch.part))
+            self._name_thread(w.asked, ids, ids.name)
             self._status(lib.fp_perfetto_begin(w, w.asked, self.out))
 
-    def _name_thread(self, thread: int, who: Who, called: str) -> None:
+    def _name_thread(self, thread: int, ids: ThreadIds, called: str) -> None:
         # the UI shows the number behind the name, "f 7", and without a name "Thread 7"
-        name = b"" if called == f"thread {who.tid}" else called.encode()
-        self._status(lib.fp_perfetto_thread(thread, who.process, who.pid, who.tid, name, len(name), self.out))
+        name = b"" if called == f"thread {ids.tid}" else called.encode()
+        self._status(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
 
     def end(self) -> None:
         w, report = self._w, self.report
         self._status(lib.fp_perfetto_end(w, self.out))
         # The source may name them at its end.  Of a process the first name holds, of a thread the last.
-        for thread, who, part in self._seen:
-            process, called = self._threads.called(thread, who, self.model.parts[part])
-            if who.new_process:
+        for thread, ids, part in self._seen:
+            process, called = self._threads.called(thread, ids, self.model.parts[part])
+            if ids.new_process:
                 name = process.encode()
-                self._status(lib.fp_perfetto_process(who.process, who.pid, name, len(name), self.out))
-            if called != who.name:
-                self._name_thread(thread, who, called)
+                self._status(lib.fp_perfetto_process(ids.process, ids.pid, name, len(name), self.out))
+            if called != ids.name:
+                self._name_thread(thread, ids, called)
         self.written = int(w.calls + w.events)
         if not self.written:
             report.warn(REPORTED["no-times"])

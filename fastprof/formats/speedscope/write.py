@@ -14,7 +14,7 @@ from fastprof.core.parts import comments_of, default_value
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
-from fastprof.core.thread_ids import Threads, Who
+from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
 from fastprof.formats.speedscope.reported import REPORTED
 
@@ -45,7 +45,7 @@ class SpeedscopeWriter(Writer):
         self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
         self._packed = Groups()
         self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
-        self._who: dict[int, Who] = {}  # by thread
+        self._ids: dict[int, ThreadIds] = {}  # by thread
         self._names: dict[int, str] = {}  # by group
         self._n_parts = 0
         self._taken: dict[str, int] = {}  # names, and how many groups would have them
@@ -169,9 +169,9 @@ class SpeedscopeWriter(Writer):
         thread = group.thread
         if self.view == "stacks" and not thread:
             return f"part {part.number}" if part.number is not None and self._n_parts > 1 else ""
-        if thread not in self._who:
-            self._who[thread] = self._threads.who(thread, part)
-        process, name = self._threads.called(thread, self._who[thread], part)
+        if thread not in self._ids:
+            self._ids[thread] = self._threads.ids_of(thread, part)
+        process, name = self._threads.called(thread, self._ids[thread], part)
         return f"{process}, {name}" if process else name
 
     @staticmethod

@@ -17,7 +17,7 @@ from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES
 from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.samples import SamplesReader, count_ends
-from fastprof.formats.trace_event.threads import Who
+from fastprof.formats.trace_event.threads import ThreadNames
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
@@ -35,7 +35,7 @@ class TraceEventReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self._r: Any = None
-        self._who = Who(model)
+        self._threads = ThreadNames(model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
         self._merged, self._left = self._file, self._blocks  # the same, of runs that are being merged
@@ -61,18 +61,18 @@ class TraceEventReader(Reader):
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.asks == lib.FP_TRACE_WHO:
-                self._who.tell(r.who)
+                self._threads.tell(r.who)
             elif r.asks == lib.FP_TRACE_NAME:
-                self._who.note(r.who, r.event.text)
+                self._threads.note(r.who, r.event.text)
             elif r.asks == lib.FP_TRACE_SPILL:
                 self._spill()
             elif r.asks == lib.FP_TRACE_MERGE:
                 self._merge()
             elif r.asks == lib.FP_TRACE_LANE:
-                lib.fp_trace_lane_is(r, self._who.lane(r.lane_of, r.lane))
+                lib.fp_trace_lane_is(r, self._threads.lane(r.lane_of, r.lane))
             else:
                 self._refill(r.hungry)
-        self._who.say([self.model.parts[self._part]])
+        self._threads.say([self.model.parts[self._part]])
         return int(status)
 
     # ---- records, sorted -----------------------------------------------------
@@ -111,7 +111,7 @@ class TraceEventReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
-        self._who.say([self.model.parts[self._part]], at_end=True)
+        self._threads.say([self.model.parts[self._part]], at_end=True)
         count_ends(report, r)
         report.count_all(
             REPORTED,

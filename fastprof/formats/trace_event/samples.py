@@ -15,7 +15,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event.reported import REPORTED
-from fastprof.formats.trace_event.threads import Who
+from fastprof.formats.trace_event.threads import ThreadNames
 
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 
@@ -46,7 +46,7 @@ class SamplesReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self._err = ffi.new("struct fp_err *")
-        self._who = Who(model)
+        self._threads = ThreadNames(model)
         self._parts: list[Part] = []
         self._files: list[Spilled] = []  # of the columns of an event
 
@@ -70,7 +70,7 @@ class SamplesReader(Reader):
             r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
         if names:
             r.named = self._add([ValueType(name, "count") for name in names])
-        self._who.say(self._parts)
+        self._threads.say(self._parts)
 
     def _add(self, types: list[ValueType]) -> int:
         self._parts.append(Part(value_types=types))
@@ -80,9 +80,9 @@ class SamplesReader(Reader):
         r = self._r
         while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.asks == lib.FP_SAMPLES_WHO:
-                self._who.tell(r.who)
+                self._threads.tell(r.who)
             elif r.asks == lib.FP_SAMPLES_NAME:
-                self._who.note(r.who, r.text)
+                self._threads.note(r.who, r.text)
             elif r.asks == lib.FP_SAMPLES_SPILL:
                 self._spill(r.hungry)
             elif r.asks == lib.FP_SAMPLES_FORGET:
@@ -90,7 +90,7 @@ class SamplesReader(Reader):
             else:
                 self._refill()
         if self._parts:
-            self._who.say(self._parts)
+            self._threads.say(self._parts)
         return int(status)
 
     def _spill(self, column: int) -> None:
@@ -117,7 +117,7 @@ class SamplesReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
-        self._who.say(self._parts, at_end=True)
+        self._threads.say(self._parts, at_end=True)
         count_ends(report, r)
         report.count_all(
             REPORTED,

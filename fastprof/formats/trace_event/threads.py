@@ -12,7 +12,7 @@ _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes have numbers below, which viewers take
 
 
-class Who:
+class ThreadNames:
     """Ids of an input.  What is asked for is a struct fp_trace_who."""
 
     def __init__(self, model: Model) -> None:

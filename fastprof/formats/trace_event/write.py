@@ -10,7 +10,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.thread_ids import Threads, Who
+from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
 from fastprof.formats.trace_event.reported import REPORTED
@@ -30,7 +30,7 @@ class TraceEventWriter(Writer):
         self._w.args = options[ARGS]
         self._err = ffi.new("struct fp_err *")
         self._threads = Threads(model, _MOST, _MOST)
-        self._seen: list[tuple[int, Who, Part]] = []
+        self._seen: list[tuple[int, ThreadIds, Part]] = []
         self._begun = False
 
     def _begin(self, unit: str) -> None:
@@ -49,9 +49,9 @@ class TraceEventWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            who = self._threads.who(w.asked, part)
-            self._seen.append((w.asked, who, part))
-            lib.fp_trace_thread(w, w.asked, who.pid, who.tid)
+            ids = self._threads.ids_of(w.asked, part)
+            self._seen.append((w.asked, ids, part))
+            lib.fp_trace_thread(w, w.asked, ids.pid, ids.tid)
 
     def _status(self, status: int) -> int:
         return check_sums(status, self._err, self.model, self.format)
@@ -79,13 +79,13 @@ class TraceEventWriter(Writer):
             },
         )
 
-    def _named(self, thread: int, who: Who, part: Part) -> list[str]:
+    def _named(self, thread: int, ids: ThreadIds, part: Part) -> list[str]:
         """Rows that say what a thread is called, and its process if it is the first of that."""
         from json import dumps
 
-        process, name = self._threads.called(thread, who, part)
-        said = [("process_name", process)] * (who.new_process and bool(process)) + [("thread_name", name)]
-        where = f'"pid":{who.pid},"tid":{who.tid}'
+        process, name = self._threads.called(thread, ids, part)
+        said = [("process_name", process)] * (ids.new_process and bool(process)) + [("thread_name", name)]
+        where = f'"pid":{ids.pid},"tid":{ids.tid}'
         return [
             f'\n{{"name":"{what}","ph":"M",{where},"args":{{"name":{dumps(text, ensure_ascii=False)}}}}}'
             for what, text in said
