@@ -16,7 +16,7 @@ cdef extern from "callgrind/lines.h" nogil:
     uint32_t fp_callgrind_costs_wide()
     uint64_t fp_callgrind_line_bits(const uint8_t *map, uint32_t at)
     const uint8_t *fp_callgrind_lines_read(fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                 uint32_t columns, uint32_t wide)
+                                           uint32_t columns, uint32_t wide)
 
 
 cdef extern from "callgrind/rows.h" nogil:
@@ -79,7 +79,7 @@ cdef extern from "callgrind/write.h" nogil:
 
     size_t fp_callgrind_cost_room(uint32_t n_values)
     void fp_callgrind_body_start_part(fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
-                            uint32_t all_counts)
+                                      uint32_t all_counts)
     int fp_callgrind_body_put(fp_callgrind_body *w, const fp_batch *b)
     int fp_callgrind_body_end_part(fp_callgrind_body *w)
     void fp_callgrind_body_free(fp_callgrind_body *w)
