@@ -1,6 +1,6 @@
 #include "core/address.h"
 
-/* As the kernel writes what is no file: [vdso], [anon:a/b]. */
+/* The kernel's names of mappings without a file: [vdso], [anon:a/b]. */
 static int in_brackets(const uint8_t *p, size_t n) {
     return n > 2 && p[0] == '[' && p[n - 1] == ']';
 }

@@ -1,8 +1,7 @@
-/* core/batch.h - a batch: some rows as columns.
+/* core/batch.h - a batch: rows stored as columns.
  *
- * All rows of a batch are of one view and one part.  A batch is allocated once
- * and filled again and again: its rows are valid until it is filled the next
- * time.  Only the columns of its view are allocated.
+ * All rows of a batch are of one view and one part.  A batch is allocated once and refilled: its rows are valid until
+ * the next refill.  Only the columns of its view are allocated.
  */
 #ifndef FP_BATCH_H
 #define FP_BATCH_H
@@ -26,13 +25,13 @@ enum fp_op {
                              microseconds since an unknown epoch */
 };
 
-/* Graph: what a row says. */
+/* Graph: the kind of a row. */
 enum fp_kind {
     FP_COST = 0, /* self cost at a position */
     FP_CALL = 1, /* a call arc: count calls from position to target, inclusive values */
     FP_JUMP = 2, /* count jumps from position to target */
     FP_JCND = 3, /* conditional jump: followed `count` of `count2` times */
-    FP_BLOCK = 4 /* a function is named here but has no rows */
+    FP_BLOCK = 4 /* a function that is named here but has no rows */
 };
 
 /* A column pointer is NULL when the view has no such column.  Values are
@@ -72,17 +71,17 @@ struct fp_batch {
     uint8_t *bytes; /* payloads of this batch's rows */
     size_t bytes_n;
     size_t bytes_cap;
-    void *block;           /* the one allocation behind the columns */
-    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays may still show; together less than `values` */
+    void *block;           /* the one allocation that holds all columns */
+    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays may still use; together less than `values` */
     uint32_t n_outgrown;
 };
 
-/* What gives rows to C code of another floor.  `status` is what its last call returned. */
+/* A source of rows for C code of another layer.  `status` is the result of its last call. */
 struct fp_feed {
     int (*fill)(struct fp_feed *feed); /* appends rows to `out`; as a decoder's feed, FP_FULL at first */
     struct fp_batch *out;
     int32_t status;
-    uint64_t n_rows; /* that were taken */
+    uint64_t n_rows; /* rows taken so far */
 };
 
 /* A batch of `cap` rows (1 or more); NULL when memory ran out.  Caller owns. */
@@ -92,15 +91,14 @@ void fp_batch_free(struct fp_batch *b);
 /* Empties the batch.  Debug builds poison the rows that were lent. */
 void fp_batch_reset(struct fp_batch *b);
 
-/* Each gets the rows and the memory of the other. */
+/* Swaps the rows and the memory of two batches. */
 void fp_batch_swap(struct fp_batch *a, struct fp_batch *b);
 
-/* The same rows in memory of their own; NULL when memory ran out.  Caller owns. */
+/* A copy; NULL when memory ran out.  Caller owns. */
 struct fp_batch *fp_batch_copy(const struct fp_batch *b);
 
-/* Sets the number of value columns.  Columns that stay keep their values, new
- * ones are not initialized.  They may move; the memory that they had stays valid
- * until the batch is freed.  0 or FP_E_NOMEM. */
+/* Sets the number of value columns.  Remaining columns keep their values, new ones are not initialized.  Columns may
+ * move; their old memory stays valid until the batch is freed.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
 
 /* Sets value column `to` of each row to the sum of factors[k] * column k over the
@@ -112,14 +110,14 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice);
 
-/* Of the n rows from row `from` on, moves those with keep[i] = 1 to row `to` <= from and the ones behind it; keep[i] is
- * 1 or 0.  Returns the row behind the last one moved.  The caller sets b->n. */
+/* Compacts n rows from row `from` on: those with keep[i] = 1 (else 0) move to row `to` <= from and following.  Returns
+ * the row after the last one moved.  The caller sets b->n. */
 uint32_t fp_batch_keep(struct fp_batch *b, uint32_t to, uint32_t from, const uint8_t *keep, uint32_t n);
 
-/* What a run of batches adds up to.  The caller zeroes all but first_time. */
+/* Totals of a run of batches.  The caller zeroes all but first_time. */
 struct fp_summary {
     uint64_t rows[8];    /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
-    uint64_t first_time; /* timeline; the caller sets it to UINT64_MAX, and it stays that if there are no rows */
+    uint64_t first_time; /* timeline; the caller sets it to UINT64_MAX, which remains if there are no rows */
     uint64_t last_time;
     uint64_t calls;  /* graph: sum of the counts of its calls */
     int64_t *totals; /* stacks, graph: the sums of self values; n_totals of them, caller-owned */
@@ -133,12 +131,12 @@ int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_valu
 /* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
 
-/* Of a timeline: all CPUs or-ed, four rows in a step.  Not 0 if some row has another CPU than 0. */
+/* Of a timeline: all CPUs or-ed, four rows at a time.  Not 0 if some row has a CPU other than 0. */
 uint64_t fp_batch_cpus(const struct fp_batch *b);
 
 /* cffi-end */
 
-/* Where the payload of a row is, by its `aux`.  That of an empty one is not in `bytes`, which may be NULL. */
+/* The payload of a row, by its `aux`.  An empty payload is not in `bytes`, which may be NULL. */
 static inline const uint8_t *fp_batch_bytes(const struct fp_batch *b, uint64_t slice) {
     return (uint32_t)slice ? b->bytes + (slice >> 32) : (const uint8_t *)"";
 }

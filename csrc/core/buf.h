@@ -6,8 +6,8 @@
 
 /* cffi-begin */
 
-/* With so many bytes in it a buffer is drained, also in the middle of a batch: a row may take far more in the output
- * than it does in memory, such as a stack of a million frames. */
+/* A buffer with this many bytes is drained, even in the middle of a batch: a row, such as a stack of a million frames,
+ * may take far more room in the output than in memory. */
 enum { FP_DRAIN = 1 << 18 };
 
 /* Output waiting to be drained: p[0..n).  The owner drains by writing those
@@ -44,7 +44,7 @@ static inline uint8_t *fp_varint(uint8_t *to, uint64_t v) {
     return to;
 }
 
-/* Reads a number that fp_varint wrote, so it is whole; returns its end.  What others wrote: core/wire.h. */
+/* Reads a number that fp_varint wrote, so it is complete; returns its end.  For untrusted bytes use core/wire.h. */
 static inline const uint8_t *fp_varint_read(const uint8_t *p, uint64_t *v) {
     uint64_t byte = *p++, found = byte & 127;
     for (unsigned shift = 7; byte & 128; shift += 7) {

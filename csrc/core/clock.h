@@ -1,4 +1,4 @@
-/* core/clock.h - ticks of a processor's counter as nanoseconds. */
+/* core/clock.h - converts ticks of a processor's counter to nanoseconds. */
 #ifndef FP_CLOCK_H
 #define FP_CLOCK_H
 
@@ -7,7 +7,7 @@
 /* cffi-begin */
 
 struct fp_clock {
-    uint64_t ticks_per_second; /* 0: times stay as they are */
+    uint64_t ticks_per_second; /* 0: times are not converted */
     /* private: ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
     uint64_t ticks, ns, rest;
 };
@@ -16,13 +16,13 @@ struct fp_clock {
 
 enum { FP_NANOSECONDS = 1000000000 };
 
-/* Says the frequency of the times to come; 0: unknown. */
+/* Sets the frequency of the following times; 0: unknown. */
 static inline void fp_clock_set(struct fp_clock *c, uint64_t ticks_per_second) {
     *c = (struct fp_clock){ticks_per_second == FP_NANOSECONDS ? 0 : ticks_per_second, 0, 0, 0};
 }
 
-/* Nanoseconds, rounded down; those beyond 2^64 - 1 as that.  Times come close to each other, so that the difference to
- * one that is known needs no more than 64 bits. */
+/* Nanoseconds, rounded down, at most 2^64 - 1.  Consecutive times are close, so the difference to a known one fits 64
+ * bits. */
 static inline uint64_t fp_clock_ns(struct fp_clock *c, uint64_t ticks) {
     __extension__ typedef unsigned __int128 u128;
     const uint64_t hz = c->ticks_per_second;

@@ -11,7 +11,7 @@ static inline unsigned fp_lowest_bit(uint64_t mask) {
 /* The number of `n` digits (1 to 8) at p.  Eight bytes at p must be readable.
  *
  *     "407 ..." n = 3:  00 00 00 00 00 34 30 37  shifted to the top of the word, leading zeros
- *     pairs, then fours, then eights are put together by one multiplication each
+ *     one multiplication each combines digits to pairs, pairs to fours, fours to eights
  */
 static inline uint64_t fp_digits8(const uint8_t *p, unsigned n) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -31,7 +31,7 @@ static inline int fp_is_digit(uint8_t c) {
 }
 
 /* Reads 1 to 18 digits (19 could overflow) and returns the byte after them; NULL for no digit or more than 18.
- * Some byte that is no digit must follow. */
+ * A byte other than a digit must follow. */
 static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
     const uint8_t *first = p;
     uint64_t v = 0;
@@ -40,7 +40,7 @@ static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
     return (size_t)(p - first) - 1 < 18 ? p : NULL;
 }
 
-/* 0..15, or 16 for what is no hexadecimal digit. */
+/* 0..15, or 16 if c is not a hexadecimal digit. */
 static inline unsigned fp_nibble(uint8_t c) {
     const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;

@@ -1,8 +1,8 @@
 /* core/fp.h - status codes, errors as values, the input window, bounded loads.
  *
  * The C code does not include Python.h, does no I/O, has no mutable globals and
- * never prints.  Python sees what stands between the two cffi marks of a
- * header; that is why it is plain C that needs no preprocessor.
+ * never prints.  Python sees the text between the two cffi marks of a header, so that text is plain C that needs no
+ * preprocessor.
  */
 #ifndef FP_H
 #define FP_H
@@ -64,9 +64,8 @@ struct fp_err {
     char text[84];
 };
 
-/* A window on the input.  A decoder changes `pos` alone: it moves past whole
- * records.  base + pos is the absolute offset.  A refill moves the bytes
- * [pos, n), which are left, to the front. */
+/* A window on the input.  A decoder changes only `pos`, by whole records.  base + pos is the absolute offset.  A refill
+ * moves the remaining bytes, [pos, n), to the front. */
 struct fp_in {
     const uint8_t *p;
     size_t n;
@@ -107,7 +106,7 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     return code;
 }
 
-/* `what` is an id that its table of `n` rows does not have. */
+/* `what` is an id outside of its table of `n` rows. */
 static inline int fp_unknown_id(struct fp_err *err, const char *what, uint32_t id, uint32_t n) {
     return fp_fail_got(err, FP_E_MALFORMED, 0, what, FP_GOT_UNSIGNED, id, "less than %", n);
 }
@@ -119,7 +118,7 @@ static inline int fp_fail_beyond(struct fp_err *err, const char *what, int64_t c
     return fp_fail_got(err, FP_E_OVERFLOW, 0, what, kind, (uint64_t)column, limit, 0);
 }
 
-/* fp_fail with the line and the text that was found there. */
+/* fp_fail with the line and the text found there. */
 static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
                                const void *text, size_t n, const char *want) {
     fp_fail(err, code, offset, what);

@@ -59,7 +59,7 @@ static int is_wordy(uint8_t c) {
            c == '#' || c == '_';
 }
 
-/* A number or a word: whatever it is made of, up to what ends it. */
+/* A number or a word: all characters up to its end, unchecked. */
 static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     size_t end = at;
     while (end < in->n && is_wordy(in->p[end])) end++;
@@ -90,7 +90,7 @@ static int is_object(const struct fp_json *j, uint32_t level) {
     return j->deep[level / 8] >> level % 8 & 1;
 }
 
-/* Looks at what follows the value, from `at` on.  FP_MORE; FP_DONE: the token is the end. */
+/* Checks what follows the value, from `at` on.  FP_MORE; FP_DONE: the token is the end. */
 static int after_value(struct fp_json *j, struct fp_in *in, size_t at) {
     while (at < in->n && (is_blank(in->p[at]) || !in->p[at])) {
         if (!in->p[at]) j->rest = 1;
@@ -109,7 +109,7 @@ static int is_mark(const struct fp_in *in) {
     return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
 }
 
-/* A key, which begins at `at`, and the colon behind it. */
+/* A key, which begins at `at`, and the colon after it. */
 static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
     const int status = string_at(j, in, at + 1, err);
@@ -240,7 +240,7 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
     if (FP_LIKELY(!j->escaped)) return j->text;
     const uint8_t *p = j->text, *end = p + j->text_n;
     scratch->n = 0;
-    if (fp_buf_reserve(scratch, j->text_n + 1)) return NULL; /* what an escape becomes is no longer than it is */
+    if (fp_buf_reserve(scratch, j->text_n + 1)) return NULL; /* a decoded escape is never longer */
     uint8_t *to = scratch->p;
     while (p < end) {
         if (*p != '\\') {
@@ -293,7 +293,7 @@ int fp_json_is(const struct fp_json *j, const char *text) {
 
 enum { LARGE = 10000 }; /* an exponent */
 
-/* v x 10^exponent.  `half`: the first digit that v has no room for is 5 or more; `lost`: some of those is not 0. */
+/* v x 10^exponent.  `half`: the first digit that does not fit v is 5 or more; `lost`: one of these digits is not 0. */
 struct decimal {
     uint64_t v;
     int exponent, half, lost;

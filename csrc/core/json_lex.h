@@ -2,15 +2,15 @@
  *
  *   {"a": [1, "x\n"]}     {     KEY a     [     NUMBER 1     STRING x\n     ]     }     END
  *
- * A token is whole in the window: a longer string makes the window grow.  fp_json_next looks at the next token, and
- * fp_json_take moves the window past it, so a token that cannot be dealt with yet is simply seen again.
+ * A token is whole in the window: the window grows for a longer string.  fp_json_next returns the next token without
+ * consuming it, fp_json_take consumes it; a token that cannot be handled yet is simply returned again.
  *
- * More is taken than the RFC allows: control characters in strings, bytes that are no UTF-8, a byte order mark, and a
- * comma after the last element.  Half a surrogate pair becomes U+FFFD.
+ * Accepts more than the RFC: control characters in strings, bytes that are not UTF-8, a byte order mark, and a comma
+ * after the last element.  Half a surrogate pair becomes U+FFFD.
  *
- * With `loose` set, the text may also be what printf makes of doubles and file names: a bare word (nan, -inf, 1.#INF)
- * is a FP_JSON_WORD, a backslash that starts no escape stands for itself, and the text ends after its first value,
- * whatever follows.  `odd_words`, `odd_escapes` and `rest` count these.
+ * With `loose` set, accepts what printf writes for doubles and file names: a bare word (nan, -inf, 1.#INF) is a
+ * FP_JSON_WORD, a backslash that starts no escape stands for itself, and the text ends after its first value, whatever
+ * follows.  `odd_words`, `odd_escapes` and `rest` count these.
  */
 #ifndef FP_JSON_LEX_H
 #define FP_JSON_LEX_H
@@ -19,7 +19,7 @@
 
 /* cffi-begin */
 
-enum { FP_JSON_DEPTH = 8192 }; /* levels of objects and arrays at most */
+enum { FP_JSON_DEPTH = 8192 }; /* maximum depth of objects and arrays */
 
 enum fp_json_token {
     FP_JSON_OBJECT = 1,
@@ -29,8 +29,8 @@ enum fp_json_token {
     FP_JSON_KEY = 5,
     FP_JSON_STRING = 6,
     FP_JSON_NUMBER = 7,
-    FP_JSON_WORD = 8, /* true, false, null; if loose, any other */
-    FP_JSON_END = 9   /* the value is complete, and nothing but blanks follows; if loose, anything may */
+    FP_JSON_WORD = 8, /* true, false, null; if loose, any word */
+    FP_JSON_END = 9   /* the value is complete and only blanks follow; if loose, anything */
 };
 
 struct fp_json {
@@ -38,10 +38,10 @@ struct fp_json {
     int32_t escaped;     /* of a string or key: there are backslashes in it */
     const uint8_t *text; /* of a string or key without quotes, a number or a word; valid until the window is refilled */
     size_t text_n;
-    uint32_t depth;                  /* levels that are open; an end token's own is among them, a beginning's not */
+    uint32_t depth;                  /* open levels; an end token's own counts, a beginning's does not */
     int32_t loose;                   /* set by the caller */
     int32_t rest;                    /* at the end: 1 NULs follow the value, 2 something else does */
-    uint64_t odd_words, odd_escapes; /* tokens that only `loose` takes; counted when they are taken */
+    uint64_t odd_words, odd_escapes; /* tokens that only `loose` accepts; counted when consumed */
     /* private from here on */
     size_t end;  /* of the token in the window */
     int32_t odd; /* the token is such a word (1) or has such escapes (2) */
@@ -57,23 +57,23 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err);
 /* Moves the window past the token. */
 void fp_json_take(struct fp_json *j, struct fp_in *in);
 
-/* Is the next token, if there is one, an element of the innermost array, which may also end here? */
+/* Is an element or the end of the innermost array allowed next? */
 int fp_json_between(const struct fp_json *j);
 
-/* Replaces the text of a string or key that has escapes by what they mean, kept in `scratch`.  0 or FP_E_NOMEM. */
+/* Decodes the escapes of a string or key into `scratch`.  0 or FP_E_NOMEM. */
 int fp_json_unescape(struct fp_json *j, struct fp_buf *scratch);
 
-/* Narrows p[0..*n) to what stands between blanks.  Returns where that starts. */
+/* Strips blanks from both ends of p[0..*n).  Returns the new start. */
 const uint8_t *fp_json_trim(const uint8_t *p, size_t *n);
 
 /* The text of a string or key, in `scratch` if it has escapes.  NULL when memory ran out. */
 const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, size_t *n);
 
-/* Is the string or key this text? */
+/* Does the string or key equal this text? */
 int fp_json_is(const struct fp_json *j, const char *text);
 
 /* A number of the form -12.5e3 times 10^scale, rounded to a whole one, half away from 0; *rounded (may be NULL) becomes
- * 1 if it was another one before, else 0.  0, FP_E_MALFORMED: no such number; FP_E_OVERFLOW: beyond 64 bits. */
+ * 1 if rounding changed it, else 0.  0; FP_E_MALFORMED: not such a number; FP_E_OVERFLOW: beyond 64 bits. */
 int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded);
 
 #endif

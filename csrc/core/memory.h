@@ -1,10 +1,10 @@
 /* core/memory.h - memory of tables that grow and are looked up at random.
  *
- * A table of 1 MiB or more has a mapping of its own, for which the system is asked to use large pages.  That makes
- * fresh memory ten times cheaper.  A lookup waits for the memory alone and not also for page tables (in a virtual
- * machine, for two levels of them).  Growing moves pages instead of copying bytes.
+ * A table of 1 MiB or more has its own mapping, for which large pages are requested.  That makes fresh memory ten times
+ * cheaper.  A lookup waits for memory only, not also for page tables (in a virtual machine, two levels of them).
+ * Growing moves pages instead of copying bytes.
  *
- * A table is given back by fp_release, never by free.  The caller remembers its size and passes it on each call.
+ * Free a table with fp_release, never with free().  The caller keeps its size and passes it to each call.
  */
 #ifndef FP_MEMORY_H
 #define FP_MEMORY_H
@@ -15,7 +15,7 @@
  * initialized.  NULL when memory ran out; then p is still valid. */
 void *fp_grow(void *p, size_t had, size_t nbytes);
 
-/* nbytes > 0 of zeros.  All of them get memory at once, so ask only for what will be used. */
+/* nbytes > 0 of zeros.  All pages are committed immediately, so ask only for what will be used. */
 void *fp_zeroed(size_t nbytes);
 
 /* Gives back the nbytes at p; does nothing for NULL and 0. */

@@ -38,7 +38,7 @@ static inline int used_up(const struct fp_run *run) {
     return run->n - run->pos < run->width;
 }
 
-/* Behind the heads of all runs that have a record. */
+/* Sorts after the heads of all runs that have a record. */
 #define ENDED ((uint64_t)1 << 32)
 
 static struct fp_merge_head head_of(const struct fp_merge *m, uint32_t run) {
@@ -47,8 +47,8 @@ static struct fp_merge_head head_of(const struct fp_merge *m, uint32_t run) {
     return (struct fp_merge_head){{r->p[r->pos], r->p[r->pos + 1]}, (uint64_t)run + 1};
 }
 
-/* Has the head of a run, which was the least or is new, play against those that lost on its way; the least one is in
- * tree[0] then.  Which of two is less cannot be foreseen, so nothing branches on it. */
+/* Replays the tournament from a run whose head was the least or is new; the least head is in tree[0] afterwards.  The
+ * outcome of a comparison is unpredictable, so nothing branches on it. */
 static void play(struct fp_merge *m, uint32_t run) {
     struct fp_merge_head w = head_of(m, run);
     for (uint32_t at = (m->n_runs + run) / 2; at; at /= 2) {
@@ -91,7 +91,7 @@ static int128 value_of(const struct fp_merge *m, uint64_t word) {
     return m->is_signed ? (int128)(int64_t)word : (int128)word;
 }
 
-/* Moves as much of a sum as fits to the head; the rest stays.  Is there any? */
+/* Moves as much of a sum as fits to the head; the rest stays.  Returns whether there is a rest. */
 static int move(struct fp_merge *m, uint32_t i) {
     const int128 least = m->is_signed ? INT64_MIN : 0, most = m->is_signed ? (int128)INT64_MAX : (int128)UINT64_MAX;
     const int128 sum = value_of(m, m->sum[i]) + m->beyond[i] * ((int128)1 << 64);
@@ -121,8 +121,7 @@ static int give(struct fp_merge *m, struct fp_err *err) {
     return FP_FULL;
 }
 
-/* Words of a run that are fetched before they are looked at: windows are too many for the nearest caches, and for what
- * fetches ahead by itself. */
+/* Prefetch distance in words: the windows are too many for the nearest caches and for the hardware prefetcher. */
 enum { AHEAD = 20 };
 
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
@@ -173,7 +172,7 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
 }
 
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got) {
-    struct fp_err err; /* split sums are no error */
+    struct fp_err err; /* split sums never fail */
     int status = FP_FULL;
     m->split = 1;
     for (*got = 0; n - *got >= m->width && (status = fp_merge_next(m, &err)) == FP_FULL; *got += m->width)

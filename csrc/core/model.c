@@ -5,7 +5,7 @@
 #include "core/memory.h"
 
 /* Takes sixteen bytes at a time.  The last sixteen may overlap bytes that were
- * taken before: to take a rest byte by byte would cost more than all else. */
+ * taken before: a byte-by-byte tail would cost more than everything else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
@@ -36,11 +36,11 @@ static inline void enter(uint64_t *index, uint32_t mask, uint64_t slot) {
 }
 
 /* Grows an index, which starts with 64 slots, to twice its size; to four times while it is small, because each size on
- * the way costs fresh memory.  A slot holds 32 bits of the hash, so that growing does not look at entries, and a
- * search looks at few others.
+ * the way costs fresh memory.  A slot holds 32 bits of the hash, so growing does not read entries, and a search
+ * compares few wrong ones.
  *
- * No entry comes to lie farther behind where its search begins than it was: entries are taken in their order, beginning
- * behind a free slot, so the slot as far behind as its old one is free when an entry is taken. */
+ * No entry moves farther from the start of its search: entries are moved in order, beginning after a free slot, so the
+ * slot at the old distance is still free when an entry is moved. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
     enum { SMALL = 1 << 16 };
     const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
@@ -234,7 +234,7 @@ uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
     uint32_t at = hash & t->index_mask, steps = 0;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask) {
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
-        if (steps++ == FP_FAR) break; /* none lies farther behind */
+        if (steps++ == FP_FAR) break; /* no entry is farther away */
     }
     return t->secret.key[0] ? find_by_secret(t, row) : 0;
 }

@@ -1,8 +1,7 @@
 /* core/model.h - the model: tables of strings and of rows, whose entries have ids from 0 on.
  *
- * A table only grows and ids never change.  So a writer remembers how far it
- * has written a table (a watermark) and writes the new entries before each
- * batch.  Id 0 of every table is reserved and means "nothing": the empty
+ * A table only grows and ids never change.  So a writer keeps a watermark, the number of entries written, and writes
+ * the new entries before each batch.  Id 0 of every table is reserved and means "nothing": the empty
  * string, no object, an unknown function, the root of the stack tree.
  *
  * Memory grows with the number of distinct entries, not with the input:
@@ -53,7 +52,7 @@ struct fp_table {
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
-    uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model, see also
+    uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model, and after
                            fp_model_stack_once */
 };
 
@@ -125,16 +124,16 @@ struct fp_model {
 
     /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
-    /* for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames,
-     * so the next stack mostly needs the same node again and finds it here, without a lookup in `stacks`. */
+    /* for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames, so the
+     * next stack usually finds its node here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
     /* for each string the first function of that name, or 0.  Most names have one function; only further
      * functions of a name are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
-    /* the function that was looked up last.  Inputs that are alike name their functions in the same order, so
-     * the next one is mostly the one behind it. */
+    /* the function that was looked up last.  Similar inputs name their functions in the same order, so the next lookup
+     * usually wants the following id. */
     uint32_t last_function;
 };
 
@@ -142,21 +141,21 @@ struct fp_model {
 struct fp_model *fp_model_new(void);
 void fp_model_free(struct fp_model *m);
 
-/* The id of the string of `n` bytes at `p`, or of the first s->most of them.  It is added if it is new.  FP_NO_ID when
- * memory ran out. */
+/* The id of the string of `n` bytes at `p`, cut after s->most bytes; added if it is new.  FP_NO_ID when memory ran
+ * out. */
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
-/* A table of strings outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */
+/* Initializes a table of strings outside of a model, for a format's own use.  0 or FP_E_NOMEM. */
 int fp_strings_init(struct fp_strings *s);
 /* Removes all strings but the empty one and keeps the memory. */
 void fp_strings_empty(struct fp_strings *s);
 void fp_strings_clear(struct fp_strings *s);
 
-/* The id of a row of t->width words.  It is added if it is new.  FP_NO_ID when memory ran out.  Not for the functions
- * of a model, some of which are not in the index: see fp_model_function_row. */
+/* The id of a row of t->width words; added if it is new.  FP_NO_ID when memory ran out.  Not for the functions of a
+ * model, some of which are not in the index: see fp_model_function_row. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
 
-/* A table of rows outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */
+/* Initializes a table of rows outside of a model, for a format's own use.  0 or FP_E_NOMEM. */
 int fp_table_init(struct fp_table *t, uint32_t width);
 void fp_table_clear(struct fp_table *t);
 
@@ -174,28 +173,28 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
-/* Adds n <= FP_MODEL_STACKS stacks, all of them frame by frame from the root, so
- * that their lookups wait for memory at the same time.  `frames` holds the frames
+/* Adds n <= FP_MODEL_STACKS stacks, all of them in parallel, frame by frame from the root, so that their lookups wait
+ * for memory together.  `frames` holds the frames
  * of one stack after the other, leaf first; stack k has depths[k] of them.
  * nodes[k] becomes its id.  0 or FP_E_NOMEM. */
 enum { FP_MODEL_STACKS = 32 };
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
                         uint32_t unit);
-/* A new input number; they count from 0.  Threads of the same pid and tid, but of different inputs, are different
- * threads.  Who does not tell inputs apart uses input 0 for all threads.  FP_NO_ID when there are no more numbers. */
+/* A new input number; they count from 0.  Threads of the same pid and tid but of different inputs are distinct.  Use
+ * input 0 if inputs need not be distinguished.  FP_NO_ID when there are no more numbers. */
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
-/* Adds a stack that is there only once, and is not looked up: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
+/* Adds a stack without looking it up or indexing it: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
 
-/* Removes all stacks, whose ids then go to others: the one exception to the rule that ids never change.  For a bridge
- * whose stacks nobody needs any more, see Holds in core/engine.py.  Who remembers ids of stacks looks at n_emptied. */
+/* Removes all stacks, and their ids are reused: the only exception to the rule that ids never change.  For a bridge
+ * whose stacks are no longer needed, see Holds in core/engine.py.  If you cache stack ids, compare `n_emptied`. */
 void fp_model_empty_stacks(struct fp_model *m);
 
-/* Bytes that the tables fill or will soon ask for: an index that is nearly full is about to be made twice as large, and
- * then the old one and the new one are there. */
+/* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the
+ * old and the new one coexist. */
 uint64_t fp_model_bytes(const struct fp_model *m);
 
 /* cffi-end */
@@ -213,7 +212,7 @@ static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, 
     return s->bytes + s->start[id];
 }
 
-/* Mixes two words into a hash.  Everybody can find keys that collide: see core/secret.h. */
+/* Mixes two words into a hash.  This hash is public, so colliding keys can be constructed: see core/secret.h. */
 static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
     __extension__ typedef unsigned __int128 u128;
     u128 r = (u128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
@@ -225,8 +224,7 @@ uint64_t fp_hash_bytes(const void *p, size_t n);
 /* Interning in steps, so that many strings wait for memory at the same time: hash
  * all of them, prefetch their index slots, then their entries, then their bytes,
  * and intern them with fp_strings_intern_hashed.  A guess is the id in the first
- * slot, or 0: most likely the string's, unless the table has a secret.  It only
- * decides what is prefetched. */
+ * slot, or 0: most likely the string's, unless the table has a secret.  It only affects prefetching. */
 static inline uint32_t fp_strings_hash(const void *p, size_t n) {
     return (uint32_t)fp_hash_bytes(p, n);
 }
@@ -274,7 +272,7 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
-/* Before fp_model_function with the string `name`: first this one, then fp_model_prefetch_function. */
+/* Call before fp_model_function with the string `name`: first this, then fp_model_prefetch_function. */
 static inline void fp_model_prefetch_named(const struct fp_model *m, uint32_t name) {
     if (name < m->n_named) __builtin_prefetch(&m->named[name]);
 }
@@ -283,7 +281,7 @@ static inline void fp_model_prefetch_function(const struct fp_model *m, uint32_t
     if (name < m->n_named) __builtin_prefetch(fp_table_row(&m->functions, m->named[name]));
 }
 
-/* Adds a row that is not looked up, whether it is there already or not.  Its id, or FP_NO_ID. */
+/* Adds a row without looking it up, even if the table has it already.  Its id, or FP_NO_ID. */
 uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
 
 /* Removes all rows and keeps the memory.  Not for the tables of a model, but see fp_model_empty_stacks. */

@@ -61,7 +61,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the entries of a model");
 }
 
-/* Where the id of an entry of a table of `n` goes; NULL after an error, which is in *status. */
+/* The place for the new id of an entry of a table of `n`; NULL after an error, which is in *status. */
 static uint32_t *slot(struct fp_remap *r, enum remap_table table, uint32_t id, uint32_t n, int *status,
                       struct fp_err *err) {
     if (FP_UNLIKELY(id >= n)) {
@@ -75,7 +75,7 @@ static uint32_t *slot(struct fp_remap *r, enum remap_table table, uint32_t id, u
     return &r->ids[table][id];
 }
 
-/* Is it known already?  Id 0 is the same in all models. */
+/* Is the new id known?  Id 0 is the same in all models. */
 static inline int known(const struct fp_remap *r, enum remap_table table, uint32_t *id) {
     if (!*id) return 1;
     if (FP_UNLIKELY(*id >= r->cap[table] || !r->ids[table][*id])) return 0;
@@ -147,7 +147,7 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 
 /* ---- trees: the nodes above an entry are entered before it ---- */
 
-/* The nodes from `id` upwards that are not known yet go to a path.  After FP_ASK they are there already. */
+/* Collects the nodes from `id` upwards that are not known yet in a path.  After FP_ASK the path already holds them. */
 static int climb(struct fp_remap *r, enum remap_table table, const struct fp_table *t, uint32_t parent, uint32_t id,
                  struct remap_path *path, struct fp_err *err) {
     if (path->n) return 0;
@@ -163,7 +163,7 @@ static int climb(struct fp_remap *r, enum remap_table table, const struct fp_tab
     return 0;
 }
 
-/* The node on top of the path as a row, and what is above it in `to`. */
+/* The node on top of the path as a row, and its parent in `to`. */
 static uint32_t take_node(const struct fp_remap *r, enum remap_table table, const struct fp_table *t, uint32_t parent,
                           const struct remap_path *path, uint32_t *row) {
     const uint32_t node = path->ids[path->n - 1];
@@ -218,7 +218,7 @@ static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     return note(to, id, fp_table_intern(&r->to->frames, row), err);
 }
 
-/* The node of `to` below *node that a frame leads to, or those that replace it do. */
+/* Moves *node of `to` down by a frame, or by the frames that replace it. */
 static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct fp_err *err) {
     uint32_t n = 1;
     const uint32_t *frames = r->hooks.frames ? r->hooks.frames(r->hooks.who, frame, &n) : NULL;
@@ -228,7 +228,7 @@ static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct
     }
     if (!frames) frames = &frame;
     for (uint32_t k = 0; k < n; k++) {
-        /* in another model each comes once, because it does in `from`: so it is not looked up */
+        /* in another model each stack comes once, as in `from`, so it needs no lookup */
         *node = r->from == r->to ? fp_model_stack(r->to, *node, frames[k]) : fp_model_stack_once(r->to, *node, *frames);
         if (*node == FP_NO_ID) return no_memory(err);
     }
@@ -260,7 +260,7 @@ static int thread_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (!to) return status;
     uint32_t row[FP_THREAD_WIDTH];
     memcpy(row, fp_table_row(&r->from->threads, *id), sizeof row);
-    const uint32_t n_inputs = r->from->n_inputs ? r->from->n_inputs : 1; /* who tells no inputs apart uses input 0 */
+    const uint32_t n_inputs = r->from->n_inputs ? r->from->n_inputs : 1; /* input 0 if inputs are not distinguished */
     uint32_t *input = slot(r, INPUTS, row[FP_THREAD_INPUT], n_inputs, &status, err);
     if (!input) return status;
     if (!*input) {

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 void fp_secret_take(struct fp_secret *s) {
-#if defined(FP_DEBUG) /* what a fuzzer finds happens again */
+#if defined(FP_DEBUG) /* so that findings of fuzzers are reproducible */
     s->key[0] = s->key[1] = 1;
 #else
 #if defined(__linux__)
@@ -14,7 +14,7 @@ void fp_secret_take(struct fp_secret *s) {
 #else
     const int is_random = !getentropy(s->key, sizeof s->key);
 #endif
-    if (!is_random) s->key[0] = s->key[1] = (uintptr_t)s; /* where memory is is random, too */
+    if (!is_random) s->key[0] = s->key[1] = (uintptr_t)s; /* addresses are random, too */
     s->key[0] |= 1;
 #endif
 }

@@ -1,15 +1,15 @@
-/* core/secret.h - how a hash table stays fast when a file was made to slow it down.
+/* core/secret.h - keeps hash tables fast on files made to slow them down.
  *
- * The tables hash with constants, which is fastest, and the same in each run.  But who reads these constants can write
- * keys that all meet in one slot, and with open addressing 10^5 of them take 10^10 steps.  A table notices that when a
- * new key would come to lie more than FP_FAR slots behind the one where its search begins.  Then it takes a secret from
- * the system, enters all its keys anew, and hashes with the secret from then on.  Nobody can foresee which keys meet
- * now, so a table does this once at most.
+ * The tables hash with constants, which is fastest and the same in each run.  But the constants are public: a file can
+ * hold keys that all collide in one slot, and with open addressing 10^5 of them take 10^10 steps.  A table detects this
+ * when a new key would land more than FP_FAR slots after the slot where its search begins.  Then it takes a random
+ * secret from the system, rehashes all its keys, and uses the secret from then on.  Collisions are now unpredictable,
+ * so a table does this at most once.
  *
- *   8 slots, FP_FAR 2; a, b, c and d begin at slot 3      3 a, 4 b, 5 c; d would come to lie in 6:
+ *   8 slots, FP_FAR 2; a, b, c and d begin at slot 3      3 a, 4 b, 5 c; d would land in 6:
  *   with the secret they begin at 1, 6, 3 and 1           1 a, 2 d, 3 c, 6 b
  *
- * Ids are given in the order in which keys come.  So nothing that is written depends on a secret.
+ * Ids are given in the order in which keys arrive, so no output depends on a secret.
  */
 #ifndef FP_SECRET_H
 #define FP_SECRET_H
@@ -19,7 +19,7 @@
 /* cffi-begin */
 
 struct fp_secret {
-    uint64_t key[2]; /* key[0] is 0: none was taken yet */
+    uint64_t key[2]; /* key[0] is 0: none taken yet */
 };
 
 /* Takes a secret. */
@@ -30,8 +30,8 @@ uint64_t fp_secret_hash(const struct fp_secret *s, const void *p, size_t n);
 
 /* cffi-end */
 
-/* Of 10^7 keys that nobody chose, in tables that they fill to three quarters, none came to lie more than 240 slots
- * behind, and e times as few lie 27 slots farther.  Where fuzzers look for errors being far is common. */
+/* Of 10^7 non-adversarial keys in tables filled to three quarters, none landed more than 240 slots away; the number
+ * falls by a factor of e every 27 slots.  Fuzzers use a smaller limit, so that they reach this case. */
 #ifdef FP_DEBUG
 enum { FP_FAR = 4 };
 #else

@@ -1,6 +1,6 @@
 #include "core/select.h"
 
-enum { BLOCK = 1024 }; /* rows that are looked at together, column by column */
+enum { BLOCK = 1024 }; /* rows that are checked together, column by column */
 
 static void by_time(const struct fp_select *s, const uint64_t *time, int timed, uint8_t *keep, uint32_t n) {
     const uint64_t length = s->last_time - s->first_time;

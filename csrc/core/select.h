@@ -1,6 +1,6 @@
-/* core/select.h - which rows of a batch stay: by time, thread, labels, stack or function.
+/* core/select.h - filters the rows of a batch by time, thread, labels, stack or function.
  *
- * An archive reads only the rows asked for, and other formats are filtered behind their readers.  Both ask here, so the
+ * An archive reads only the selected rows; other formats are filtered after their readers.  Both use this code, so the
  * same option keeps the same rows.
  */
 #ifndef FP_SELECT_H
@@ -24,8 +24,8 @@ struct fp_select {
     struct fp_mask functions;       /* graph */
 };
 
-/* Leaves out the rows from row `from` on that are not selected, and moves the others together.  A sample without a time
- * is in no range of times.  Returns how many rows were left out. */
+/* Drops the rows from row `from` on that are not selected and moves the others together.  A sample without a time is in
+ * no range of times.  Returns the number of dropped rows. */
 uint32_t fp_select_rows(const struct fp_select *s, struct fp_batch *b, uint32_t from);
 
 /* cffi-end */

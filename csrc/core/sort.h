@@ -10,8 +10,8 @@ struct fp_keyed {
     uint32_t item;
 };
 
-/* Sorts n items by (more, key).  Byte-wise radix sort, least significant first; bytes that are all alike are passed
- * over, and items that are in order already are left.  0 or FP_E_NOMEM: needs as much memory again. */
+/* Sorts n items by (more, key).  Byte-wise radix sort, least significant first; skips bytes that are equal in all
+ * items, and returns early if the items are already sorted.  0 or FP_E_NOMEM: needs as much memory again. */
 int fp_sort_keyed(struct fp_keyed *items, uint32_t n);
 
 #endif

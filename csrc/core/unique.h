@@ -1,12 +1,11 @@
-/* core/unique.h - texts that a format has for names, another one for each name.
+/* core/unique.h - a format's texts for names, distinct for distinct names.
  *
- * A format has no letters for some names: newlines in lines of text, bytes that are no UTF-8 in JSON.  What stands for
- * them may be what another name is, and readers would take two things for one.  So the text of the second one says so:
+ * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  Their
+ * replacement may equal another name, and two names would become one.  So the second text gets a number:
  *
  *   "a<newline>b"  becomes  a\nb           "a\nb"  becomes  a\nb [2]
  *
- * Which of them comes second does not matter to a reader of the text: all of its names stay as they are when they are
- * written again.
+ * Which of them comes second does not matter to a reader of the text: writing its names again leaves them unchanged.
  *
  * Memory: the texts, and 4 bytes for each name and text up to the last one.  0 everywhere before the first call.
  */
@@ -23,7 +22,7 @@ struct fp_apart {
     struct fp_strings texts;
     uint32_t *text_of; /* by name: its text, 0 = none yet */
     uint32_t cap_text_of;
-    uint32_t *n_wanted; /* by text: how many names would be it; 0 = none is */
+    uint32_t *n_wanted; /* by text: how many names want it; 0 = none */
     uint32_t cap_wanted;
 };
 
@@ -31,14 +30,14 @@ struct fp_apart {
 
 void fp_apart_clear(struct fp_apart *a);
 
-/* Enters a text that is not empty, of a name that has none yet.  Appends ` [2]` or more to it if another name has it.
- * Returns its id in `texts`; FP_NO_ID when memory ran out. */
+/* Adds a non-empty text for a name that has none yet.  Appends ` [2]` or more to it if another name has it.  Returns
+ * its id in `texts`; FP_NO_ID when memory ran out. */
 uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text);
 
-/* The same of a name, any number: a text that it has already is kept. */
+/* The same for a name, any number: keeps the text that it already has. */
 uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text);
 
-/* A string as UTF-8: itself, or if it is none, with U+FFFD instead of each byte that is not, told apart.  *n bytes,
+/* A string as UTF-8: unchanged if it is valid, otherwise with U+FFFD for each wrong byte, and made unique.  *n bytes,
  * valid until the next call; *replaced counts these bytes, once for each string.  NULL when memory ran out. */
 const uint8_t *fp_apart_utf8(struct fp_apart *a, struct fp_buf *scratch, const struct fp_strings *strings,
                              uint32_t string, size_t *n, uint64_t *replaced);

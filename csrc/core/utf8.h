@@ -1,4 +1,4 @@
-/* core/utf8.h - which bytes are UTF-8. */
+/* core/utf8.h - checks UTF-8. */
 #ifndef FP_UTF8_H
 #define FP_UTF8_H
 

@@ -11,7 +11,7 @@
  *   08 96 01          field 1, VARINT: 150
  *   12 03 08 96 01    field 2, BYTES: 3 of them, here a message whose field 1 is 150
  *
- * Reading never looks beyond the end that it is given.
+ * Reading never accesses bytes beyond the given end.
  * Source: protobuf.dev/programming-guides/encoding.
  */
 #ifndef FP_WIRE_H
@@ -23,8 +23,8 @@ enum fp_wire_type { FP_WIRE_VARINT = 0, FP_WIRE_FIXED64 = 1, FP_WIRE_BYTES = 2, 
 
 /* ---- reading ---- */
 
-/* What the functions below return instead of a count or a kind of field.  CUT: the bytes end too early.  BAD: no
- * further byte could make it right. */
+/* Errors that the functions below return instead of a count or a kind of field.  CUT: the bytes end too early.  BAD:
+ * malformed, whatever bytes follow. */
 enum { FP_WIRE_CUT = 0, FP_WIRE_BAD = -1 };
 
 /* Reads a varint.  Returns the bytes it takes, FP_WIRE_CUT, or FP_WIRE_BAD if the number does not fit 64 bits. */
@@ -86,7 +86,7 @@ static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct
         }
         case FP_WIRE_FIXED64: f->n = 8; return used;
         case FP_WIRE_FIXED32: f->n = 4; return used;
-        default: return FP_WIRE_BAD; /* groups, which current writers do not make, and undefined types */
+        default: return FP_WIRE_BAD; /* groups, which current writers do not use, and undefined types */
     }
 }
 
@@ -96,7 +96,7 @@ struct fp_wire_schema {
     char kinds[32];
 };
 
-/* What a field is to a reader.  0 is the end of the message. */
+/* How a reader treats a field.  0 is the end of the message. */
 enum fp_wire_kind { FP_WIRE_END = 0, FP_WIRE_KNOWN = 1, FP_WIRE_UNKNOWN = 2 };
 
 /* FP_WIRE_KNOWN, FP_WIRE_UNKNOWN, or FP_WIRE_BAD for a known field of a wrong wire type. */
@@ -159,13 +159,13 @@ static inline unsigned fp_varint_length(uint64_t v) {
 /* A VARINT field.  A negative int64 is given as its 64 bits.  0 or FP_E_NOMEM. */
 int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v);
 
-/* The same, but writes nothing for 0: proto3 leaves such fields out, and readers take a missing field for 0. */
+/* The same, but writes nothing for 0: proto3 leaves such fields out, and readers treat a missing field as 0. */
 int fp_wire_put_nonzero(struct fp_buf *b, uint32_t number, uint64_t v);
 
 /* A field with a content of n bytes: a string, or a message that is complete.  0 or FP_E_NOMEM. */
 int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n);
 
-/* A field whose content is a message.  What is put between the two calls is the content, which may hold further
+/* A field whose content is a message.  Everything written between the two calls is the content, which may hold further
  * messages.  fp_wire_begin returns a mark for fp_wire_end.  fp_wire_end returns 0, or FP_E_NOMEM if memory ran out at
  * any time since the buffer was made. */
 size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
