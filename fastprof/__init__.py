@@ -126,7 +126,7 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         from fastprof.core.errors import NotBuiltError
 
-        if isinstance(error, NotBuiltError):  # the message says it all: no trace through our imports
+        if isinstance(error, NotBuiltError):  # the message is complete: no trace through our imports
             raise error.with_traceback(None) from None
         raise
     if name in _OPTIONS and _HEADING not in found.__doc__:

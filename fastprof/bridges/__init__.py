@@ -223,7 +223,7 @@ MAX_MEMORY = Option(
 
 
 def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
-    """By which of thread, process, part and cpu the user asked to keep rows apart, which else are added up."""
+    """Which of thread, process, part and cpu keep rows apart that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
     asked = frozenset(options[LABELS] or ()) - {"own"}
@@ -239,14 +239,14 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
 
 
 def tell_missing_labels(options: Options, holds: Holds, report: Report, found: set[str]) -> None:
-    """Warn of labels that the user asked for and no row has.  `found`: those that some have, of LABEL_WORDS."""
+    """Warn of requested labels that no row has.  `found`: those that some rows have, of LABEL_WORDS."""
     asked = options[LABELS] if holds.labels else ()
     for name in sorted({*(asked or ())} - {"own"} - found):
         report.warn(REPORTED["missing-labels"], name=name)
 
 
 class Facts(NamedTuple):
-    """What a plan knows before the first row."""
+    """Facts known to a plan before the first row."""
 
     source: str  # view of the rows
     target: str  # view at the end
@@ -269,14 +269,14 @@ class Operator(NamedTuple):
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
     when: Callable[[Facts], bool] = lambda facts: True
-    # It is left out unless one of these options asks for it.  All plans in which it has a place look at them.
+    # Skipped unless one of these options asks for it.  Every plan with a place for it looks at them.
     switches: tuple[Option[Any], ...] = ()
     each: bool = False  # takes the rows of one input, not of several one after the other
     encoded: bool = False  # takes batches that are Encoded, if it may use several cores
     streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
 
     def has_place(self, facts: Facts) -> bool:
-        """Whether a plan with these facts needs it, or would if one of its switches asked for it."""
+        """Whether a plan with these facts needs it, or would with one of its switches set."""
         return self.source in ("any", facts.source) and self.when(facts)
 
     def asked(self, options: Options) -> bool:
@@ -309,7 +309,7 @@ def _names_addresses(f: Facts) -> bool:
     )
 
 
-# What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
+# Filters on a row's own columns, by view.  The plan puts them right after each reader, for filters it does not apply.
 SELECT = {
     "timeline": _in("timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
     "stacks": _in("stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),

@@ -52,7 +52,7 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.  Never a traceback, unless FASTPROF_DEBUG=1."""
     args = list(sys.argv[1:] if argv is None else argv)
-    # Start-up makes no garbage, and at its end the process is freed as a whole.  To look for garbage takes 4 ms of 30.
+    # Start-up makes no garbage, and at its end the process is freed as a whole.  Collection takes 4 ms of 30.
     gc.disable()
     atexit.register(gc.freeze)
     signal.signal(signal.SIGTERM, _terminated)
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ended(work: Callable[[], int]) -> int:
-    """The exit code of what was done; what went wrong is said."""
+    """Run the verb; print errors.  Returns the exit code."""
     try:
         return _done_and_flushed(work)
     except BrokenPipeError:
@@ -82,7 +82,7 @@ def ended(work: Callable[[], int]) -> int:
         message = (error.told(flags=True) if isinstance(error, FastprofError) else str(error)) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
-        elif isinstance(error, OSError) and error.strerror:  # of a module that cannot be imported, say
+        elif isinstance(error, OSError) and error.strerror:  # e.g. of a module that cannot be imported
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         say(message)
         return 2 if isinstance(error, UsageError) else 1
@@ -96,7 +96,7 @@ def say(message: str) -> None:
 
 
 def say_raw(text: str) -> None:
-    """Text on standard error, as it is.  If that cannot be written, what was done stays done: so it is no error."""
+    """Text on standard error, as it is.  A message that cannot be written must not fail the command."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -138,7 +138,7 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
     try:
         return work()
     except OSError as error:
-        # Errors of files say of which.  Only print does not know where it writes.
+        # Errors of files name the file; those of print do not.
         if isinstance(error, BrokenPipeError) or error.filename is not None:
             raise
         raise _of_output(error) from None
@@ -201,7 +201,7 @@ def _run(args: list[str]) -> int:
     if unknown and not hasattr(parsed, "more"):
         parsed.parser.error(f"unexpected: {' '.join(unknown)}")
     elif unknown:
-        # argparse takes words behind an option for nothing, if there were words before it
+        # argparse rejects positionals that follow an option if others preceded it
         getattr(parsed, parsed.more).extend(unknown)
     parsed.words = args
     gc.freeze()

@@ -31,7 +31,7 @@ examples:
   fastprof annotate callgrind.out.123 --asm --context 2
   fastprof annotate app.xray -s app --json | jq .totals
 """
-_MISSING = 10  # how many files that are not found are listed
+_MISSING = 10  # missing files to list
 
 
 def add_arguments(parser: Parser) -> None:
@@ -74,7 +74,7 @@ class _Page:
         self._print(rows)
 
     def _that_fit(self) -> list[int]:
-        """The value types that are shown: on a terminal as many as leave half of it to the source, at least one."""
+        """The value types to show: on a terminal at least one, and as many as leave half the width to the source."""
         found = self._found
         order = [found.value, *(k for k in range(len(found.totals)) if k != found.value)][: len(found.totals)]
         if self._screen.width is None:
@@ -100,7 +100,7 @@ class _Page:
         return titles
 
     def _figures(self, scales: list[Scale], values: list[int] | None) -> list[object]:
-        """A value and its percentage for each value type; of 0 only the value, of nothing a dot."""
+        """A value and its percentage for each value type; 0 without a percentage, no value as a dot."""
         if values is None:
             return [".", ""] * len(scales)
         cells: list[object] = []
@@ -150,13 +150,13 @@ class _Page:
         print()
 
     def _print(self, rows: list[list[object]], shares: Sequence[float | None] = ()) -> None:
-        """A table whose last column is text, which loses its end where the screen ends."""
+        """A table whose last column is text, cut at the edge of the screen."""
         last = len(rows[0]) - 1
         if self._screen.width is not None:
             others = sum(max(len(str(row[i])) for row in rows) + 2 for i in range(last))
             for row in rows:
                 row[-1] = str(row[-1])[: max(self._screen.width - others, 20)]
-        places = last - 2 * len(self._shown)  # the figures, and the line or address behind them
+        places = last - 2 * len(self._shown)  # the figures, then the line or address
         right = [*range(2 * len(self._shown)), *([2 * len(self._shown)] if places else [])]
         print_table(rows, right, narrow=(last,), shares=shares, screen=self._screen)
 

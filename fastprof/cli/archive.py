@@ -191,7 +191,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _total(totals: Any) -> str:
-    """That of the first value type."""
+    """The total of the first value type."""
     if not totals:
         return "-"
     if isinstance(totals, list):

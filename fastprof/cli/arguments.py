@@ -1,4 +1,4 @@
-"""Makes command-line arguments from the declarations of options (core/options.py), and keywords from what was given."""
+"""Makes command-line arguments from the declarations of options (core/options.py), and keywords from parsed ones."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
 
 
 def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
-    """Flags for `options`, under their headings.  What was not given is not in the namespace.
+    """Flags for `options`, under their headings.  Absent options are not in the namespace.
 
-    Those of a format are hidden from --help, which stays as long as it is however many formats there are.
+    Options of a format are hidden from --help, whose length does not grow with the number of formats.
     """
     options = [*options]
     for heading, mine in by_heading(option for option in options if not option.format).items():
@@ -64,12 +64,12 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
 
 
 def full_help(option: Option[Any]) -> str:
-    """All that there is to say of it."""
+    """Its help in full."""
     return f"{option.help}.  {option.details}" if option.details else option.help
 
 
 def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
-    """The group of arguments with this title, made if it is not there."""
+    """The group of arguments with this title; created if missing."""
     for group in parser._action_groups:
         if group.title == title:
             return group

@@ -1,4 +1,4 @@
-"""JSON that every reader takes.  Python's own has words for NaN and infinities, and halves of characters."""
+"""JSON that every reader accepts.  Python's own contains NaN, infinities and lone surrogates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastprof.core._typing import Any
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """What is no number is null, a byte that is not UTF-8 is U+FFFD, what JSON has no word for (a date) is a text."""
+    """NaN and infinities become null, bytes that are not UTF-8 U+FFFD, values that JSON lacks (a date) text."""
     import json
 
     return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left

@@ -9,12 +9,12 @@ from fastprof.cli.text import terminal_width
 from fastprof.core.errors import printable
 
 _EVERY = 0.1  # seconds, at least, between two drawings
-_FIRST = 0.5  # seconds before the first one: what is done sooner needs no bar
+_FIRST = 0.5  # seconds before the first one: shorter work needs no bar
 _WIDTH = 20  # of the bar itself
 
 
 class Bar:
-    """How many of `total` bytes, or other things, are done, in a line of standard error that is drawn again and again.
+    """Progress of `total` bytes, or other items, in a line on standard error that is redrawn.
 
     day1.prof:  42% [########            ] 16.8 of 40.0 MB, 8.4 MB/s, 0:02 left
     50% [##########          ] 1,000 of 2,000 profiles, 310 profiles/s, 0:03 left
@@ -28,7 +28,7 @@ class Bar:
         self._is_there = False
 
     def move(self, done: int, note: str = "") -> None:
-        """So many are done; `note` stands behind the figures."""
+        """Set how many are done; `note` follows the figures."""
         self._done, self._note = max(0, min(done, self.total)), note
         now = time.monotonic()
         if now >= self._next:

@@ -1,4 +1,4 @@
-"""fastprof batch: many files, each converted to one of its own, or added to an archive."""
+"""fastprof batch: many files, each converted to its own output, or added to an archive."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
 
 
 def _folder(args: argparse.Namespace) -> str:
-    """Where the manifest is: in the folder of outputs, or beside the store."""
+    """Where the manifest is: in the folder of outputs, or next to the store."""
     output: str = args.output
     return os.path.dirname(output) if args.action == "archive" else output
 
@@ -275,8 +275,8 @@ def _say_failed(records: list[Record]) -> None:
 
 
 class _Progress:
-    """What fails, as it does, unless that is for --json; and a bar over the bytes of all files, if stderr is a terminal
-    and not --quiet."""
+    """Print failures as they happen, unless --json reports them; and a bar over the bytes of all files, if stderr is a
+    terminal and not --quiet."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._silent = args.json

@@ -177,7 +177,7 @@ def _print_rows(found: Difference, screen: Screen) -> None:
     print_table(
         table,
         right=(0, 1, 2, 3),
-        narrow=range(4 + len(names) - 1, 3, -1),  # what comes first keeps most
+        narrow=range(4 + len(names) - 1, 3, -1),  # the first column keeps most
         optional=[4 + titles.index(title) for title in ("object", "file") if title in titles[1:]],
         shares=shares,
         screen=screen,
@@ -187,7 +187,7 @@ def _print_rows(found: Difference, screen: Screen) -> None:
 
 
 def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
-    """The columns that say what a row is."""
+    """The columns that identify a row."""
     called = [row.name or "???" for row in rows]
     if by in ("file", "object"):
         return [(by, called)]

@@ -1,4 +1,4 @@
-"""fastprof info: what is in a profile."""
+"""fastprof info: describe a profile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ examples:
 """
 
 
-# What facts are called for people, where that is not their key with blanks.
+# Labels of facts that differ from their key with blanks.
 _LABELS = {
     "constant_tsc": "constant TSC",
     "cpu": "CPU",
@@ -38,7 +38,7 @@ _LABELS = {
 
 
 def labelled(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Facts with labels for people.  Of a fact that has several tables, such as one for each event, each is one."""
+    """Facts with labels for people.  A fact with several tables, e.g. one per event, becomes several."""
     for key, value in facts.items():
         label = _LABELS.get(key) or key.replace("_", " ")
         if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):

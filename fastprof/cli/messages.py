@@ -1,4 +1,4 @@
-"""What verbs say: progress and the report."""
+"""Output of verbs: progress and the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.words import counted
 
-_OF_A_KIND = 5  # warnings that are said; --json has all of them
+_OF_A_KIND = 5  # warnings that are printed; --json has all of them
 
 
 class Progress:
@@ -34,7 +34,7 @@ class Progress:
 
 
 class Steps:
-    """A progress bar over things that are done one after the other, if stderr is a terminal."""
+    """A progress bar over items done one after the other, if stderr is a terminal."""
 
     def __init__(self, quiet: bool, unit: str) -> None:
         self._on = not quiet and sys.stderr.isatty()
@@ -63,7 +63,7 @@ class Steps:
 
 
 def say_beside(report: Report, inputs: str, quiet: bool) -> None:
-    """Beside a table on standard output: what happened to the inputs, if there was a loss or a warning."""
+    """Losses and warnings of the inputs, next to a table on standard output."""
     if not (report.losses or report.warnings):
         return
     if counts := _counts(report, quiet):
@@ -72,7 +72,7 @@ def say_beside(report: Report, inputs: str, quiet: bool) -> None:
 
 
 def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
-    """Each on a line, but only the first few of a code: of thousands of objects all may be without symbols."""
+    """Each on a line, but only the first few of a code: thousands of objects may lack symbols."""
     left = Counter(warning["code"] for warning in warnings)
     said: Counter[str] = Counter()
     for warning in warnings:
@@ -86,7 +86,7 @@ def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
 
 
 def _counts(report: Report, quiet: bool = False) -> list[str]:
-    """What is counted, with `quiet` the losses alone."""
+    """The counts; with `quiet` only losses."""
     parts = []
     counts_of = (
         ("repairs", report.repairs),
@@ -106,7 +106,7 @@ def report_json(report: Report) -> str:
 
 
 def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
-    """Print on standard error what was done; returns the exit code.  --quiet keeps losses and warnings."""
+    """Print the report on standard error; returns the exit code.  --quiet keeps losses and warnings."""
     if args.json:
         say_raw(report_json(report) + "\n")
     else:
@@ -135,7 +135,7 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
 
 
 def _rows(rows: Mapping[str, int]) -> str:
-    """What came in and what it was summed up to: fewer rows than samples are no loss.
+    """The samples read and the rows they were summed up to: fewer rows than samples are no loss.
 
     81 samples written as 62 rows
     65 rows written

@@ -1,4 +1,4 @@
-"""The parser of the command line: errors that say what is wrong in a line, help that fits on two screens.
+"""The parser of the command line: one-line errors, help that fits on two screens.
 
 fastprof convert --help        the shared options, a line each
 fastprof convert --help-all    all options with all details
@@ -18,7 +18,7 @@ from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import printable
 from fastprof.core.options import nearest
 
-# What users of other tools look for, and what to do instead.
+# Flags and verbs of other tools, and their equivalents.
 _ELSEWHERE = {
     "-f": "an output that exists is replaced without asking",
     "--force": "none is needed: an output that exists is replaced without asking",
@@ -31,7 +31,7 @@ _ELSEWHERE = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose options are never abbreviated, so that a script works with the options of next year, too."""
+    """A parser whose options are never abbreviated, so that scripts keep working when options are added."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given, allow_abbrev=False, add_help=False)
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self._hidden.append(group)
 
     def last_group(self, title: str) -> Any:
-        """The group of --help, which is the last one from now on."""
+        """The group of --help, moved to the end."""
         self._optionals.title = title
         self._action_groups.remove(self._optionals)
         self._action_groups.append(self._optionals)
@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         return _Formatter(prog, self._width, self._brief)
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong, the usage and where to read more; exit code 2."""
+        """Print the error, the usage and where to read more; exit code 2."""
         message = re.sub(r"^argument ", "", message)
         message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is none of \2", message)
         if found := re.match(r"the following arguments are required: (.*)", message):
@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         return message
 
     def no_input(self) -> NoReturn:
-        """For a verb whose inputs may also come from elsewhere."""
+        """For a verb whose inputs may also come from another option."""
         self.error(self._missing(["INPUT"]))
 
     def no_option(self, word: str) -> NoReturn:
@@ -118,7 +118,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def meant(word: str, known: Iterable[str], quote: str = "") -> str:
-    """The end of a message about an unknown word: which known one is so near that it must have been meant."""
+    """The end of a message about an unknown word: the most similar known word."""
     if word in _ELSEWHERE:
         return f"; {_ELSEWHERE[word]}"
     near = nearest(word, known)

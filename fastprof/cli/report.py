@@ -1,4 +1,4 @@
-"""fastprof report: a page to look at."""
+"""fastprof report: write an interactive HTML report."""
 
 from __future__ import annotations
 

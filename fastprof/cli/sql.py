@@ -1,4 +1,4 @@
-"""fastprof sql: a question in SQL."""
+"""fastprof sql: query profiles with SQL."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
-    and then no handler of a signal is called."""
+    """Query in a separate process, which can be killed: an interrupted DuckDB may wait for its threads for ever, and
+    then no signal handler runs."""
     before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, workers.ENDING), os.getpid(), ""
     try:
         folder = private_folder()
@@ -100,7 +100,7 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
             rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
-    report = answer.report  # with what reading only some of the rows leaves
+    report = answer.report  # complete as far as rows were read
     say_beside(report, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(report)
 
@@ -115,7 +115,7 @@ def _print_json(answer: Answer) -> None:
 
 
 def _told_apart(columns: list[str]) -> list[str]:
-    """a, a, b: a, a_1, b, as DuckDB does for data frames.  An object has one value of a name."""
+    """a, a, b: a, a_1, b, as DuckDB does for data frames.  JSON objects need distinct names."""
     names: dict[str, None] = {}
     taken = {*columns}
     for column in columns:

@@ -24,7 +24,7 @@ from fastprof.core.errors import printable
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
 # What `narrow` columns keep on a terminal that is too small: all but the last one, it, and it when all else is done.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
-_WIDEST = 1000  # A longer cell stands out of its column: one name of a megabyte does not make all rows that long.
+_WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not make every row that long.
 
 
 def terminal_width(fd: int = 1) -> int | None:
@@ -108,12 +108,12 @@ class Scale(NamedTuple):
         return f"{'-' * (value < 0)}{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
     def title(self, name: str) -> str:
-        """The heading of the column: "self ms"; of a value type that is called like a unit just that: "ms"."""
+        """The heading of the column: "self ms"; for a value type named like a unit just that: "ms"."""
         return f"{'' if name in UNITS else name} {self.unit}".strip()
 
 
 def percent(value: float, total: float = 1) -> str:
-    """ "12.3"; "-" of nothing.  Of a share without a total."""
+    """ "12.3"; "-" for no share."""
     return f"{100 * value / total:.1f}" if total else "-"
 
 
@@ -148,7 +148,7 @@ def print_table(
     """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567.
 
     Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first;
-    the last of them keeps most.  Then those in `optional` are left out, one after the other, until the rest fits.
+    the last of them keeps most.  Then columns in `optional` are dropped one by one until the rest fits.
     A row is painted by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
@@ -177,7 +177,7 @@ def print_csv(rows: Iterable[Sequence[object]]) -> None:
 
 
 def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:
-    """Which columns are shown, and how wide: those in `narrow` are made smaller until the table fits."""
+    """The shown columns and their widths: columns in `narrow` shrink until the table fits."""
     left = dict(enumerate(widths))
     least = dict.fromkeys(narrow, _NARROW) | dict.fromkeys(narrow[-1:], _NARROW_LAST)
     for column in optional:
@@ -189,7 +189,7 @@ def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], 
 
 
 def _shrunk(widths: dict[int, int], least: dict[int, int], screen: int) -> dict[int, int]:
-    """The widest columns made smaller, down to `least`, as long as the table is wider than the screen."""
+    """Shrink the widest columns, down to `least`, until the table fits."""
     widths = dict(widths)
     for _ in range(_missing(widths, screen)):
         wide = [column for column, width in widths.items() if width > least.get(column, width)]
@@ -200,7 +200,7 @@ def _shrunk(widths: dict[int, int], least: dict[int, int], screen: int) -> dict[
 
 
 def _missing(widths: dict[int, int], screen: int) -> int:
-    """How many columns the screen is too narrow for a table."""
+    """By how many columns a table exceeds the screen."""
     return sum(widths.values()) + 2 * (len(widths) - 1) - screen
 
 

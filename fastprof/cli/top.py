@@ -1,4 +1,4 @@
-"""fastprof top: what costs most."""
+"""fastprof top: rank functions, lines, files, objects or threads by cost."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _print_rows(found: Top) -> None:
 
 
 def _names(found: Top) -> list[tuple[str, list[str]]]:
-    """The columns that say what a row is of."""
+    """The columns that identify a row."""
     rows, by = found.rows, found.by
     if by in ("file", "object"):
         return [(by, [getattr(row, by) or "???" for row in rows])]
@@ -137,19 +137,19 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
         lines = [f"{row.file}:{row.line}" for row in rows]
         return [*objects, ("function", [row.name for row in rows]), ("line", lines)]
     seen = Counter((row.name, row.object) for row in rows)
-    # names that would look alike are told apart by their files
+    # equal names are distinguished by their files
     names = [_shown(row, f" ({row.file})" * (seen[row.name, row.object] > 1)) for row in rows]
     return [*objects, ("function", names)]
 
 
 def _short(objects: list[str]) -> list[str]:
-    """Their base names, unless two would be called the same."""
+    """Their base names, unless two would be equal."""
     names = {name: name.rpartition("/")[2] for name in objects}
     return [names[name] for name in objects] if len({*names.values()}) == len(names) else objects
 
 
 def _print_tree(found: Top) -> None:
-    """As callgrind_annotate does: above each function (*) who calls it (<), below what it calls (>)."""
+    """As callgrind_annotate does: above each function (*) its callers (<), below its callees (>)."""
     cost = _scale(found)
     rows: list[tuple[str, ...]] = []
     objects: list[str] = []
@@ -182,13 +182,13 @@ def _is_cycle(one: Row | Call) -> bool:
 
 
 def _scale(found: Top) -> Scale:
-    """Of self and inclusive costs, which are compared with each other."""
+    """One scale for self and inclusive costs, which are compared with each other."""
     figures = (figure or 0 for row in found.rows for figure in (row.self, row.inclusive))
     return Scale.of(max(map(abs, figures)), _unit(found.value))
 
 
 def _unit(value: ValueType) -> str:
-    """Callgrind files have no units, but events that are called like one."""
+    """Callgrind files have no units, but events named like one."""
     return value.unit or (value.name if value.name in UNITS else "")
 
 

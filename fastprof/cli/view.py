@@ -1,4 +1,4 @@
-"""fastprof view: a page, opened in the browser."""
+"""fastprof view: open a profile in the browser."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(url: str, quietly: bool, *, by: str = "") -> None:
-    """Say `url` and open it, by the address of a page that leads to it if there is one."""
+    """Print `url` and open it, through the page that redirects to it if there is one."""
     say(url)
     if not quietly and not webbrowser.open(by or url):
         say("there is no browser that can be started: open this address yourself")

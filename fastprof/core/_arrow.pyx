@@ -2,7 +2,7 @@
 
 https://arrow.apache.org/docs/format/CDataInterface.html and CDataInterface/PyCapsuleInterface.html.
 The structures are fixed by that interface.  Every exported array holds a
-reference to its owner, so the memory outlives whoever lent it.
+reference to its owner, so the memory outlives the exporter.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -131,7 +131,7 @@ cdef int fill_schema(ArrowSchema *s, list columns, metadata) except -1:
     return 0
 
 
-# ---- arrays: private_data owns the memory behind the buffers
+# ---- arrays: private_data owns the memory of the buffers
 
 cdef void release_array(ArrowArray *a) noexcept with gil:
     cdef int64_t i
@@ -171,7 +171,7 @@ cdef int fill_array(ArrowArray *a, object owner, int64_t length, list columns) e
             start_array(child, owner, length, 2)
             child.buffers[0] = <const void *><uintptr_t>column.valid
             child.buffers[1] = <const void *><uintptr_t>column.items
-            child.null_count = -1 if column.valid else 0  # -1: to be counted by whom it concerns
+            child.null_count = -1 if column.valid else 0  # -1: left to the consumer to count
             if column.texts is not None:
                 child.dictionary = <ArrowArray *>claim(sizeof(ArrowArray))
                 start_array(child.dictionary, column.texts.owner, column.texts.n, 3)
@@ -231,7 +231,7 @@ def array(object owner, Py_ssize_t length, list columns):
 # ---- streams
 
 cdef class _Stream:
-    """What a stream needs: (owner, length, columns) one after the other, the first one looked at for the schema."""
+    """What a stream needs: (owner, length, columns) one after the other, the first is read for the schema."""
 
     cdef object items
     cdef object first
@@ -311,7 +311,7 @@ cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
 def stream(items, list empty, metadata=None, failed=None):
     """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there is none.
     `metadata` is called for the schema's, when the first item is there.  `failed` is called with an exception that ends
-    the stream: consumers know of its text at most."""
+    the stream: consumers get at most its text."""
     state = _Stream(items, empty, metadata, failed)
     cdef ArrowArrayStream *s = <ArrowArrayStream *>claim(sizeof(ArrowArrayStream))
     Py_INCREF(state)

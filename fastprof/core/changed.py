@@ -10,8 +10,8 @@ from fastprof.core.model import Batch, Model, Part
 class Changed:
     """Passes batches on, each with a changed copy of its part in the model.
 
-    A reader may add to its part until the part ends: a summary, for example, follows the rows.  So `change` is called
-    again then.  After `end` the model has the changed parts.
+    A reader may add to its part until the part ends: a summary, for example, follows
+    the rows.  Then `change` is called again.  After `end` the model has the changed parts.
     """
 
     def __init__(self, model: Model) -> None:

@@ -1,4 +1,4 @@
-"""Programs that are asked for something."""
+"""Helper programs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def running(command: list[str], **streams: Any) -> Iterator[Popen[bytes]]:
     """A process that is gone at the end of the `with` block, however that is left.
 
-    Popen's own block waits for the process, which may have nothing to say for a long time, and after an interrupt it
+    Popen's own block waits for the process, which may be silent for a long time, and after an interrupt it
     does not wait at all.  `streams` are Popen's.  Errors: OSError if it cannot begin.
     """
     from subprocess import Popen
 
-    # an interrupt waits until it is known which process has to be ended; that has them blocked, too, and is killed
+    # interrupts wait until the process to end is known; it inherits the blocked signals, so it is killed
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)

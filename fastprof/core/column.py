@@ -1,4 +1,4 @@
-"""A column as Arrow's C data interface wants it: addresses, and what keeps the memory behind them; its values."""
+"""A column as Arrow's C data interface wants it: addresses, and the owner of their memory; its values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastprof.core._typing import Any, NamedTuple
 
 
 def address_of(pointer: Any) -> int:
-    """Of a C object: compiled modules take addresses as numbers.  The object is not kept alive by that."""
+    """The address of a C object: compiled modules take it as a number.  The object is not kept alive by that."""
     return int(ffi.cast("uintptr_t", pointer))
 
 
@@ -51,7 +51,7 @@ _AT_A_TIME = 4096  # rows; a multiple of 8, of which validity has a byte
 
 
 class Decoder:
-    """Rows of columns as dicts.  It keeps texts: a batch has those of the batches before it, and more behind them."""
+    """Rows of columns as dicts.  It caches texts: a batch has those of earlier batches, followed by new ones."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a format is, and the only two loops: Source -> batches and batches -> Sink."""
+"""Formats, and the only two loops: Source -> batches and batches -> Sink."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Summary:
         self.overflowed |= bool(lib.fp_batch_summarize(batch.c, self.c))
 
     def totals(self) -> dict[int, list[int]]:
-        """By part, whose value types may be others than those of another part; -1: of all, if they were added so."""
+        """By part, because value types may differ between parts; -1: all, if they were added so."""
         found = self._others | {self._part: (self._totals, self.c.n_totals)}
         return {part: ffi.unpack(totals, n) for part, (totals, n) in sorted(found.items()) if n}
 
@@ -80,7 +80,7 @@ class Summary:
 
 
 class Input:
-    """What the plan has to know of an input, and its rows.  A Reader is one that is open."""
+    """An input's facts for the plan, and its rows.  A Reader is an open Input."""
 
     name: str
     format: str
@@ -88,7 +88,7 @@ class Input:
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
     renews_stacks: bool = False  # makes stacks anew once the model's were emptied (Model.empty_stacks)
-    advice: Entry | None = None  # known once rows were read: how to get names, for a target that shows them
+    advice: Entry | None = None  # set once rows were read: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
@@ -118,7 +118,7 @@ class Encoded(Batch):
         raise NotImplementedError
 
     def answer(self, share: int) -> bool:
-        """Give its feed what that asks for.  Whether a function got its name.  Errors: that of its status."""
+        """Serve the request of its feed.  Returns whether a function got its name.  Errors: that of its status."""
         raise NotImplementedError
 
     def taken(self, share: int) -> None:
@@ -129,10 +129,10 @@ class Encoded(Batch):
 class Reader(Input):
     """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder.
 
-    To make one reads no more than the input's head or index: what `Input` says is known then.
+    The constructor reads only the head or the index, which is enough for the fields of `Input`.
     """
 
-    # Codes of what `finish` counts as not representable that is no event or cost: an input of these alone is empty.
+    # Codes that `finish` counts as not representable, but that are no rows: an input of these alone is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
@@ -161,7 +161,7 @@ class Reader(Input):
         raise NotImplementedError
 
     def summary(self) -> Summary | None:
-        """What the rows add up to, if the input says so itself.  The rows are then not read; this puts the parts into
+        """What the rows add up to, if the input states it.  The rows are then not read; this puts the parts into
         the model and the facts into the report.  None: the rows have to be read."""
         return None
 
@@ -175,7 +175,7 @@ class Writer:
     format: ClassVar[str]
     view: str
     written: int = 0  # rows that stand in the output; known after `end`
-    advice: ClassVar[Message | None] = None  # what else to choose if there are none
+    advice: ClassVar[Message | None] = None  # what else to choose if no rows were written
     first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
@@ -200,14 +200,14 @@ class Writer:
         raise NotImplementedError
 
     def take_all(self, take: Callable[[], int], err: Any) -> None:
-        """Call `take`, which takes rows of a batch, until it is done (0).  With FP_FULL it says that `out` is full."""
+        """Call `take`, which takes rows of a batch, until it is done (0).  It returns FP_FULL when `out` is full."""
         while status := take():
             check_sums(status, err, self.model, self.format)
             self.drain()
 
     def drain(self) -> None:
-        """Write `out` to the sink and empty it.  The engine does that behind each batch; what makes much output does it
-        before."""
+        """Write `out` to the sink and empty it.  The engine does that after each batch;
+        writers with much output do it earlier."""
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:
@@ -222,7 +222,7 @@ class Writer:
         self.out.n += len(data)
 
 
-# How sure a door is that an input is of its format.
+# How certain a door is that an input has its format.
 NO, MAYBE, SURE = 0, 1, 2
 
 
@@ -236,24 +236,25 @@ class Holds(NamedTuple):
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
-    short_names: bool = False  # it is made to be looked at: C++ names are short unless --demangle says otherwise
+    short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     files: bool = False  # stacks, without `places`: files and first lines of functions all the same
     # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.
     keeps_stacks: bool = True
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
-    # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
+    # Keeps stacks as in the source: addresses are symbolized only with --symbols.
     verbatim: bool = False
-    model_order: bool = False  # writes entries of the model in the order in which the model has them
+    model_order: bool = False  # writes entries of the model in the model's order
     table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
-    unmerged: bool = False  # takes the rows of several inputs as they come: they need not become one part before
+    unmerged: bool = False  # takes the rows of several inputs as they come: they need not be merged into one part first
     # With values=False, how well a value type fits the one column: 0 is best, None not at all.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0
     wanted: str = ""  # what `rank` accepts, for errors
     alternative: str = ""  # which formats to choose for a view that cannot become this format's
     same: tuple[str, ...] = ()  # names of equivalent value types: if one is kept, the others are not lost
-    # What of functions, objects, threads and value types it does not write, in the words of bridges/rows/unheld.py.
+    # Attributes of functions, objects, threads and value types that it does not write, as bridges/rows/unheld.py
+    # names them.
     lacks: frozenset[str] = frozenset()
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 
@@ -262,15 +263,15 @@ EVERYTHING = Holds()
 
 
 class Budget(NamedTuple):
-    """How much of a format its viewers open, and about how much of that a timeline takes, or stacks.
+    """The size that a format's viewers open, and the approximate bytes of calls, or of stacks.
 
-    The sizes only have to be right to a factor of two: what is written is measured.
+    The sizes only have to be right to a factor of two: the output is measured.
     """
 
     nbytes: int  # the default of --budget
     call: int  # bytes of a call
     names: int = 0  # how often the name of its function is written with each call
-    event: int = 0  # bytes of an event, beside its payload; 0: it has no events
+    event: int = 0  # bytes of an event, without its payload; 0: it has no events
     stack: int = 0  # bytes of a distinct stack
     sample: int = 0  # of a sample
     frame: int = 0  # of each of its frames
@@ -281,8 +282,8 @@ class Format(NamedTuple):
 
     `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
     or SURE; it never raises and does not know the file's name.  `claims` says whether
-    a directory, given by its path, is one input of the format; `could_be` whether an input that no format recognizes
-    may be of this one, if its name has one of the suffixes.  `reader` and
+    a directory, given by its path, is one input of the format; `could_be` whether an unrecognized input may be of this
+    format, if its name has one of the suffixes.  `reader` and
     `writer` are "module:class" in the format's package, imported when first used.
     """
 
@@ -298,24 +299,24 @@ class Format(NamedTuple):
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
     in_order: bool = False  # a graph without calls: its rows usually come by function and line, each place once
-    reads: tuple[Option[Any], ...] = ()  # options that its reader looks at
-    selects: tuple[Option[Any], ...] = ()  # the same, but they choose what is read: all inputs have to look at them
-    writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
+    reads: tuple[Option[Any], ...] = ()  # options that its reader uses
+    selects: tuple[Option[Any], ...] = ()  # the same, but they select rows: all inputs have to apply them
+    writes: tuple[Option[Any], ...] = ()  # options that its writer uses
     room: str = ""  # the format's package; set by the registry
-    budget: Budget | None = None  # it is made for viewers, which do not open files of any size
+    budget: Budget | None = None  # made for viewers with a size limit
     row_bytes: int = 0  # timeline: a row takes no less in a file that is not compressed; 0: not known
     also: str = ""  # another view that it is written from, if all inputs have that
     docs: str = ""  # its page, if that is not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:
-        """The view that its writer is given for inputs of these views, in any order: of any the one that holds most."""
+        """The view that its writer gets for inputs of these views, in any order; for "any" the view that holds most."""
         views = {*of}
         if self.view == "any":
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
         return self.also if views == {self.also} else self.view
 
     def reader_class(self) -> Callable[[Source, Model, Options, Report], Reader]:
-        """A class, or a function that chooses one by what the input holds."""
+        """A class, or a function that chooses a class by the input's content."""
         found: Callable[[Source, Model, Options, Report], Reader] = self._load(self.reader)
         return found
 
@@ -342,8 +343,8 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 def finish(reader: Reader) -> None:
     """Call the reader's `finish` after its last row.
 
-    Errors: FastprofError if there was no row, and all of the input's content is among what cannot be represented.  It
-    is no FormatError, because nothing is damaged.
+    Errors: FastprofError if there was no row, and none of the input's content can be represented.  It
+    is not a FormatError, because nothing is damaged.
     """
     before = {entry.code: n for entry, _, n in reader.report.not_representable.counted()}
     reader.finish()
@@ -395,7 +396,7 @@ def tell_cut_names(reader: Reader) -> None:
 
 
 def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
-    """What is left over."""
+    """The remaining rows."""
     if len(batch):
         reader.n_read += len(batch)
         yield batch
@@ -405,8 +406,8 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
 def batches_of(view: str, n_values: int, part: int, pull: Callable[[Any], int]) -> Iterator[Batch]:
     """Batches of `part`, each valid until the next is asked for; at least one, which may be empty.
 
-    `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises what
-    else its C function returns; only that a batch cannot grow, which all may meet, is a MemoryError here.
+    `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises other
+    statuses itself, except that a batch that cannot grow is a MemoryError here.
     """
     batch = Batch(view, CAPACITY[view], n_values)
     batch.c.part = part

@@ -11,8 +11,8 @@ from fastprof.core.words import Message
 class FastprofError(Exception):
     """An error that the user sees as one line, without a traceback.
 
-    It is raised with a text, or with a Message if that names options: str() says them as Python's keywords, `told` also
-    as flags.
+    It is raised with a text, or with a Message if that names options: str() spells them as Python's keywords, `told`
+    also as flags.
     """
 
     def __str__(self) -> str:
@@ -22,7 +22,7 @@ class FastprofError(Exception):
         return self.message().told(flags=flags)
 
     def message(self) -> Message:
-        """What it says, to be a part of another message."""
+        """Its text, as a part of another message."""
         what = self.args[0] if self.args else ""
         return what if isinstance(what, Message) else Message("{what}", what=str(what))
 
@@ -51,11 +51,11 @@ class FileError(FastprofError, OSError):
 
 
 class OutOfOrder(Exception):
-    """Rows were given out as they came, and one belongs before them: the work begins again and sorts (plan.make)."""
+    """Rows were passed on unsorted, and one of them came too late: the work starts over and sorts (plan.make)."""
 
 
 class Outgrown(Exception):
-    """What was thought to fit into the budget does not: the work begins again and keeps rows (verbs/outputs.py)."""
+    """The output exceeds the budget against expectation: the work starts over and buffers rows (verbs/outputs.py)."""
 
 
 class FormatError(FastprofError):

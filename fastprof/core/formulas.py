@@ -19,7 +19,7 @@ _TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.AS
 _LARGEST = (1 << 63) - 1
 _DEEPEST = 64  # events nested in events
 _MOST = 1024  # inherited events that are computed: each has a factor for each event
-_SHOWN = 80  # characters of a name in a message, which stands in those of all events that need it
+_SHOWN = 80  # characters of a name in a message; dependent events repeat it
 
 
 def parse(formula: str) -> list[tuple[int, str]]:
@@ -43,15 +43,15 @@ class Formulas:
     """Inherited events as sums of `events`, each with a factor.
 
     `inherited` maps names to formulas.  `factors` has, for each inherited event
-    that can be computed, one factor for each of `events`; `problems` says of the
-    others why they cannot be.  If several events have the name in a formula, each
+    that can be computed, one factor for each of `events`; `problems` has the
+    reasons for the others.  If several events have the name in a formula, each
     gets the factor: readers add them up.
     """
 
     def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
         self.factors: dict[str, list[int]] = {}
         self.problems: dict[str, str] = {}
-        self._causes: dict[str, str] = {}  # of each: not why it needs others, but what is wrong with the last of them
+        self._causes: dict[str, str] = {}  # of each: the root cause, not the chain of events that leads to it
         self._events = events
         self._inherited = inherited
         for name in inherited:

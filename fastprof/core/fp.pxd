@@ -1,5 +1,4 @@
-# The C core as Cython sees it: only what the .pyx files use.  The headers under
-# csrc/ say what everything means.
+# The C core as Cython sees it: only what the .pyx files use.  The headers under csrc/ document everything.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 

@@ -1,4 +1,4 @@
-"""How much memory can still be had without swapping."""
+"""How much memory is available without swapping."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 
 
 def available(root: str = "/") -> int | None:
-    """Bytes that the machine has left, or the control groups of this process, if that is less; None if nothing says so.
+    """Available bytes of the machine or of this process's control groups, whichever is less; None if unknown.
 
-    What files are kept in memory for is left, too: the system takes it when it is asked for.
+    The page cache counts as available: the system reclaims it on demand.
     """
     left = [_machine(root), *_groups(root)]
     return min((n for n in left if n is not None), default=None)
@@ -22,7 +22,7 @@ def _machine(root: str) -> int | None:
 
 
 def _groups(root: str) -> list[int]:
-    """What each control group above this process has left."""
+    """The available bytes of each control group of this process."""
     found = []
     for line in _lines(root, "proc/self/cgroup"):
         _, controllers, path = (*line.strip().split(":", 2), "", "")[:3]

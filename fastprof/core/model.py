@@ -1,8 +1,8 @@
 """The model and the batch as Python sees them: thin owners of the C structs.
 
-What grows with distinct names, frames and contexts lives in C tables behind
-dense ids (`csrc/core/model.h`).  What a profile has a handful of - value types,
-parts, free-text lines - are the plain Python objects of this file.
+Names, frames and contexts, which may be many, live in C tables with dense
+ids (`csrc/core/model.h`).  Value types, parts and free-text lines, of which a
+profile has a handful, are the plain Python objects of this file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
 from fastprof.core.words import Message
 
-# What enum fp_op and enum fp_kind are called where people and SQL see them
+# Names of enum fp_op and enum fp_kind for people and SQL
 OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
 KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
 
@@ -58,7 +58,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
-_STEP = 32 << 20  # bytes by which a model grows between two looks at what memory is left
+_STEP = 32 << 20  # bytes by which a model grows between two checks of available memory
 
 
 MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short the text is that names it
@@ -77,7 +77,7 @@ class ValueType(NamedTuple):
 
 
 class Part:
-    """What holds for a run of batches: one dump, one thread's section, one input.
+    """The header of a run of batches: one dump, one thread's section, one input.
 
     Text is bytes where it comes from a file, so that nothing is lost to an
     encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
@@ -112,7 +112,7 @@ class Part:
         self.trigger = trigger
         self.descriptions = descriptions or []
         self.comments = comments or []
-        # Totals that the source states, not what the rows add up to.
+        # Totals stated by the source, not computed from rows.
         self.summary = summary
         self.totals = totals
         self.extra = extra or {}
@@ -128,8 +128,8 @@ class Part:
         return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-# What is kept beside a part, in `extra`: the shape of each value (core/shapes.py).  A key is there only where its
-# source says it.  There are no other keys; core/parts.py says what becomes of them when parts are merged.
+# The keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is there only where its
+# source says it.  There are no other keys; core/parts.py has the rules for merging them.
 EXTRA: dict[str, Any] = {
     # The name of the value type to be shown first.  By pprof; by bridges that make stacks.
     "default_sample_type": str,
@@ -137,7 +137,7 @@ EXTRA: dict[str, Any] = {
     "duration_ns": int,
     # When that began, in nanoseconds since 1970.  By pprof.
     "time_ns": int,
-    # What lies between two samples: a number, and the (type, unit) of it.  By pprof, gperftools and
+    # The distance between two samples: a number, and its (type, unit).  By pprof, gperftools and
     # OProfile.
     "period": int,
     "period_type": (str, str),
@@ -152,29 +152,29 @@ EXTRA: dict[str, Any] = {
     "doc_url": bytes,
     # Events that are not columns: computed from others, or only described.  By Callgrind.
     "inherited": [ValueType],
-    # Comments behind the part's first row.  By Callgrind.
+    # Comments after the part's first row.  By Callgrind.
     "remarks": [bytes],
-    # The summary stood there, too.  By Callgrind.
+    # The summary also followed the rows.  By Callgrind.
     "late_summary": bool,
-    # A process or thread that is called by something else than a number.  By Callgrind.
+    # A process or thread identified by text instead of a number.  By Callgrind.
     "pid_text": bytes,
     "thread_text": bytes,
-    # Rows are self costs alone: nothing is known of calls, so nothing of inclusive costs.  By Cachegrind.
+    # Rows are self costs alone: calls, and thus inclusive costs, are unknown.  By Cachegrind.
     "self_costs": bool,
-    # The CPU that it was counted on, where CPUs are told apart.  By OProfile.
+    # The CPU that counted it, if CPUs are kept apart.  By OProfile.
     "cpu": range(1 << 63),
     # Keys of labels that a bridge has made and that are thus not the source's own.  By the stack machine: cpu.
     "labels": (str, ...),
-    # What processes and threads of a timeline are called, by their ids.  By Trace Event JSON.
+    # Names of processes and threads of a timeline, by their ids.  By Trace Event JSON.
     "process_names": [(int, bytes)],
     "thread_names": [(int, int, bytes)],
     # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
-    # What calls were made of: how many threads, from when to when in ticks, and what was mended.  By the stack machine.
+    # The source of calls: number of threads, first and last tick, and repairs.  By the stack machine.
     "threads": int,
     "ticks": (int, int),
     "mended": {str: int},
-    # Of a part that others were merged into: how many they are, what they say differently, the keys of this table in
+    # Of a part that others were merged into: their number, their differing texts, the keys of this table in
     # which they differ, and the orders of their value types.  By core/parts.py.
     "merged": {
         "parts": range(1, 1 << 63),
@@ -236,17 +236,17 @@ class Model:
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
-        # by name of an input: what it is called where that would say nothing, as of a profile in an archive
+        # display names by input, where its own name is meaningless, as for a profile in an archive
         self.titles: dict[str, str] = {}
-        self.n_cut = 0  # names that were cut, as far as readers have told
+        self.n_cut = 0  # names that were cut, as far as readers reported
         self._checked = 0  # bytes of the tables when check_memory last asked the system
-        self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
+        self.lock = RLock()  # several threads may use the model: hold it to read or change anything
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """The caller, who has the lock, lets others have it meanwhile."""
+        """Release the lock, which the caller holds, for the block."""
         self.lock.release()
         try:
             yield
@@ -254,7 +254,7 @@ class Model:
             self.lock.acquire()
 
     def again(self) -> Model:
-        """For the same input, read from its beginning: ids stay, because the tables do, and parts are told anew."""
+        """Start over with the same input: the tables and their ids stay, parts are added anew."""
         model = copy(self)
         model.parts, model.inputs, model.formats = [], [], []
         return model
@@ -301,7 +301,7 @@ class Model:
         return self._row(lib.fp_model_frame, mapping_id, address, flags, lines)
 
     def stack(self, parent: int, frame_id: int) -> int:
-        """The stack of `frame_id` called from the stack `parent` (0: by nobody)."""
+        """The stack of `frame_id` called from the stack `parent` (0: it is a root)."""
         parent = self._known("stacks", parent)
         frame_id = self._known("frames", frame_id)
         return self._row(lib.fp_model_stack, parent, frame_id)
@@ -315,16 +315,16 @@ class Model:
         return self._row(lib.fp_model_label, after, *strings, number, self.intern(unit))
 
     def input(self) -> int:
-        """The number of a further input, whose threads are none of those of other inputs."""
+        """The number of a new input, whose threads are distinct from those of other inputs."""
         return self._row(lib.fp_model_input)
 
     def thread(self, pid: int, tid: int, input_: int = 0) -> int:
-        """A thread of an input; of input 0 if its source tells no inputs apart."""
+        """A thread of an input; use input 0 if inputs need not be distinguished."""
         return self._row(lib.fp_model_thread, input_, pid, tid)
 
     def check_memory(self) -> None:
-        """To be called for each batch.  Errors: FastprofError when names and stacks, which cannot be written away, need
-        more memory than is left: the machine would swap, or end some process."""
+        """To be called for each batch.  Errors: FastprofError when names and stacks, which cannot be spilled, need
+        more memory than is available: the machine would swap or kill a process."""
         n = int(lib.fp_model_bytes(self.c))
         if n < self._checked + _STEP:
             return
@@ -344,7 +344,7 @@ class Model:
         self._checked = n
 
     def empty_stacks(self) -> None:
-        """Remove all stacks, whose ids then go to others.  Only for stacks that nobody needs any more (Holds)."""
+        """Remove all stacks, whose ids then go to others.  Only for stacks that are not needed any more (Holds)."""
         lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:
@@ -389,7 +389,7 @@ class Model:
         return getattr(self.c, name)
 
     def _known(self, table: str, row_id: int) -> int:
-        """The id as an int: what is not one may be another number each time that it is asked."""
+        """The id as an int: other types may convert to another number each time."""
         if table == "strings":
             raise KeyError("a string is no row; `string` has it")
         n, row_id = self._table(table).n, index(row_id)
@@ -412,7 +412,7 @@ class Model:
 
 
 class Batch:
-    """A run of rows as columns.  What readers and bridges give is valid until they are pulled again.
+    """A run of rows as columns.  Batches of readers and bridges are valid until these are pulled again.
 
     `batch["time"]` is a memoryview over C memory, without a copy; NumPy takes
     it by `numpy.asarray`, Arrow by the PyCapsule interface.

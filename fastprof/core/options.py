@@ -1,4 +1,4 @@
-"""Options: each is declared once, beside the code that looks at it.
+"""Options: each is declared once, next to the code that uses it.
 
     PERIOD = Option("period_us", Whole(1), None, format="gperftools", help="override the sampling interval")
     ...
@@ -25,20 +25,20 @@ INT64 = (1 << 63) - 1
 
 
 class Kind:
-    """Which values an option takes.
+    """The values that an option takes.
 
     `check` takes a value from Python, `parse` a text from the command line.  Both return the value as it is kept and
     raise ValueError with the reason.
     """
 
     metavar = "TEXT"
-    values = ""  # what the documentation has instead of `metavar`
-    typed = "str"  # what Python takes, as an annotation
-    completes = ""  # what a shell completes: "word" of `words`, "words" with commas, "file", "folder" or nothing
+    values = ""  # replaces `metavar` in the documentation
+    typed = "str"  # the type in Python, as an annotation
+    completes = ""  # for shell completion: "word" of `words`, "words" with commas, "file", "folder" or nothing
     words: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """The value as it is kept: a path as text, a list as a tuple."""
+        """The stored value: a path as text, a list as a tuple."""
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if not isinstance(value, str):
@@ -188,7 +188,7 @@ class Size(Whole):
 
 
 class Split(Kind):
-    """What becomes a file of its own: "thread", or "time:SECONDS"."""
+    """How to split the output into files: "thread", or "time:SECONDS"."""
 
     metavar = "HOW"
     values = "thread|time:SECONDS"
@@ -313,16 +313,16 @@ class Option(Generic[T]):
     """One option.
 
     `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
-    that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
+    that is on by default), `short` its one-letter form.  With `several` the value is a tuple, and the flag may be
     repeated.  `help` is one line: the effect, the default, the limit.  `details` are sentences with the rest.
 
-    `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then its
-    name is one of that format's, `-O FORMAT.NAME=VALUE` sets it, a flag of its own it has only if `flag` names one,
-    and the help of verbs does not show it.  `key` tells it apart from options of that name of other formats.
+    `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then
+    `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show
+    it.  `key` tells it apart from options of that name of other formats.
 
-    `kept_unused`: values whose promise holds where nothing looks at the option, so that a script may give it for every
-    file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default belongs
-    to them.  Any other value is refused there.
+    `kept_unused`: values that are accepted where nothing uses the option, so that a script may pass it for every
+    file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default is among
+    them.  Any other value is refused there.
     """
 
     def __init__(
@@ -353,7 +353,7 @@ class Option(Generic[T]):
 
     @property
     def annotation(self) -> str:
-        """What Python takes: `Sequence[str]`, `int | None`."""
+        """The annotation in Python: `Sequence[str]`, `int | None`."""
         typed = f"Sequence[{self.kind.typed}]" if self.several else self.kind.typed
         return f"{typed} | None" if self.default is None else typed
 
@@ -374,7 +374,7 @@ class Option(Generic[T]):
 class Options:
     """The options that were given, by key in `given`; all others have their defaults.
 
-    A name without a format is of the options of that name of all formats, of which a conversion looks at one.
+    A name without a format applies to the options of that name of all formats, of which a conversion uses one.
     Made by `checked`; code may make one itself from values that are known to be right.
     """
 
@@ -411,11 +411,11 @@ class Options:
         return given[option.name] if option.name in given else self.default_of(option)
 
     def default_of(self, option: Option[Any]) -> Any:
-        """What it is where it was not given."""
+        """Its default here."""
         return self._defaults.get(option.name, option.default)
 
     def __contains__(self, option: Option[Any]) -> bool:
-        """Was it asked for, even if with its default?"""
+        """Was it given, even with its default?"""
         return option.key in self.given or option.name in self.given
 
     def __repr__(self) -> str:
@@ -442,7 +442,7 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
 
 
 def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
-    """The options of this key or name, which several formats may have.  Errors: UsageError if there are none."""
+    """The options of this key or name, which several formats may have.  Errors: UsageError for an unknown name."""
     known = [*known]
     if found := [option for option in known if option.key == name] or [o for o in known if o.name == name]:
         return found
@@ -459,7 +459,7 @@ def ambiguous(name: str, options: Iterable[Option[Any]]) -> UsageError:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that must have been meant, if one is near."""
+    """The most similar known word, if one is close enough."""
     from difflib import get_close_matches
 
     # without the dashes, which would make every two flags alike
@@ -471,7 +471,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 _NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
 
-# Every reader looks at this one.
+# Every reader uses this one.
 LENIENT = Option(
     "lenient",
     Switch(),
@@ -481,7 +481,7 @@ LENIENT = Option(
     details="Losses are counted and reported, and the exit code is 3.",
 )
 
-# So does every conversion: what can be done at the same time, is.  The output does not depend on it.
+# So does every conversion.  The output does not depend on it.
 CORES: Option[int | None] = Option(
     "cores",
     Whole(1, 1024),
@@ -506,8 +506,8 @@ def available() -> int:
         return os.cpu_count() or 1
 
 
-# Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go
-# through an operator.  docs/filters.md says for each view what they mean.
+# Which rows to keep.  A reader that applies one of these itself lists it (Reader.selects); rows of other readers
+# go through an operator.  docs/filters.md explains them for each view.
 TIME_RANGE: Option[tuple[int, int] | None] = Option(
     "time_range",
     Range(),
@@ -529,7 +529,7 @@ PART: Option[int | None] = Option(
     "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
 )
 
-# Writers of formats for viewers look at these two.
+# Writers of formats for viewers use these two.
 BUDGET: Option[int | None] = Option(
     "budget",
     Size(),

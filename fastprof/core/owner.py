@@ -11,8 +11,8 @@ from fastprof.core._typing import T
 def owned(new: T, free: Callable[[T], None], what: str) -> T:
     """`new`, just made by C, freed by `free` with the last reference to what is returned.
 
-    Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns that when memory ran
-    out.
+    Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns NULL without
+    memory.
     """
     if not new:
         raise MemoryError(f"no memory for {what}")

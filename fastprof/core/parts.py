@@ -1,4 +1,4 @@
-"""Several parts become one: which of their value types are the same, and what the header of the merged part says.
+"""Several parts become one: which of their value types are the same, and the header of the merged part.
 
 Every operator and writer that merges parts uses these rules.
 """
@@ -79,7 +79,7 @@ _MOST_ORDERS = 8
 
 
 def _orders(parts: Iterable[Part]) -> list[list[tuple[str, str]]]:
-    """In which orders parts have their value types: names and units.  Of many the least."""
+    """The orders in which parts have their value types: names and units.  Of many the least."""
     found = set()
     for part in parts:
         own = [(t.name, t.unit) for t in part.value_types]
@@ -93,9 +93,9 @@ def _match(order: Iterable[tuple[str, ...]], events: list[ValueType]) -> list[in
 
 
 def default_value(part: Part, view: str) -> int:
-    """Index of the default value type: the one that the source names, else a graph's first or stacks' last.
+    """Index of the default value type: named by the source, else a graph's first or stacks' last.
 
-    Every verb shows or keeps this one if --value does not choose another.  It depends on the part's header alone, never
+    Every verb shows or keeps it unless --value chooses another.  It depends on the part's header alone, never
     on costs, so that it is known before the first row, and is the same for all profiles of a series.
     """
     names = [t.name for t in part.value_types]
@@ -117,10 +117,10 @@ def zeros(shown: ValueType, types: Iterable[ValueType]) -> dict[str, str]:
 
 
 def program_of(part: Part, names: list[bytes]) -> bytes | None:
-    """Which of these names of objects is the program that a part says it ran; None if it says nothing of them.
+    """Which of these object names is the program that the part ran; None if unknown.
 
     The command begins with its path, or a path that leads to it: `python3` to `python3.11`.  Without a command it is
-    what the operator that made the part takes for it.
+    the program chosen by the operator that made the part.
     """
     command = part.command or b""
     found = [name for name in names if name and (command == name or command.startswith(name + b" "))]
@@ -134,13 +134,13 @@ def program_of(part: Part, names: list[bytes]) -> bytes | None:
 
 
 # Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` counts what
-# they say (core/text_counts.py), and writers print that: `descriptions_of` and what stands below it.
+# they say (core/text_counts.py), and writers print that: `descriptions_of` and the functions below it.
 _ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 _LISTS = ("comments", "remarks")
 
 
 def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
-    """What the part describes, and what the parts that were merged into it say differently."""
+    """The part's descriptions, and the differing ones of the parts merged into it."""
     merged = part.extra.get("merged", {})
     found = [(title, text_counts.listed(merged[name])) for name, title in _ONE.items() if name in merged]
     total, by_key = merged.get("descriptions", (0, []))
@@ -162,12 +162,12 @@ def _of_timelines(part: Part) -> list[tuple[bytes, bytes]]:
 
 
 def comments_of(part: Part) -> list[bytes]:
-    """The same of comments."""
+    """The same for comments."""
     return [*part.comments, *_lines(part, "comments")]
 
 
 def remarks_of(part: Part) -> list[bytes]:
-    """The same of comments behind the rows."""
+    """The same for comments after the rows."""
     return [*part.extra.get("remarks", []), *_lines(part, "remarks")]
 
 
@@ -196,7 +196,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
 }
 # Keys that hold for the merged part only if all parts have them.
 _OF_ALL = {"cpu"}
-# What is put together otherwise.
+# Keys that are merged in another way.
 _APART = {"merged", "remarks", "pid_text", "thread_text"}
 
 
@@ -208,11 +208,11 @@ def _all_of(lists: list[Any]) -> list[Any]:
 
 
 def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: bytes | None = None) -> Part:
-    """One part for several: what they agree on, all their descriptions and comments, the sum of their summaries.
+    """One part for several: equal fields, all descriptions and comments, the sum of the summaries.
 
-    In which order they come, and whether some of them were merged before, changes nothing.  A part's own fields are
-    what all that were merged into it say; `extra["merged"]` has what they say differently, and how many they are.
-    `creator`: who made the merged part, if not those who made the parts.
+    The result does not depend on their order, nor on earlier merges.  A part's own fields are those on which all parts
+    merged into it agree; `extra["merged"]` has the differing ones, and how many parts there are.
+    `creator`: the program that made the merged part; the default is the parts' own.
     Lost: totals, part numbers that differ, periods of different types.
     """
     parts = [*parts]
@@ -263,7 +263,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
 
 
 def _combine_extras(extras: list[dict[str, Any]], one: dict[str, Any]) -> set[str]:
-    """Put into `one` what parts say in `extra`.  Returns the keys in which they differ, of which it gets nothing."""
+    """Merge the `extra` of parts into `one`.  Returns the keys in which they differ, which are left out."""
     unlike = {key for extra in extras for key in extra.get("merged", {}).get("unlike", ())}
     for key in sorted({key for extra in extras for key in extra} - _APART):
         values = [extra[key] for extra in extras if key in extra]
@@ -273,7 +273,7 @@ def _combine_extras(extras: list[dict[str, Any]], one: dict[str, Any]) -> set[st
         elif key not in _OF_ALL:
             unlike.add(key)
     for key in unlike | ({"period"} & one.keys() if "period_type" in unlike else set()):
-        one.pop(key, None)  # of periods of different types none is right
+        one.pop(key, None)  # periods of different types cannot be merged
     return unlike
 
 
@@ -283,7 +283,7 @@ def _n_parts(part: Part) -> int:
 
 
 def _alike(parts: list[Part], name: str, values: list[Any]) -> bool:
-    """Do all parts say the same, and all that were merged into them?"""
+    """Do all parts agree, including those merged into them?"""
     return all(name not in part.extra.get("merged", {}) for part in parts) and all(v == values[0] for v in values)
 
 

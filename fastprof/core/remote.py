@@ -1,4 +1,4 @@
-"""Objects behind URLs: s3://, gs://, az://, https:// and http://, read and written through obstore."""
+"""Remote objects, by URL: s3://, gs://, az://, https:// and http://, read and written through obstore."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.words import install
 
-_CHUNK = 256 * 1024  # what is taken of a download at a time
-_BLOCK = 1024 * 1024  # what one request for a range asks for
+_CHUNK = 256 * 1024  # bytes taken of a download at a time
+_BLOCK = 1024 * 1024  # bytes of one range request
 _KEPT = 8  # such blocks are kept
 # A part of an upload.  There may be 10,000, so an object may have 80 GB; four are in memory at a time.
 _PART = 8 * 1024 * 1024
@@ -20,14 +20,14 @@ RETRIES: dict[str, Any] = {"max_retries": 5}  # 0.1 s apart, then 0.2 ...: an an
 
 
 class _Cloud(NamedTuple):
-    """Where the credentials of a scheme come from.
+    """The sources of a scheme's credentials.
 
     Without any, obstore asks the machine's metadata service, which only machines of that cloud have; elsewhere it fails
-    after a long time.  So that has to be asked for, too.
+    after a long time.  So that must be requested explicitly, too.
     """
 
     prefix: str  # of variables
-    any_of: tuple[str, ...]  # variables that say which credentials, or which metadata service
+    any_of: tuple[str, ...]  # variables with credentials, or that name a metadata service
     advice: str
 
 
@@ -86,7 +86,7 @@ def is_url(path: object) -> bool:
 
 
 def shown(path: str) -> str:
-    """How messages, reports and outputs name a path: a URL without what may be a password or a signature.
+    """The form of a path in messages, reports and outputs: a URL without passwords and signatures.
 
     https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
     """
@@ -100,14 +100,14 @@ def shown(path: str) -> str:
 
 
 def below(url: str) -> list[str] | None:
-    """The URLs of all objects below one that ends in a slash; None if it is another.  Errors: FastprofError."""
+    """The URLs of all objects below a URL that ends in a slash; None for other URLs.  Errors: FastprofError."""
     if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in _CLOUDS:
         return None
     return _Remote(url).listed()
 
 
 class _Remote:
-    """An object.  `name` is what messages call it."""
+    """An object.  `name` is its name in messages."""
 
     def __init__(self, url: str, *, to_write: bool = False) -> None:
         self.name = shown(url)
@@ -157,14 +157,14 @@ class _Remote:
         self._obstore.put(self._store, self._key, data, **options)
 
     def _do(self, call: Callable[[], Any]) -> Any:
-        """What `call`, of obstore, returns.  Errors: FastprofError, with the object's name."""
+        """The result of `call`, which calls obstore.  Errors: FastprofError, with the object's name."""
         try:
             return interruptible(call)
         except Exception as error:
             raise self.failed(error) from None
 
     def failed(self, error: Exception) -> Exception:
-        """What the user is told of an error of obstore."""
+        """The message for an error of obstore."""
         if isinstance(error, (FastprofError, MemoryError)):
             return error
         if isinstance(error, FileNotFoundError):
@@ -183,7 +183,7 @@ class _Remote:
 
 
 def interruptible(call: Callable[[], Any]) -> Any:
-    """What `call` returns.  It runs in a thread of its own, because inside of obstore no signal is heard."""
+    """The result of `call`.  It runs in a thread of its own, because obstore blocks signal handlers."""
     from queue import SimpleQueue
 
     from fastprof.core.workers import begin
@@ -228,7 +228,7 @@ def _basic(user: str) -> str:
 
 
 def _identity(meta: Any) -> tuple[Any, ...]:
-    """Equal for the same contents of an object.  Its end is as of a file: bytes, and when it was changed, in ns."""
+    """Equal for the same contents of an object.  It ends like that of a file: bytes, and modification time in ns."""
     return meta["e_tag"], meta["version"], meta["size"], int(meta["last_modified"].timestamp()) * 1_000_000_000
 
 
@@ -289,11 +289,11 @@ class Download:
         return self._at
 
     def ranges(self) -> Ranges | None:
-        """The same object as one that can seek; None if its server gives no ranges."""
+        """The same object, seekable; None if its server does not support ranges."""
         ranges = Ranges(self._remote, self.size, self.identity)
         if not self.size:
             return ranges
-        ranges.seek(self.size - 1)  # where those who seek begin
+        ranges.seek(self.size - 1)  # formats that seek begin at the end
         try:
             return ranges if ranges.read(1) else None
         except UsageError:
@@ -304,7 +304,7 @@ class Download:
 
 
 class Ranges:
-    """An object that can seek.  Each MiB that is looked at costs a request; the last ones are kept."""
+    """An object that can seek.  Each MiB read costs a request; the last ones are cached."""
 
     def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
         self._remote, self.size, self._identity = remote, size, identity
@@ -369,15 +369,15 @@ class _Aborted(Exception):
 class Upload:
     """An object that appears whole by `commit`, or not at all.
 
-    It is sent in parts while it is written, where the server knows parts (s3, gs, az).  What fits into one part, and
-    what goes to https or http, is sent by one request at the end.  Errors: FastprofError.
+    It is sent in parts while it is written, where the server knows parts (s3, gs, az).  Objects of one part, and
+    those at https or http, are sent by one request at the end.  Errors: FastprofError.
     """
 
     def __init__(self, url: str) -> None:
         self._remote = _Remote(url, to_write=True)
         self.name = self._remote.name
         self._part = bytearray()
-        self._parts: Any = None  # a queue: what is to be sent, None at the end, _Aborted
+        self._parts: Any = None  # a queue: bytes to send, None at the end, _Aborted
         self._done: Any = None  # a queue of one: how the upload ended
 
     def write(self, data: bytes | memoryview) -> int:
@@ -390,7 +390,7 @@ class Upload:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing of it is seen before `commit`."""
+        """Nothing is visible before `commit`."""
 
     def _begin(self) -> None:
         from queue import Queue
@@ -442,7 +442,7 @@ class Upload:
         self._end()
 
     def close(self) -> None:
-        """Nothing of what was not committed is left at the server, if it can be reached."""
+        """Remove uncommitted data from the server, if it can be reached."""
         if self._parts is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""The report: what happened in a conversion, for a person, for JSON and for the exit code."""
+"""The report: counts and warnings of a conversion, for people, JSON and the exit code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def percent(share: float) -> str:
 _COUNTS = ("repairs", "losses", "left_out", "not_representable")
 
 Warn = Callable[..., None]  # as Report.warn
-Values = tuple[tuple[str, Any], ...]  # what goes into the words, by name
+Values = tuple[tuple[str, Any], ...]  # values of a text's fields, by name
 
 
 class Counts(Mapping[str, int]):
-    """How often each thing happened, by the words of several of it; what did not happen is 0.
+    """How often each thing happened, by its plural; missing keys are 0.
 
     Options are spelled as in Python: `samples=True reads them`.  `said` and `entries` also spell them as flags.
     """
@@ -74,7 +74,7 @@ class Counts(Mapping[str, int]):
         return [entry.counted(n, values, flags=flags) for entry, values, n in found]
 
     def data(self) -> list[Any]:
-        """For another process, which takes it with `take_data`: lists that JSON keeps."""
+        """For another process, which takes it with `take_data`: lists, as JSON values."""
         return [[*entry, packed(values), n] for entry, values, n in self.counted()]
 
     def take_data(self, data: Iterable[Any]) -> None:
@@ -91,11 +91,11 @@ class Counts(Mapping[str, int]):
 
 
 class Report:
-    """What happened in a conversion, counted.
+    """Counts and warnings of a conversion.
 
-    `rows` counts what was written; `repairs` are oddities of real writers that were put right; `losses` are damaged
-    pieces of the input that were left out (only with --lenient; exit code 3); `left_out` is what the user did not ask
-    for (filters); `not_representable` is what the target has no room for; `facts` is what `info` prints.
+    `rows` counts written rows; `repairs` are oddities of real writers that were fixed; `losses` are damaged pieces of
+    the input that were skipped (only with --lenient; exit code 3); `left_out` counts rows removed by filters;
+    `not_representable` counts items that the target cannot hold; `facts` are printed by `info`.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Report:
         self.not_representable = Counts()
         self._warnings: dict[tuple[Entry, Values], None] = {}  # each once, in order
         self.facts: dict[str, Any] = {}
-        # a warning that what is shown is 0 everywhere, for the error that nothing could be written
+        # the warning that the shown value is 0 everywhere, for the error that nothing could be written
         self.zeros: Message | None = None
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class Report:
         return f"Report({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
-        """Count `n` more of what a room's table has, with what goes into its words."""
+        """Count `n` more of an entry of a folder's table, with the values of its fields."""
         counts: Counts = getattr(self, entry.kind)
         counts.add(entry, n, **values)
 
@@ -145,7 +145,7 @@ class Report:
         self._warnings.update(other._warnings)
 
     def data(self) -> dict[str, Any]:
-        """Counts and warnings for another process, which takes them with `take_data`: what JSON keeps."""
+        """Counts and warnings for another process, which takes them with `take_data`, as JSON values."""
         warnings = [[*entry, packed(values)] for entry, values in self._warnings]
         return {name: getattr(self, name).data() for name in _COUNTS} | {"warnings": warnings}
 
@@ -160,7 +160,7 @@ class Report:
         self.facts |= other.facts
 
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
-        """Count rows that one of `filters` leaves out, of those that are in `options`."""
+        """Count rows that a filter leaves out: any of `filters` that is in `options`."""
         asked = joined(", ", [spelled(option.flag) for option in filters if option in options])
         self.count(REPORTED["filtered-rows"], rows, options=asked)
 

@@ -1,4 +1,4 @@
-"""What reports count and warn of: each room declares its own as a table of words, in `reported.py`.
+"""Counts and warnings of reports: each folder declares its own as a table of texts, in `reported.py`.
 
     REPORTED = reported(
         shared=("orphan-exits",),
@@ -8,8 +8,8 @@
     report.count(REPORTED["blank-lines"], n)
     report.warn(REPORTED["zero-period"], file=source.name)
 
-Scripts rely on codes: they stay when words change.  A code is of the same kind in all rooms.  In the words `{file}` is
-a value that is given when it is reported, `{--period}` an option (core/words.py).
+Scripts rely on codes: they stay when texts change.  A code has the same kind in all folders.  In a text `{file}` is
+a value given when it is reported, `{--period}` an option (core/words.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Words = Mapping[str, tuple[str, str]]  # of one and of several, by code
 
 
 class Entry(NamedTuple):
-    """What a report has an entry of."""
+    """An entry of a report."""
 
     code: str
     kind: str  # "repairs", "losses", "not_representable", "left_out", "warnings": the place in a report
@@ -51,7 +51,7 @@ def reported(
     left_out: Words | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> dict[str, Entry]:
-    """A room's table, by code.  `shared`: codes of SHARED that it has, too."""
+    """A folder's table, by code.  `shared`: codes of SHARED that it uses, too."""
     found = {code: SHARED[code] for code in shared}
     kinds = {"repairs": repairs, "losses": losses, "not_representable": not_representable, "left_out": left_out}
     for kind, words in kinds.items():
@@ -62,7 +62,7 @@ def reported(
     return found
 
 
-# What several rooms have in common.
+# Entries that several folders share.
 SHARED: dict[str, Entry] = {}
 SHARED |= reported(
     repairs={
@@ -112,7 +112,7 @@ SHARED |= reported(
     },
 )
 
-# What floor 0 itself reports.
+# Entries of core itself.
 REPORTED = reported(
     losses={
         "cut-names": ("name cut after {most}", "names cut after {most}"),

@@ -1,4 +1,4 @@
-"""Shapes: what plain values (numbers, texts, lists, maps) may be, declared as data beside what they mean.
+"""Shapes: what plain values (numbers, texts, lists, maps) may be, declared as data next to their meaning.
 
 A type: one of these (an int is no bool, and fits into 64 bits).  range(a, b): a whole number of it.  [x]: a list of
 them.  [x, y], (x, y): a list or tuple of just these.  (x, ...): a tuple of them.  {"name": x, str: y}: a map with texts
@@ -13,7 +13,7 @@ _WORDS = {int: "a whole number of 64 bits", str: "a text", bytes: "a byte string
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Is a value what the shape says?"""
+    """Does a value match the shape?"""
     if isinstance(shape, dict):
         others = shape.get(str, object)
         return isinstance(value, dict) and all(
@@ -45,9 +45,9 @@ def described(shape: Any) -> str:
 
 
 def misfit(values: Any, shape: dict[str, Any], what: str) -> str:
-    """What is wrong with a map that may have the keys of `shape` and no others; "" if nothing.
+    """The first error of a map that may have the keys of `shape` and no others; "" if it is valid.
 
-    `what` is what its keys are called: "field 'pid' is 1.5, expected a whole number of 64 bits".
+    `what` names its keys: "field 'pid' is 1.5, expected a whole number of 64 bits".
     """
     for key, value in values.items():
         if key not in shape:

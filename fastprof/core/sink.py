@@ -1,4 +1,4 @@
-"""Bytes out: a file or an object behind a URL that appears whole or not at all, standard output, or a file object."""
+"""Bytes out: a file or a remote object that appears whole or not at all, standard output, or a file object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
-_FEW = 1 << 20  # bytes for which a thread is not worth while
+_FEW = 1 << 20  # bytes; for fewer a thread does not pay
 
 
 def _write_whole(raw: Any, view: memoryview) -> None:
@@ -29,7 +29,7 @@ def _write_whole(raw: Any, view: memoryview) -> None:
 
 
 def _taken(done: Any, n: int) -> int:
-    """What a `write` of `n` bytes returned, if it can be true.  Errors: OSError."""
+    """The result of a `write` of `n` bytes, checked.  Errors: OSError."""
     if done is None:
         raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
     if not hasattr(done, "__index__") or not 1 <= index(done) <= n:
@@ -48,7 +48,7 @@ class _Foreign:
         """Write all of `view`."""
         n = at = 0
         while at < len(view):
-            # twice what it took: a file that takes few bytes at a time must not make us copy the rest each time
+            # twice what it took: the rest must not be copied again for each few bytes
             n = 2 * n or len(view)
             part = bytes(view[at : at + n])
             n = _taken(self._file.write(part), len(part))
@@ -61,7 +61,7 @@ class _Foreign:
 
 
 class _Terminal:
-    """Text on a terminal, which names in a profile cannot control; what is no UTF-8 is escaped, too."""
+    """Text on a terminal: control characters and bytes that are not UTF-8 are escaped."""
 
     def __init__(self, file: Any) -> None:
         from codecs import getincrementaldecoder
@@ -123,7 +123,7 @@ class _Gzip:
 
 
 def _compressor(target: Any, kind: str) -> Any:
-    """A stream that is written to, and compresses that into `target`."""
+    """A stream that compresses the bytes written to it into `target`."""
     if kind == ".gz":
         return _Gzip(target)
     if kind == ".zst":
@@ -140,19 +140,19 @@ def _compressor(target: Any, kind: str) -> Any:
 
 
 class Sink:
-    """Where output goes: a file or an object behind a URL that appears whole or not at all, standard output, or a file
-    object, which stays open.
+    """The output: a file or a remote object that appears whole or not at all, standard output, or a file object, which
+    stays open.
 
     A file is written without a name, where the system can do that, so that
     nothing is left of it even if the process is killed; else under a temporary
-    name beside its target.  `commit` flushes it to disk and gives it the
+    name next to its target.  `commit` flushes it to disk and gives it the
     target's name; leaving the `with` block without it removes the file.  The
     target's suffix chooses the compression.
 
-    With `durable` False `commit` leaves it to the caller to get the file to disk.  With more than one of `cores` much
+    With `durable` False the caller synchronizes the file to disk, not `commit`.  With more than one of `cores` much
     output is compressed in a thread of its own, or written there if it is a file that is not compressed.
 
-    With `budget` no more than so many bytes are written, before compression; what is beyond is only counted, in
+    With `budget` no more than so many bytes are written, before compression; the excess is only counted, in
     `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
     """
 
@@ -196,7 +196,7 @@ class Sink:
         self.budget = budget
         self._durable = durable
         self._cores = cores
-        self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
+        self._real: Any = None  # the final target, if `_raw` only buffers
         if budget is not None and self._target is None and self._upload is None:
             self._real, self._raw = self._raw, temporary_file()
         self._stream = self._raw
@@ -218,7 +218,7 @@ class Sink:
             if os.path.islink(target):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-            # A new file gets what the umask leaves of 0o666; of one that is replaced nobody else may read the half.
+            # A new file gets what the umask leaves of 0o666; a replaced one stays private while it is incomplete.
             permissions = 0o600 if mode else 0o666
             fd = _open_nameless(os.path.dirname(target), permissions)
             if fd is None:
@@ -295,11 +295,11 @@ class Sink:
 
     @property
     def is_over(self) -> bool:
-        """Whether more was written than the budget allows."""
+        """Whether the output exceeds the budget."""
         return self.budget is not None and self.written > self.budget
 
     def finish(self) -> None:
-        """Nothing more is written, and what was is on disk: after that little can keep `commit` from doing its work."""
+        """End writing and synchronize to disk; after that `commit` hardly fails."""
         if self._finished:
             return
         if self.is_over:
@@ -357,13 +357,13 @@ class Sink:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def take_back(self) -> None:
-        """After `commit`: remove a file that took nothing's place."""
+        """After `commit`: remove a file that replaced none."""
         if self._new is not None:
             with suppress(OSError):
                 os.unlink(self._new)
 
     def _linked(self, name: str) -> bool:
-        """Give the nameless file this name, if no file has it.  So not even a kill leaves another name behind."""
+        """Give the nameless file this name, if no file has it.  So not even a kill leaves a temporary name."""
         try:
             _link(self._raw.fileno(), name)
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""Bytes in: a window over a file, a pipe, an object behind a URL or bytes."""
+"""Bytes in: a window over a file, a pipe, a remote object or bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WINDOW = 256 * 1024
 _SHRUNK = "became shorter while it was read"
-_FEW = 1 << 20  # decompressed bytes for which a thread is not worth while
+_FEW = 1 << 20  # decompressed bytes; for fewer a thread does not pay
 _SEARCHED = 1 << 20  # bytes that are searched at a time
 LONGEST = 64 << 20  # bytes of a line or record: of a stack 100,000 functions deep, with long names, 10 MB
 
@@ -62,7 +62,7 @@ class _Rejoined:
 
 
 class Source:
-    """A window over a file, a pipe, an object behind a URL or bytes, decompressed.
+    """A window over a file, a pipe, a remote object or bytes, decompressed.
 
     A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
     absolute in the decompressed bytes.  `seekable` says whether `select` may
@@ -71,13 +71,13 @@ class Source:
     `pinned` says whether `pin` has given it its size and identity.
     `identity` tells whether a file or object that was opened by its path is
     still the same and unchanged when it is opened again; None for others.
-    An object behind a URL cannot seek, unless `use_ranges` makes it so.
+    A remote object cannot seek, unless `use_ranges` makes it so.
     A file object that can seek is read from its beginning.  It is the caller's, and is not closed.
     Errors: FastprofError when the file cannot be opened or decompressed.
     Of a directory, `folder`, the window shows the files one after the other;
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
-    `lost` is called with what to count: `Report.count`.
+    `lost` is called with the code to count: `Report.count`.
     With more than one of `cores` a large compressed file is decompressed ahead of the window, in a thread of its own.
     """
 
@@ -175,7 +175,7 @@ class Source:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def look_again(self) -> bool:
-        """Take over the size and the identity that a file has by now.  Whether they were others."""
+        """Take over the current size and identity of the file.  Returns whether they changed."""
         if self.identity is None or self.pinned or isinstance(self._raw, Download):
             return False
         before, self.identity = self.identity, self._identity()
@@ -233,7 +233,7 @@ class Source:
             self.head = b""
             return
         if self.seekable:
-            self._raw.seek(0)  # somebody may have read of it
+            self._raw.seek(0)  # the caller may have read from it
         for _ in range(4):  # x.gz.gz happens; more layers are a decompression bomb
             head = self._read_some(PEEK)
             if self.seekable:
@@ -264,7 +264,7 @@ class Source:
         return got
 
     def _filled(self, into: memoryview) -> int:
-        """Read into memory once.  A file object of somebody else may say of any number that so many were read."""
+        """Read into memory once.  A caller's file object may return any number of bytes read."""
         got = index(self._guarded(self._stream.readinto, into))
         if not 0 <= got <= len(into):
             raise FastprofError(f"{self.name}: readinto gave {got} bytes, expected 0 to {len(into)}")
@@ -278,7 +278,7 @@ class Source:
         self.in_.n = self.in_.pos = 0
 
     def refill(self) -> None:
-        """Move the bytes that are left to the front of the window and read as many as fit behind them.
+        """Move the remaining bytes to the front of the window and read as many as fit after them.
 
         If they fill the window, it becomes twice as large: a record may be
         longer than a window.
@@ -327,12 +327,12 @@ class Source:
         )
 
     def find(self, data: bytes) -> int | None:
-        """Where bytes are in the window, as an offset in the input; None: nowhere."""
+        """The offset in the input at which the window has these bytes; None if it does not."""
         found = self._window.find(data, 0, self.in_.n)
         return None if found < 0 else int(self.in_.base) + found
 
     def _read_ahead(self, read: int) -> None:
-        """Begin with it when so many bytes were read, if that is much."""
+        """Start the thread when enough bytes were read."""
         if self._may_read_ahead and self.compression and read >= _FEW:
             from fastprof.core.workers import Ahead
 
@@ -382,7 +382,7 @@ class Source:
         return have
 
     def read_next(self, offset: int, into: memoryview) -> None:
-        """As `read_into`, for who reads all of the input, so that it is progress."""
+        """As `read_into`, for callers that read all of the input, so that it counts as progress."""
         self.bytes_read += self.read_into(offset, into)
         self._tell_progress()
 
@@ -400,7 +400,7 @@ class Source:
         return None
 
     def _check_there(self, offset: int, n: int, have: int) -> None:
-        """What is read out of order has no end to come to: who waits for its bytes would wait for ever."""
+        """Random access never reaches the end, so a waiter would hang."""
         if self.size is not None and offset + have < min(offset + n, self.size):
             raise FastprofError(f"{self.name}: {_SHRUNK}: {offset + have} of {self.size} bytes")
 
@@ -436,7 +436,7 @@ class Source:
         self.select(start)
 
     def use_ranges(self) -> None:
-        """Make an object behind a URL seekable, if its server can give parts of it: for those who read little of it.
+        """Make a remote object seekable, if its server supports ranges: for formats that read little of it.
 
         The window is then empty, at its position.
         """
@@ -449,11 +449,11 @@ class Source:
         self.select(start)
 
     def tell(self) -> int | None:
-        """Where the file is, as it is stored, for `go_to`; None if it cannot go back."""
+        """The position in the stored file, for `go_to`; None if it cannot go back."""
         return int(self._raw.tell()) if self.again else None
 
     def go_to(self, position: int) -> None:
-        """Go where the file was before somebody else read it."""
+        """Restore the position of a file that another pass read."""
         self._raw.seek(position)
 
     # ---- progress ------------------------------------------------------
@@ -482,7 +482,7 @@ class Source:
 
     def _let_go(self) -> None:
         if self._mine:
-            with suppress(OSError):  # what was read, was read
+            with suppress(OSError):  # reading is over
                 self._raw.close()
 
     def _stop(self) -> None:

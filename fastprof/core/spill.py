@@ -1,4 +1,4 @@
-"""Bytes that memory has no room for: an unnamed temporary file."""
+"""Bytes that exceed memory: an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
-not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, but what is in the memory is not known
+not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, but the memory is uninitialized
 
 
 class Spilled:
@@ -21,7 +21,7 @@ class Spilled:
         self.nbytes = 0
 
     def append(self, data: memoryview) -> None:
-        """Write all of `data` behind what was written."""
+        """Append all of `data`."""
         if self._file is None:
             self._file = temporary_file()
         try:

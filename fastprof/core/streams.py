@@ -1,7 +1,7 @@
 """Compression: how a file is compressed, and its decompressed bytes.
 
 A file may hold several compressed streams, as `cat a.gz b.gz` makes it.  Errors
-are a stream that ends too early, a damaged one, and other bytes behind the last
+are a stream that ends too early, a damaged one, and other bytes after the last
 one.  They name the place in the compressed data.
 """
 
@@ -37,14 +37,14 @@ def compression_of_bytes(head: bytes) -> str:
 
 
 class Damaged(Exception):
-    """Compressed data that is damaged; says where."""
+    """Damaged compressed data, with its position."""
 
 
 def decompressed(raw: IO[bytes], kind: str, lost: Callable[..., None] | None) -> Any:
     """A readable stream of the decompressed bytes of `raw`.
 
-    Errors: Damaged.  With `lost`, the stream ends at the damage instead, and `lost` is called with the name under which
-    to count that.
+    Errors: Damaged.  With `lost`, the stream ends at the damage instead, and `lost` is called with the code
+    to count.
     """
     return (_Frames if kind == ".zst" else _Streams)(raw, kind, lost)
 
@@ -65,7 +65,7 @@ def _new_decompressor(kind: str) -> Any:
 
 
 def _damage(error: Exception) -> bool:
-    """Is this what a decompressor raises on damaged data?"""
+    """Does a decompressor raise this on damaged data?"""
     if isinstance(error, (EOFError, OSError, ValueError)):
         return True
     module = type(error).__module__.partition(".")[0]
@@ -73,7 +73,7 @@ def _damage(error: Exception) -> bool:
 
 
 class _Decompressed:
-    """What the decompressed streams below share.  Damage is an error or, with `lost`, the end: see `decompressed`."""
+    """The common part of decompressed streams.  Damage is an error or, with `lost`, the end: see `decompressed`."""
 
     def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         self._raw = raw
@@ -279,14 +279,14 @@ def temporary_file() -> Any:
 
 
 def temporary_failed(error: OSError) -> FastprofError:
-    """What is told of an error of a temporary file: which disk is full, say."""
+    """The message for an error of a temporary file, e.g. which disk is full."""
     import tempfile
 
     return FastprofError(f"temporary file in {tempfile.tempdir or 'any directory'}: {error.strerror or error}")
 
 
 def name_of(file: IO[bytes] | bytes) -> str:
-    """What messages call a file object, or bytes."""
+    """The name of a file object, or bytes, in messages."""
     if isinstance(file, bytes):
         return "<bytes>"
     name = getattr(file, "name", None)  # a number where it was opened by a descriptor

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 
 
 def parse(text: str) -> Callable[[str], str]:
-    """What replaces in a name.  Errors: ValueError with the reason."""
+    """A function that replaces in a name.  Errors: ValueError with the reason."""
     found = _WHOLE.fullmatch(text)
     if not found:
         raise ValueError(f"{text!r:.80} is not s/OLD/NEW/ with the flags g and i behind it or not")

@@ -1,10 +1,10 @@
-"""What the parts of a merged part said: how many of them said each text, and of many different texts the least ones.
+"""The texts of a merged part's parts: how many parts have each text, and of many different texts the least ones.
 
     pids 7, 7, 12 and 9      all are kept: 4 parts said one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
                              if there is room for two: 4 parts; 7: 2, 9: 1                   "7; 9; and 1 more"
 
 Counts are added up in any order and any groups with the same result: a text that is among the least of all is among
-the least of each group that has it, so it is known how many said it, and how many said anything is always known.
+the least of each group that has it, so its count is exact, and so is the number of parts with any text.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterable
 
 MOST = 32  # different texts that are kept
 
-# How many said something; and each text, how many said it, and where in a list they said it at the earliest.
+# (parts with a text, [(text, parts with it, first position in a list)])
 TextCounts = tuple[int, list[tuple[bytes, int, int]]]
 SHAPE = (int, [(bytes, int, int)])  # core/shapes.py
 
 
 def counted(texts: Iterable[bytes], n: int) -> TextCounts:
-    """That of `n` parts that say the same."""
+    """The counts of `n` parts with equal texts."""
     said = [(text, n, at) for at, text in enumerate(dict.fromkeys(texts))]
     return n * len(said), _least(said)
 
@@ -45,7 +45,7 @@ def _number_or_text(text: bytes) -> tuple[bool, int, bytes]:
 
 
 def more(it: TextCounts) -> list[bytes]:
-    """What is to be said of those whose text is not kept: nothing if there are none."""
+    """The entry "and N more" for the parts whose text is not kept; empty if all are."""
     total, said = it
     n = total - sum(count for _, count, _ in said)
     return [b"and %d more" % n] if n > 0 else []
@@ -57,6 +57,6 @@ def listed(it: TextCounts) -> bytes:
 
 
 def lines(it: TextCounts) -> list[tuple[int, bytes]]:
-    """The texts in the order of where they were said, each with its place."""
+    """The texts in the order of their positions, each with its position."""
     said = sorted(((at, text) for text, _, at in it[1]), key=lambda one: (one[0], _number_or_text(one[1])))
     return said + [(said[-1][0] if said else 0, text) for text in more(it)]

@@ -18,11 +18,11 @@ class ThreadIds(NamedTuple):
 
 
 class Threads:
-    """Gives each thread of a model a process and a thread number that no other has.
+    """Gives each thread of a model unique process and thread numbers.
 
     Viewers take equal numbers for the same thread, although they are of different inputs, and 0 for none.  So a thread
-    whose numbers are taken, unknown or beyond `most_pid` and `most_tid` gets others; `renumbered` counts those that
-    had some.
+    whose numbers are taken, unknown or beyond `most_pid` and `most_tid` gets others; `renumbered` counts
+    those whose numbers changed.
     """
 
     def __init__(self, model: Model, most_pid: int, most_tid: int) -> None:
@@ -35,7 +35,7 @@ class Threads:
         self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 
     def ids_of(self, thread: int, part: Part) -> ThreadIds:
-        """To be asked once for each thread."""
+        """Call it once for each thread."""
         input_, pid, tid = self._model.row("threads", thread)
         key = input_, pid
         new_process = key not in self._processes
@@ -49,8 +49,8 @@ class Threads:
         return ThreadIds(process, process_name, own_pid, own_tid, name, new_process)
 
     def called(self, thread: int, ids: ThreadIds, part: Part) -> tuple[str, str]:
-        """What the process and the thread are called, in the words of the source if it has some.  A name that the
-        source gives a thread has its number behind it if that is another one here."""
+        """The names of the process and the thread, from the source if it has some.  A thread's name from the source is
+        followed by its number there, if that differs here."""
         _, pid, tid = self._model.row("threads", thread)
         said = part.extra.get("process_names"), part.extra.get("thread_names")
         if self._said[0] is not said[0] or self._said[1] is not said[1]:
@@ -85,7 +85,7 @@ class _Free:
         self._taken: set[int] = set()
 
     def take(self, wanted: int) -> int:
-        """The number that is wanted; if it is not to be had, the largest that is."""
+        """The wanted number; if it is taken, the largest free one."""
         if not 0 < wanted <= self._most or wanted in self._taken:
             while self._next in self._taken:
                 self._next -= 1

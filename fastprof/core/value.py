@@ -1,8 +1,8 @@
-"""Which value type is shown, or kept where a format or a verb has room for one.
+"""The value type to show, or to keep if a format or a verb holds only one.
 
     --value=NAME    the one of that name
     else            of the first part in the order of the rows the default (core/parts.py); for a format that only takes
-                    some value types (Holds.rank), the one that fits it best
+                    some value types (Holds.rank), the best match
     other parts     the one of the same name, and of the same unit if both have one; a part without it has none
 
 Convert, top, diff, annotate, report and info all follow this.

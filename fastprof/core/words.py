@@ -1,7 +1,7 @@
-"""How messages call options, and how they count.
+"""Spelling of options and counts in messages.
 
-Options are called by their flags on the command line, by their keyword arguments in Python.  A message has fields for
-its values and for the options in it, and whoever prints it spells these:
+The command line names options by flag, Python by keyword argument.  A message has fields for its values and for the
+options in it, which are spelled when it is printed:
 
     Message                                           on the command line             in Python
     a smaller {--prune} shows more                    a smaller --prune shows more    a smaller prune= shows more
@@ -75,7 +75,7 @@ def filled(template: str, values: Iterable[tuple[str, Any]], *, flags: bool) -> 
 
 
 class Message:
-    """A text with options in it, which whoever prints it spells as flags or as keyword arguments.
+    """A text with options in it, which are spelled as flags or as keyword arguments when it is printed.
 
     Message("{file}: use {--to}", file="a.pb")      on the command line: a.pb: use --to      in Python: a.pb: use to=
     """

@@ -1,6 +1,6 @@
-"""Work in other threads, in order: the one primitive under everything here that uses several cores (docs/cores.md).
+"""Work in other threads, in order: everything that uses several cores is built on this (docs/cores.md).
 
-What takes long here is C code, which runs without the interpreter lock.
+The expensive work is C code, which runs without the interpreter lock.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.words import Message
 
-FEW_ROWS = 1 << 18  # of a timeline, for which threads are not worth while
+FEW_ROWS = 1 << 18  # of a timeline; for fewer threads do not pay
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what a user ends a process with
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals by which users end a process
 
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     """Errors: FastprofError where the system allows no more threads."""
     # a daemon: should a process have to end at once, it does not wait for a thread
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
-    # Signals are for the main thread: one that it keeps off for a moment must not come in by another.
+    # Signals belong to the main thread: a signal that it blocks must not be delivered to another thread.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         thread.start()
@@ -54,14 +54,14 @@ class _Call:
             self.result = self.call()
         except BaseException as error:
             self.error = error
-        self.call = None  # what it refers to is free as soon as it is done
+        self.call = None  # its references are freed as soon as it is done
 
 
 class Workers:
-    """Up to `n` threads that make calls, begun in the order given; `result` returns what they return, in that order.
+    """Up to `n` threads that make calls, begun in the order given; `result` returns their results in that order.
 
     A call that fails ends the work: later ones are not begun, and `result` raises its error in its place.
-    All methods are for one thread, the owner, who calls `stop` at last.
+    Only one thread, the owner, uses the methods; it calls `stop` at the end.
     """
 
     def __init__(self, n: int = 1) -> None:
@@ -69,7 +69,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._changed = threading.Condition(threading.Lock())  # for all below
         self._waiting: deque[_Call] = deque()  # not yet begun
-        self._given: deque[_Call] = deque()  # whose results nobody has taken; the earliest first
+        self._given: deque[_Call] = deque()  # whose results were not taken; the earliest first
         self._n_idle = 0
         self._ended = False  # nothing more is begun
 
@@ -93,7 +93,7 @@ class Workers:
         while (one := self._next()) is not None:
             one.run()
             self._done(one)
-            del one  # the next one may be long in coming
+            del one  # the next may take long to come
 
     def _next(self) -> _Call | None:
         with self._changed:
@@ -115,7 +115,7 @@ class Workers:
         return sum(1 for _ in takewhile(lambda one: one.is_done, self._given))
 
     def result(self) -> Any:
-        """What the earliest call returned, once it is done.  Errors: that of the call; then there are no others."""
+        """Wait for the earliest call; returns its result.  Errors: that of the call; then there are no others."""
         with self._changed:
             while not self._given[0].is_done:
                 self._changed.wait()
@@ -138,13 +138,13 @@ class Workers:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
-        self._given.clear()  # what was not taken, errors too, may refer to the owner
+        self._given.clear()  # results that were not taken, errors too, may refer to the owner
 
 
 class Ahead:
-    """What `make` returns piece by piece, b"" at the end, made a few pieces ahead in another thread.
+    """Reads the pieces that `make` returns, b"" at the end; another thread makes a few ahead.
 
-    What `make` raises is raised in its place by `readinto`.
+    `readinto` raises errors of `make` at their position.
     """
 
     def __init__(self, make: Callable[[], bytes], pieces: int = 4) -> None:
@@ -181,18 +181,18 @@ class Ahead:
         """End the thread, whether it is done or not."""
         self._ended = True
         self._workers.stop()
-        self._make = bytes  # what it needed may refer to this
+        self._make = bytes  # it may refer to this
 
 
 class Made(list[bytes]):
-    """What a compressor writes to, see Beside."""
+    """The file that a compressor writes to, see Beside."""
 
     def write(self, data: bytes | memoryview) -> int:
         self.append(bytes(data))
         return len(data)
 
     def flush(self) -> None:
-        """There is nothing behind it."""
+        """Nothing to flush."""
 
     def take(self) -> bytes:
         data = b"".join(self)
@@ -203,8 +203,8 @@ class Made(list[bytes]):
 class Beside:
     """A compressor or a file, to which another thread writes once there is much to write.
 
-    A compressor writes to `made`, and the caller's thread passes that on to `target`: so whatever happens there happens
-    in the caller's thread.  All errors are raised there, by `write` or `close`.
+    A compressor writes to `made`, and the caller's thread passes that on to `target`: so errors of the target
+    occur in the caller's thread.  All errors are raised there, by `write` or `close`.
     """
 
     _PIECES = 8  # that are given and not yet written
@@ -231,7 +231,7 @@ class Beside:
             self._target.write(data)
 
     def _pass_all_on(self, most: int) -> None:
-        """Until no more than `most` pieces are not yet written."""
+        """Wait until at most `most` pieces are unwritten."""
         while len(self._workers) > most or self._workers.n_ready():
             self._pass_on(self._workers.result())
 
@@ -243,5 +243,5 @@ class Beside:
         self._pass_on(self._made.take())
 
     def stop(self) -> None:
-        """End the thread; nobody wants the rest."""
+        """End the thread and drop the rest."""
         self._workers.stop()

@@ -1,4 +1,4 @@
-"""What this room counts and warns of."""
+"""Counts and warnings of this folder."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Fit:
     """All rows of a timeline, kept apart by what becomes a file: `groups`.
 
     No call has a rank beyond `highest`, except those that stay, whatever their length.
-    Of what is far beyond `budget` bytes only so many rows are kept that they certainly suffice.
+    If the rows take far more than `budget` bytes, only a sufficient number of them is kept.
     """
 
     highest: int = lib.FP_FIT_RANKS
@@ -51,7 +51,7 @@ class Fit:
             slice_ns = slice_of(split)
             by = lib.FP_FIT_SLICES if slice_ns else lib.FP_FIT_THREADS
         self._c = owned(lib.fp_fit_new(model.c, by, slice_ns), lib.fp_fit_free, "the calls of a timeline")
-        # sizes are estimates: what takes half as much as was thought fits
+        # sizes are estimates: half the estimate is enough room
         lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model
         self._packed = Groups()
@@ -88,11 +88,11 @@ class Fit:
         return self.rank(group, nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The rank that calls of a group need so that all of them take no more than so many bytes, as was estimated."""
+        """The lowest rank at which a group's calls take at most so many bytes, by estimate."""
         return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
 
     def estimated(self, group: int, rank: int) -> int:
-        """The bytes that are estimated for what has this rank or a higher one."""
+        """The estimated bytes of calls of this rank or a higher one."""
         bytes_ = self._c.groups[group].bytes
         return sum(ffi.unpack(bytes_ + rank, lib.FP_FIT_RANKS + 1 - rank))
 

@@ -1,4 +1,4 @@
-"""What is left out so that an output fits."""
+"""Rows left out to fit an output."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Trim:
                 self._c.packed = 0
 
     def threads(self) -> list[int]:
-        """With a split: by group, its thread.  Errors: UsageError if no row says its thread."""
+        """With a split: by group, its thread.  Errors: UsageError if no row has a thread."""
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
             what = "{inputs}{--split:=}thread has nothing to split: no sample says its thread"
@@ -84,7 +84,7 @@ class Trim:
         return 0 if few else self.rank(group, 2 * nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The rank that stacks need so that all of them take no more than so many bytes, as is estimated."""
+        """The lowest rank at which the stacks take at most so many bytes, by estimate."""
         left, rank = self.estimated(group, 0), 0
         while left > nbytes and rank < self.highest:
             left -= int(self._c.bytes[rank])
@@ -92,7 +92,7 @@ class Trim:
         return rank
 
     def estimated(self, group: int, rank: int) -> int:
-        """The bytes that are estimated for stacks of this rank or a higher one."""
+        """The estimated bytes of stacks of this rank or a higher one."""
         self._weigh(group)
         return sum(ffi.unpack(self._c.bytes + rank, self.highest + 1 - rank))
 
@@ -132,7 +132,7 @@ class Trim:
             yield batch
 
     def _kept(self, group: int) -> Iterator[Batch]:
-        """What was kept of a group; first a batch without rows for each part, as some have no more than that."""
+        """The kept rows of a group; first an empty batch for each part, since some have no rows."""
         c, out = self._c, Batch("stacks", CAPACITY["stacks"])
         for part in self._columns:
             out.c.part = part
@@ -149,10 +149,10 @@ class Trim:
         if len(out):
             yield out
 
-    # ---- what is not
+    # ---- what is lost
 
     def lost(self, group: int, rank: int) -> Pruned:
-        """What is missing in the rows of a group, which were the last that were read."""
+        """What is missing in the rows of the group read last."""
         n = len(self._events)
         if not rank:
             return Pruned(0, 0, [0] * n, [0] * n)

@@ -69,7 +69,7 @@ def to_stacks(
         group.put(batch, columns)
 
     callers, comment = _CALLERS[options[STACKS]]
-    if not groups:  # a graph of nothing still says what it would have counted
+    if not groups:  # an empty graph still has value types
         group = groups[_Key()] = _Group(model, by, prune)
         for index in parts_since(model, n_parts):
             group.add(index, len(model.parts[index].value_types))

@@ -1,4 +1,4 @@
-"""The tables of the stack machine: a struct fp_fold each, and what of it was written away."""
+"""The tables of the stack machine: a struct fp_fold each, and its runs on disk."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Accumulator:
             self._begin_anew()
 
     def feed(self, feed: Any) -> int:
-        """Fold what a struct fp_feed * gives, as far as it can alone.  Its status."""
+        """Fold the rows of a struct fp_feed *, as far as it can alone.  Its status."""
         while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
             self._begin_anew()
         return int(feed.status)
@@ -75,7 +75,7 @@ class Accumulator:
         self._order()
 
     def join(self, other: Accumulator) -> None:
-        """Before the end of this table, and after that of the other one: what that has is this one's, too."""
+        """Take over the contents of another table, which has ended; this one has not."""
         self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
         self._joined.append(other)
 
@@ -129,8 +129,8 @@ class Arcs(Accumulator):
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
 
     def arcs(self, several: bool, threads: ExitStack) -> Merge:
-        """Once, after `end`.  If something was written away and `several` is true, threads add arcs up from now on,
-        beside who takes them; they end with `threads`.  Else who takes them does that alone."""
+        """Once, after `end`.  If runs were written and `several` is true, threads help the consumer add arcs up from
+        now on; they end with `threads`.  Otherwise the consumer does it alone."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
         arcs = Words(lib.FP_ARC_WIDTH)
         if not self.is_long():
@@ -191,7 +191,7 @@ class Paths(Accumulator):
 
 
 def streamed(merge: Merge, threads: ExitStack) -> Pull:
-    """What `merge` gives, bytes, for another merge; by a thread of its own, which ends with `threads`."""
+    """The bytes of `merge`, as input of another merge; made by a thread that ends with `threads`."""
     from fastprof.core.workers import Ahead
 
     chunk = ffi.new("uint8_t[]", _STREAM)

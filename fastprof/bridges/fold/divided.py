@@ -30,9 +30,9 @@ class _Lent:
 class Divided:
     """Accumulators 0 to n - 1, of which each takes the rows of its share (struct fp_shares *) of the threads.
 
-    They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
-    are read.  Batches that are Encoded they decode there, too.  From the beginning to the end who reads has the
-    model's lock, except while `put` waits.
+    The first rows they take at once; after many, each takes them in a thread of its own while the next rows are
+    read.  That thread also decodes Encoded batches.  The reading thread holds the model's lock throughout, except
+    while `put` waits.
     """
 
     def __init__(self, shares: Any, table: Callable[[int], Accumulator], whole: Accumulator, model: Model) -> None:
@@ -90,7 +90,7 @@ class Divided:
         return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
 
     def _give(self, thread: int) -> None:
-        """A thread that is met for the first time, to the share with the least to do."""
+        """Assign a new thread to the share with the least work."""
         number, pid, tid = self._model.row("threads", thread)
         nbytes_of = self._model.nbytes_of_threads.get(number)
         lib.fp_shares_give(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
@@ -196,7 +196,7 @@ class Divided:
                 table.end()
 
     def stop(self, error: BaseException) -> None:
-        """Reading has come to an end by `error`.  Errors: those of the tables, which are of earlier rows."""
+        """Reading failed with `error`.  Errors: those of the tables, which are of earlier rows."""
         if not isinstance(error, Exception):
             self._failed_at = 0
             for table in self._tables.values():

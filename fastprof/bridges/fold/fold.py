@@ -31,7 +31,7 @@ from fastprof.core.parts import merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
-_STACKS = 1 << 14  # that the model has at a time, if nobody needs more
+_STACKS = 1 << 14  # that the model has at a time, unless the target needs more
 
 
 def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
@@ -132,7 +132,7 @@ class _Mended:
         return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded_repairs", {}))
 
     def since(self) -> dict[str, int]:
-        """Since the last time.  Of an only input, which may have been opened long ago, all."""
+        """Counts since the last time; all of them if there is only one input, which may have been opened long ago."""
         now = self._all()
         found = now if self._first and len(self._model.inputs) == 1 else now - self._before
         self._before, self._first = now, False
@@ -140,8 +140,8 @@ class _Mended:
 
 
 class _Check:
-    """Raises what a negative status means.  Accumulators have it, not their machine, which has them: so memory and
-    files are given back when the machine is let go."""
+    """Raises what a negative status means.  Accumulators refer to this, not to their machine, so memory
+    and files are freed when the machine is dropped."""
 
     in_ticks = True  # whether times are
 
@@ -154,7 +154,7 @@ class _Check:
 
 
 class _Machine:
-    """One table, or several that divide the threads among them, and what is the same for every target."""
+    """One table, or several that divide the threads among them, and all that targets share."""
 
     table: ClassVar[type[Accumulator]]
 
@@ -231,7 +231,7 @@ class _Machine:
         self._clocks.tell(report)
 
     def _part(self, group: int) -> Part:
-        """What is the same for every target: who, when, from what, and what was mended."""
+        """Facts common to all targets: threads, times, sources and repairs."""
         model, fold = self._model, self._whole.fold
         sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
         types = _value_types(self._target == "stacks", not self._ticks_per_second)
@@ -252,7 +252,7 @@ class _Machine:
         return part
 
     def _threads(self) -> list[tuple[int, ...]]:
-        """Those of which there are rows."""
+        """Parts that have rows."""
         model, times = self._model, ffi.new("uint64_t[2]")
         numbers = range(1, model.count("threads"))
         left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]

@@ -25,7 +25,7 @@ from fastprof.core.workers import Workers
 
 if TYPE_CHECKING:
     Key = tuple[int, int]
-    # Where what is to be read of each run begins, and its bytes; from the first key on, and before the second one.
+    # For each run, the offset and length to read; from the first key, up to the second.
     _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
 _LEAST = 400  # arcs of a run in a range.  A block, some 200 of them, is read for each range that it has arcs of
@@ -36,7 +36,7 @@ _FEW, _MANY = 2, 3  # ranges that are ready
 
 
 class Ranges:
-    """With `n_threads` beside the reader.  `memory`: bytes for records that are being added up and for their sums."""
+    """`n_threads` workers besides the reading thread.  `memory`: bytes for records being added up and their sums."""
 
     def __init__(self, runs: ArcRuns, n_threads: int, memory: int, threads: ExitStack) -> None:
         self._runs = runs
@@ -48,7 +48,7 @@ class Ranges:
         self._n_begun = 0  # ranges
         self._n_threads, self._workers = n_threads, Workers(n_threads)
         self._next: deque[_Range | None] = deque()  # those that are begun and not yet read; None: by a thread
-        self._free: deque[tuple[Any, bytearray]] = deque()  # sums, and memory of records, that nobody uses
+        self._free: deque[tuple[Any, bytearray]] = deque()  # sums, and memory of records, all unused
         threads.callback(self._workers.stop)
         self._go_on()
 
@@ -101,7 +101,7 @@ class Ranges:
 
     def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read the records, and add them up in memory."""
-        # What is returned does not refer to this object, which has it: a circle would keep temporary files open.
+        # The result must not refer back to this object: a reference cycle would keep temporary files open.
         runs, free, at = self._runs, self._free, 0
         try:
             sums, memory = free.pop()
@@ -142,7 +142,7 @@ class Ranges:
 
 
 def _given(pieces: deque[bytes]) -> Pull:
-    """Words that are in memory, which is given back while they are pulled."""
+    """Words in memory, which is freed while they are pulled."""
     at = 0
 
     def pull(to: Any, n: int) -> int:

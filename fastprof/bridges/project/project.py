@@ -56,8 +56,8 @@ def to_graph(
     yield from graph.rows(report)
 
 
-_KEY_BYTES = 8 + 22 + 4  # of a stack that samples have, beside its sums
-_NODE_BYTES = 24 + 8 + 22 + 8  # of it and of each that it goes on from: what a walk notes, and an arc beside its costs
+_KEY_BYTES = 8 + 22 + 4  # of a sampled stack, without its sums
+_NODE_BYTES = 24 + 8 + 22 + 8  # of a stack and each of its callers: the walk's notes, and an arc without its costs
 _LEAST_NODES = 8192  # below that, most time would go to walks
 _MOST_NODES = 1 << 15  # of stacks that need not be kept
 
@@ -116,7 +116,7 @@ class _Graph:
             raise MemoryError("no memory for the call graph")
 
     def _add_up(self) -> None:
-        """Make graphs of the stacks so far, and forget these."""
+        """Make graphs of the stacks so far, and drop these."""
         c, n = self._c, len(self._events)
         self._check(lib.fp_project_end(c, self._err))
         totals = ffi.new("int64_t[]", n + 1)
@@ -141,7 +141,7 @@ class _Graph:
 
     def rows(self, report: Report) -> Iterator[Batch]:
         model, c = self._model, self._c
-        if not self._columns:  # a profile of nothing still says what it would have counted
+        if not self._columns:  # an empty profile still has value types
             for i in parts_since(model, self._n_parts):
                 self._match(i, len(model.parts[i].value_types))
         self._add_up()
@@ -185,7 +185,7 @@ class _Graph:
 def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int, several: bool) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     if len(events) > 1:
-        # of one input that of its first part, else one that does not depend on the inputs' order
+        # with one input its first part's order, else an order independent of that of the inputs
         first = part if several or not sources else sources[0]
         part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
     part.positions = ("instr", "line") if stacks.addresses else ("line",)

@@ -5,7 +5,7 @@
                                                               0  10   50    20  f             0
 
 A batch has ids; a table has names, threads and places.  A column of names holds numbers of texts, and each batch of
-rows has the texts of all rows up to its own: a later batch has the same ones and perhaps more behind them.
+rows has the texts of all rows up to its own: a later batch has the same texts, perhaps followed by more.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Rows:
 
 
 class _Texts:
-    """A copy of texts that grows at its end.  When there is no more room it moves, and who has the old one keeps it."""
+    """A copy of texts that grows at its end.  When full it moves; earlier holders keep the old copy."""
 
     def __init__(self, c: Any) -> None:
         self._c = c
@@ -164,7 +164,7 @@ class _Table:
             raise MemoryError("no memory for a table")
 
     def put(self, batch: Batch) -> Iterator[Rows]:
-        """Yields what is full."""
+        """Yields full tables."""
         if batch.part != self._part and self.name in ("samples", "graph"):
             self._part = batch.part
             self._change_part(batch)
@@ -184,7 +184,7 @@ class _Table:
                 break
 
     def end(self) -> Iterator[Rows]:
-        """Yields the rest; something, if it is all."""
+        """Yields the rest; an empty table if there were no rows."""
         if self._rows.n or not self._given:
             yield self._full()
         c, report = self.c, self._report
@@ -256,7 +256,7 @@ class _Table:
         self.c.has_addresses, self.c.has_lines = "instr" in positions, "line" in positions
 
     def _unused(self, name: str) -> str:
-        """A name that no column has, also where capitals do not matter."""
+        """A name that no column has, ignoring case."""
         taken = {kind.name.casefold() for kind in self._layout}
         found, n = name, 1
         while found.casefold() in taken:
@@ -270,7 +270,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _label_text(model: Model, label: int) -> str:
-    """A set of labels as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A key that is there several times
+    """A set of labels as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A repeated key
     has a list.  Keys and lists are sorted, so equal sets have equal texts, in whatever order they were recorded."""
     import json
 

@@ -6,7 +6,7 @@
     10 5 1
 
 Lost: the formula.  An event that cannot be computed (its formula has a cycle or an
-unknown name) stays as it is, with a warning.  Memory: constant.
+unknown name) is kept as is, with a warning.  Memory: constant.
 """
 
 from __future__ import annotations

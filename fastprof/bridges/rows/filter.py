@@ -1,6 +1,6 @@
-"""Rows -> those of them that the user asked for (csrc/core/select.h, csrc/bridges/rows/filter.h).
+"""Rows -> the rows that the user asked for (csrc/core/select.h, csrc/bridges/rows/filter.h).
 
-`select` goes by what a row says itself: when it was, its thread, part and labels.  `functions` goes by the functions
+`select` goes by a row's own columns: its time, thread, part and labels.  `functions` goes by the functions
 that match --function and --object:
 
     stacks    main > f > g  5,  main > h  3          --function g     main > f > g  5
@@ -64,17 +64,17 @@ def select(
 
 
 class _Mask:
-    """For each id of a table of the model whether its rows stay, which `decide` says when the id is new."""
+    """For each id of a table of the model, whether its rows stay; `decide` is called for each new id."""
 
     def __init__(self, model: Model, table: str, decide: Callable[[int], bool]) -> None:
         self._model, self._table, self._decide = model, table, decide
         self._mask = bytearray(1)  # id 0 is none
 
     def show(self, c: Any) -> None:
-        """Put it into a struct fp_mask, where it is valid until the next call."""
+        """Store it in a struct fp_mask, valid until the next call."""
         n = self._model.count(self._table)
         if n > len(self._mask):
-            self._shown = None  # no bytearray grows while it is looked at
+            self._shown = None  # a bytearray with a view cannot grow
             self._mask.extend(self._decide(i) for i in range(len(self._mask), n))
         self._shown = ffi.from_buffer("uint8_t[]", self._mask)
         c.keep, c.n = self._shown, n
@@ -95,7 +95,7 @@ class _Labels:
     def matches(self, label_set: int) -> bool:
         """Of each label set in the order of their ids."""
         after, *label = self._model.row("labels", label_set)
-        # a set can only have been entered after the one that it adds a label to
+        # a set is entered after the set that it extends
         self._found.append((self._found[after] if after < label_set else 0) | self._bit(*label))
         return self._found[-1] == (1 << len(self._bits)) - 1
 
@@ -139,7 +139,7 @@ def _unsummed(part: Part) -> Part:
 
 
 def nothing_left(model: Model, options: Options) -> Message:
-    """What to say if filters leave out every row: what could have been asked for."""
+    """The message if filters leave out every row: which values would match."""
     given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
     hints = []
     if THREADS in given:

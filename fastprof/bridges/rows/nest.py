@@ -3,8 +3,8 @@
     enter f 10, enter g 20, exit f 50, enter f 70    becomes
     enter f 10, enter g 20, exit g 50, exit f 50, enter f 70, exit f 70
 
-For formats that draw calls and would draw others if an entry or exit is missing.  What is mended is what the stack
-machine mends, and is counted as there.
+For formats that draw calls and would draw wrong ones if an entry or exit is missing.  Repairs and their counts are
+those of the stack machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Clocks:
     def of(self, part: int) -> int:
         """Ticks per second of a part, 0 if its times stay as they are.
 
-        Errors: UsageError if it is known and that of a part before is not, or the other way round.
+        Errors: UsageError if it is known and an earlier part's is not, or vice versa.
         """
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
@@ -48,7 +48,7 @@ class Clocks:
 
     @property
     def in_ns(self) -> bool:
-        """Whether times come out in nanoseconds; in ticks else."""
+        """Whether output times are in nanoseconds; otherwise in ticks."""
         return bool(self._last) and not self._in_ticks
 
     def tell(self, report: Report) -> None:

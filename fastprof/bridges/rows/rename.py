@@ -47,7 +47,7 @@ def rename(
 
 
 def renamed(name: bytes, changes: Iterable[Callable[[str], str]]) -> bytes:
-    """A name after all changes, in this order.  What becomes empty is unknown, ???."""
+    """A name after all changes, in this order.  An empty result becomes ???, unknown."""
     text = name[:LONGEST_NAME].decode("utf-8", "surrogateescape")
     for change in changes:
         text = change(text)

@@ -72,7 +72,7 @@ class _Ranges:
         return False
 
     def add(self, start: int, limit: int) -> None:
-        """Of one that overlaps none, and is not empty."""
+        """Add a range that overlaps none and is not empty."""
         into = self._latest if self._most[0] and start < self._most[0][-1] else self._most
         at = bisect.bisect_left(into[0], start)
         into[0].insert(at, start)
@@ -84,7 +84,7 @@ class _Ranges:
 
 
 class _Names:
-    """Names the frames that have come since the last look at the frame table."""
+    """Names the frames added since the last look at the frame table."""
 
     def __init__(self, model: Model, options: Options) -> None:
         self._model = model
@@ -136,7 +136,7 @@ class _Names:
             yield frame, model.frame(mapping, address, flags, line)
 
     def _map(self) -> None:
-        """Gives each new mapping to the last process, or to one more if it overlaps one that is there."""
+        """Gives each new mapping to the last process, or to a new one if it overlaps a mapping there."""
         model, taken = self._model, self._taken
         new: list[Mapping] = []
         for i in range(len(self._process_of), model.count("mappings")):
@@ -181,7 +181,7 @@ class _Names:
         )
 
     def tell(self, report: Report) -> None:
-        """What has no name is listed in the report, by object and reason."""
+        """Lists addresses without symbols in the report, by object and reason."""
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n

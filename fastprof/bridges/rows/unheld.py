@@ -1,8 +1,8 @@
-"""What a target has no room for beside its rows, counted once for each entry of a table.
+"""Counts what a target cannot hold besides rows, once for each entry of a table.
 
 Doors of formats declare what they lack: `Holds.lacks` and `Holds.header`.  Bridges and writers count the rows that they
-drop.  What belongs to a function, an object, a thread or a part is counted here, after the last row: the entries that
-have it, not the rows that refer to them.
+drop.  Attributes of functions, objects, threads and parts are counted here, after the last row: the entries that have
+them, not the rows that refer to those.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LACKS = frozenset(
         "value-names",
     }
 )
-# Codes that are no reason to refuse an output: rows are written without it.
+# Codes that do not refuse an output: rows are written without them.
 CODES = LACKS | {
     "call-times",
     "header-fields",
@@ -51,7 +51,7 @@ CODES = LACKS | {
     "threads",
 }
 
-# Fields of a part, of which Holds.header lists those that the target keeps, and what people call them.
+# Fields of a part, with their labels for people; Holds.header lists those that the target keeps.
 HEADER = {
     "command": "command",
     "comments": "comments",
@@ -71,7 +71,7 @@ HEADER = {
 
 
 class Unheld:
-    """Counts what is lost between `given`, the rows that are read, and `taken`, those that are written."""
+    """Counts the loss between `given`, the rows read, and `taken`, the rows written."""
 
     def __init__(self, model: Model, holds: Holds, report: Report) -> None:
         self._model, self._holds, self._report = model, holds, report
@@ -202,7 +202,7 @@ class Unheld:
 
 
 def _is_named(value_type: ValueType) -> bool:
-    """Does its name say more than that something was counted?"""
+    """Is its name more specific than a plain count?"""
     return value_type[:2] not in (("samples", "count"), ("samples", ""))
 
 
@@ -225,5 +225,5 @@ def _field(part: Part, name: str) -> Any:
 
 
 def _kept(part: Part, name: str) -> bool:
-    """Does a part that is written have it, or say what different parts have?"""
+    """Does a written part have it, or list the values of different parts?"""
     return _field(part, name) not in (None, b"", []) or name in part.extra.get("merged", {})

@@ -19,7 +19,7 @@ Kept: every sum, call count and jump.  Lost: how many rows a place had.  Rows of
 function come by address or line, functions by object, file and name, so that the
 order of the inputs does not show.
 
-Memory: `--max-memory`, and what grows with the names.  What is more goes to a
+Memory: `--max-memory`, plus tables that grow with the names.  The excess goes to a
 temporary file as sorted runs, which are merged at the end; the result is the same.
 """
 
@@ -79,7 +79,7 @@ def merge(
 
 
 def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
-    """Threads that are not said, then numbers, then texts."""
+    """Unknown threads first, then numbers, then texts."""
     return [(said is not None, isinstance(said, bytes), said or 0) for said in of[0] or ()]
 
 
@@ -158,7 +158,7 @@ def merge_lines_in_order(
         else:
             yield batch
             batch.reset()
-    vars(merged).update(vars(merge_parts(sources, types)))  # what stands at the ends of files has been read by now
+    vars(merged).update(vars(merge_parts(sources, types)))  # the ends of all files have been read by now
     yield batch
 
 
@@ -171,7 +171,7 @@ def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
 class Table:
     """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
 
-    `max_memory`: bytes; what is more goes to a temporary file.  `lines` keeps only self costs by file, function name
+    `max_memory`: bytes; the excess goes to a temporary file.  `lines` keeps only self costs by file, function name
     and line.  Rows come out by object, file and name.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
@@ -188,7 +188,7 @@ class Table:
         self._runs = Runs(1)
 
     def widen(self, value_types: list[ValueType]) -> None:
-        """Columns for these, which those of rows put before are the first of."""
+        """Columns for these value types; those of earlier rows come first."""
         self.value_types = [*value_types]
         self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
@@ -204,7 +204,7 @@ class Table:
             self._spill()
 
     def in_any_order(self) -> list[ValueType]:
-        """The value types in an order that is not that of the inputs; columns will come out in it."""
+        """The value types in an order independent of that of the inputs; output columns follow it."""
         if len(self._model.inputs) == 1:
             return self.value_types
         return self.reorder(in_any_order((self._model.parts[index] for index in self._columns), self.value_types))
@@ -220,7 +220,7 @@ class Table:
 
     @property
     def dropped(self) -> int:
-        """Calls and jumps that a table of lines has no room for."""
+        """Calls and jumps, which a table of lines cannot hold."""
         return int(self._c.dropped)
 
     def batches(self, part: int) -> Iterator[Batch]:
@@ -266,7 +266,7 @@ class Table:
     def _write(self, runs: Runs, windows: _Windows | None) -> None:
         at = ffi.new("size_t *")
         status: int = lib.FP_FULL
-        rest = b""  # bytes behind the last whole word
+        rest = b""  # bytes after the last whole word
 
         def pull(chunk: Any, n: int) -> int:
             nonlocal rest, status

@@ -1,4 +1,4 @@
-"""Several inputs have to count the same, unless the user says what becomes of value types that some do not have.
+"""Inputs must have the same value types, unless the user chose what becomes of those that some lack.
 
 a.callgrind  Ir Dr          an error that names both
 b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect: Ir
@@ -24,7 +24,7 @@ from fastprof.core.words import Message
 
 
 class Agreement:
-    """Compares the parts of all inputs with the first one.  With `--value` only the type it names has to be there."""
+    """Compares the parts of all inputs with the first one.  With `--value` only that type must be present."""
 
     def __init__(self, model: Model, options: Options, report: Report) -> None:
         self._model, self._report = model, report
@@ -102,7 +102,7 @@ def common(
     for batch in batches:
         part = model.parts[batch.part]
         if shared is None:
-            # bridges and sums have made parts, too, which have all that their sources have
+            # bridges and sums made parts, too, with all value types of their sources
             shared = part.value_types
             for types in (other.value_types for other in model.parts if other.value_types):
                 columns = match_values(Part(value_types=types), len(types), [*shared])

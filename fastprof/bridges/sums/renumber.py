@@ -1,6 +1,6 @@
-"""Merged rows -> the same rows of a model that has only what they need, in their order (csrc/core/remap.h).
+"""Merged rows -> the same rows with a model of only the entries they use, in their order (csrc/core/remap.h).
 
-What a writer numbers as it stands in the model's tables would otherwise show in which order the inputs came.
+Otherwise numbers that a writer takes from the model's tables would reveal the order of the inputs.
 """
 
 from __future__ import annotations

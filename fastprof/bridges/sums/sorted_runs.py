@@ -14,13 +14,13 @@ from fastprof.core.spill import Spilled, not_cleared
 Pull = Callable[[Any, int], int]
 
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
-_WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, if nobody says how many
+_WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default
 _LEAST_WINDOW = 8 * 1024
 MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
 
 
 class Halt:
-    """Whether whoever writes runs in another thread is to stop."""
+    """Asks another thread that is writing runs to stop."""
 
     asked = False
 
@@ -31,7 +31,7 @@ class Halt:
 
 
 class Halted(Exception):
-    """Nobody wants the rest."""
+    """The rest is not needed."""
 
 
 class Run(NamedTuple):
@@ -93,8 +93,8 @@ class Sorted(Runs):
         return other
 
     def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge:
-        """All runs and, as so many more, what `others` give (which need not go through the file).  `windows`: the bytes
-        that they are read through, all together."""
+        """All runs, and `others` as further runs (which need not go through the file).  `windows`: the
+        bytes of all windows together."""
         return Merge(self, others, windows)
 
     def _join(self) -> None:
@@ -141,7 +141,7 @@ class Merge:
             self.c.runs[i].p = window
 
     def feed(self) -> bool:
-        """Refill the run that is hungry; False when none is."""
+        """Refill the run that needs input; False when none does."""
         i = self.c.hungry
         if i == lib.FP_MERGE_NONE:
             return False
@@ -161,7 +161,7 @@ class Merge:
         return True
 
     def pull(self, to: Any, n: int) -> int:
-        """The merged records, as what another merge can take."""
+        """The merged records, as input of another merge."""
         while True:
             status, got = self._runs.merged(self.c, to, n)
             if got or status == lib.FP_DONE:

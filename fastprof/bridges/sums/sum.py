@@ -4,9 +4,8 @@
     main > g             2    becomes    main > f  {size: 8}  4
     main > f  {size: 8}  3               main > g             2
 
-`--labels` says what keeps rows apart: their own labels, their thread and process,
-the part they come from.  A part may be of one CPU; of timelines CPUs are labels
-already, which fold.py makes.
+`--labels` chooses what keeps rows apart: their own labels, thread and process, or their
+part.  A part may belong to one CPU; for timelines fold.py has already made CPUs labels.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from fastprof.core.report import Report
 def to_sum(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """One part with every distinct (stack, labels, thread) once, in an order that is not that of the inputs.
+    """One part with every distinct (stack, labels, thread) once, in an order independent of that of the inputs.
 
     Value types are matched by core/parts.py; those of one input only are 0
     elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
@@ -85,7 +84,7 @@ def _runs() -> Words:
 
 
 class StackSums:
-    """The table of struct fp_sum, and what its keys are made of.
+    """The table of struct fp_sum, and the inputs of its keys.
 
     `inputs`: threads of the same numbers, but of different inputs, are different ones.
     """
@@ -156,7 +155,7 @@ class StackSums:
     def rows(
         self, part: int, types: list[ValueType], columns: Sequence[int], order: int = lib.FP_SUM_AS_SEEN
     ) -> Iterator[Batch]:
-        """The sums as rows of `part`, which are then forgotten.  Value k is sum columns[k].
+        """The sums as rows of `part`; then drops them.  Value k is sum columns[k].
 
         As seen, a sum beyond 64 bits is several rows, which add up to it; by name it is an error.
         """
@@ -171,7 +170,7 @@ class StackSums:
         self._runs = _runs()
 
     def _merged(self, types: list[ValueType], numbers: Any, order: int) -> Callable[[Any], int]:
-        """What pulls the rows out of the runs and of the sums that are in memory."""
+        """Pulls the rows from the runs and the sums in memory."""
         split = order == lib.FP_SUM_AS_SEEN
         if len(self._runs):
             self._sort_again(types, order, split)
@@ -188,7 +187,7 @@ class StackSums:
         return pull
 
     def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
-        """Of the runs, which are by key, make others."""
+        """Sort the runs, which are by key, into others."""
         self._write_away(lib.FP_SUM_BY_KEY)
         merge = self._runs.merge()
         merge.c.split = split
