@@ -1,21 +1,21 @@
-/* bridges/fold/arc_runs.h - sorted runs of call arcs: packed, and added up caller by caller.
+/* bridges/fold/arc_runs.h - sorted runs of call arcs, packed and summed caller by caller.
  *
- * What is written away is read once, so that writing, reading and freeing the memory that the system has for it takes
- * longer than packing.  A record of 40 bytes takes 5 to 16:
+ * A spilled run is read once, so writing it, reading it and freeing its page cache takes longer than packing.  A record
+ * of 40 bytes takes 5 to 16:
  *
  *   bits 0-1: bytes of the step, 2-3: of the calls, 4-5: of the ticks, 6-7: of the subcalls, as 1 << bits
- *   step        from the key of the record before to this one, caller << 32 | callee; 0: all of it is new, and stands
- *               behind: group (4 bytes), key (8 bytes)
+ *   step        from the previous record's key to this one, caller << 32 | callee; 0: a whole key follows: group
+ *               (4 bytes), key (8 bytes)
  *   calls, ticks, subcalls
  *
  *   group 0, 7 -> 5, 2 calls, 300 ticks, 2 subcalls, then 7 -> 9, 1, 20, 1:
  *   10 00 00000000 0500000007000000 02 2c01 02    00 04 01 14 01
  *
- * A run consists of blocks.  Each begins with a whole key, so that one can begin to read there.
+ * A run consists of blocks.  Each begins with a whole key, so reading can start there.
  *
- * Callers are taken in order, each from all runs that have it.  The callees of a caller are many, and functions have
- * dense numbers.  So each run adds its arcs of the caller to an array by callee, and a bit says which callees there
- * are: arcs are not compared, which is faster than to merge.
+ * Callers are processed in order, each from all runs that have it.  A caller has many callees, and function ids are
+ * dense.  So each run adds its arcs of the caller to an array indexed by callee, with a bit set for each callee
+ * present.  No arcs are compared, which is faster than merging.
  *
  *   run A: a -> b 10, a -> c 3, b -> d 1      run B: a -> b 7, b -> c 2
  *   gives  a -> b 17, a -> c 3, b -> c 2, b -> d 1
@@ -30,9 +30,9 @@
 /* cffi-begin */
 
 enum {
-    FP_ARC_PACKED = 38,  /* bytes of a packed record at most */
-    FP_ARC_BLOCK = 2048, /* a block ends with the record that brings it to so many bytes or more */
-    FP_ARC_SLACK = 64    /* bytes that may be read or written behind what counts; they mean nothing */
+    FP_ARC_PACKED = 38,  /* maximum size of a packed record in bytes */
+    FP_ARC_BLOCK = 2048, /* a block ends with the record that brings it to this many bytes or more */
+    FP_ARC_SLACK = 64    /* bytes after the end that may be read or written; their content is undefined */
 };
 
 /* Where a block of a run begins. */
@@ -41,47 +41,47 @@ struct fp_arc_block {
     uint64_t offset;
 };
 
-/* A run while it is written. */
+/* A run that is being written. */
 struct fp_arc_pack {
     uint64_t nbytes;                /* so far */
-    uint64_t group, key, block_end; /* private: of the last record; where its block ends at the earliest */
+    uint64_t group, key, block_end; /* private: of the last record; the earliest end of its block */
 };
 
 /* Packs `n` words of records as fp_fold_pull_arcs writes them, no key less than the one before.  `to` has room for
- * FP_ARC_PACKED bytes of each and FP_ARC_SLACK.  `blocks` becomes what blocks begin among them, *n_blocks of them: not
- * more than one, and one for each FP_ARC_BLOCK bytes of that room.  The bytes. */
+ * FP_ARC_PACKED bytes of each and FP_ARC_SLACK.  `blocks` gets the *n_blocks blocks that begin among them: at most one,
+ * plus one for each FP_ARC_BLOCK bytes of that room.  Returns the number of bytes. */
 size_t fp_arc_pack(struct fp_arc_pack *p, const uint64_t *words, size_t n, uint8_t *to, struct fp_arc_block *blocks,
                    uint32_t *n_blocks);
 
 struct fp_arc_sums {
-    uint32_t n_functions; /* callees are below that */
+    uint32_t n_functions; /* callees are below this */
 
     /* private from here on */
     struct fp_arc_run *runs;
     uint32_t *heap; /* runs that have arcs left, the one with the least caller first */
     uint32_t n_heap, cap_runs, cap_heap;
-    uint64_t end[2];         /* the first group and key that no longer count */
+    uint64_t end[2];         /* the first group and key that are out of range */
     uint64_t caller;         /* group << 32 | caller: of the sums */
     struct fp_arc_sum *sums; /* by callee */
     uint64_t *called;        /* a bit for each callee that has a sum */
     uint64_t *words;         /* a bit for each word of `called` that is not 0 */
     uint32_t *used;          /* numbers of the words of `words` that this caller has set, in order */
-    uint32_t n_used, next;   /* `next`: of `used`, where the next sum is */
+    uint32_t n_used, next;   /* `next`: index in `used` of the next sum */
 };
 
 /* NULL when memory ran out.  Caller owns. */
 struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions);
 void fp_arc_sums_free(struct fp_arc_sums *s);
 
-/* Takes blocks of runs, one behind the other from `bytes` on, `nbytes[i]` of run i, and FP_ARC_SLACK behind all; of
- * their records only those count whose group and key are not below `low`, and below `high`.  NULL: there is no such
- * bound.  Borrows the bytes until all sums are pulled.  FP_DONE, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Sets the input: blocks of runs, consecutive from `bytes` on, `nbytes[i]` of run i, and FP_ARC_SLACK after all of
+ * them.  Only records with low <= (group, key) < high are read.  NULL: no such bound.  Borrows the bytes until all sums
+ * are pulled.  FP_DONE, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t *nbytes, uint32_t n_runs,
                       const uint64_t *low, const uint64_t *high, struct fp_err *err);
 
 /* Fills `to` with records, in order, up to `n` words; *got becomes their number, 0 at the end.  A sum beyond 2^64 - 1
- * is several records, each as large as possible (up to 2^80, which is an error soon).  FP_DONE, or FP_E_MALFORMED:
- * bytes are not what was written. */
+ * becomes several records, each as large as possible (up to 2^80, an error soon afterwards).  FP_DONE, or
+ * FP_E_MALFORMED: the bytes differ from those written. */
 int fp_arc_sums_pull(struct fp_arc_sums *s, uint64_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* cffi-end */

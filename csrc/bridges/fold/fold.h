@@ -1,25 +1,24 @@
 /* bridges/fold/fold.h - the stack machine: a timeline folded into call arcs or contexts.
  *
- * Each thread has a stack.  An exit ends the frame of the function
- * that it names.  Frames above that one end at the same time (unwound: left by
+ * Each thread has a stack.  An exit ends the innermost frame of its function.  Frames above that one end at the same
+ * time (unwound: left by
  * an exception or longjmp).  An exit of a function that is not on the stack is
  * ignored (orphan: its entry was lost).  Frames that are open at the end of the
- * input end at their thread's last time (unfinished).  A time before the one of
- * the thread's previous record is taken to be that one (clamped).
+ * input end at their thread's last time (unfinished).  A time before that of the thread's previous record is replaced
+ * by it (clamped).
  *
  *   enter a 10, enter b 20, exit b 50, exit a 60   gives
  *   arc (-> a) 1 call, 50 ticks, of them a's own: 20;  arc (a -> b) 1 call, 30, 30
  *
- * Recursion: while an arc is on a thread's stack several times, only the
- * outermost of these calls adds to its inclusive ticks.  Every call is counted.
- * Changing from one thread to another takes time linear in the depth of both
- * stacks.  In a batch with many changes the rows are therefore first sorted by
- * thread.  The sums are the same.
- * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.  The
- * caller writes arcs or contexts away as sorted runs when there are too many.
+ * Recursion: if an arc is on a thread's stack several times, only the outermost of these calls adds to its inclusive
+ * ticks.  Every call is counted.
+ * A switch between threads takes time linear in the depth of both stacks.  So the rows of a batch with many switches
+ * are first sorted by thread.  The sums are the same.
+ * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.  When there are too many, the caller
+ * spills arcs or contexts as sorted runs.
  *
- * Contexts are written as a walk over their tree, each node before its children and these in the order of their names
- * (rank.h), so that the order does not depend on when a context came, nor on what was written away:
+ * Contexts are written in preorder, siblings in the order of their names (rank.h), so the output does not depend on the
+ * order of the input or on what was spilled:
  *
  *   main > sort, main > alloc, main > sort > alloc      gives      main, main > alloc, main > sort, main > sort > alloc
  */
@@ -38,20 +37,20 @@ enum fp_fold_into {
     FP_FOLD_TREE = 1  /* call paths: for stacks */
 };
 
-/* What arcs or nodes are kept apart by, bits. */
+/* What distinguishes arcs or nodes, bits. */
 enum fp_fold_by {
     FP_FOLD_BY_TID = 1,
     FP_FOLD_BY_PID = 2,
     FP_FOLD_BY_THREAD = 3, /* also the threads of different inputs */
     /* tree only */
     FP_FOLD_BY_CPU = 4, /* the time from a record to the thread's next one is spent on the record's CPU */
-    FP_FOLD_BY_NAME = 8 /* functions are told apart by nothing else: contexts are of functions that are only names */
+    FP_FOLD_BY_NAME = 8 /* functions are distinguished by name only: those of contexts have nothing but a name */
 };
 
-/* Beside enum fp_fold_by: adds up what each function costs inclusively, for fp_top_timeline. */
+/* In addition to enum fp_fold_by: sums the inclusive cost of each function, for fp_top_timeline. */
 enum { FP_FOLD_INCLUSIVE = 16 };
 
-/* The value columns of what comes out. */
+/* The value columns of the output. */
 enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
 
 /* One arc, or one node of the context tree. */
@@ -59,7 +58,7 @@ struct fp_fold_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
     uint32_t group;  /* thread, 0 when threads are merged; tree: row of fp_fold's `groups`, likewise */
-    uint32_t active; /* how often it is on the stack of the current thread */
+    uint32_t active; /* its activations on the stack of the current thread */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; of recursive calls only the outermost */
     uint64_t subcalls; /* calls made within, the arc's own included; likewise */
@@ -83,39 +82,38 @@ struct fp_fold {
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
     uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
-    /* Set by the caller if it takes the rows of some threads only: those of share `share`, all of which have one.
-     * Borrowed.  NULL: all rows. */
+    /* Set by the caller to fold only the threads of share `share`; all threads must have a share.  Borrowed.  NULL: all
+     * rows. */
     const struct fp_shares *shares;
     uint32_t share;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_fold_arc *arcs;
     uint32_t n_arcs;
-    /* Set by the caller: fp_fold_put says that the fold is full if it has more than `most` arcs or nodes, or more than
-     * `many` to which the last rows added so many that it is better to begin anew than to let it grow.  At first it
-     * never is. */
+    /* Set by the caller: fp_fold_put returns FP_FULL at more than `most` arcs or nodes, or at more than `many` if the
+     * last rows added so many that spilling is cheaper than growing.  Initially there is no limit. */
     uint32_t most, many;
-    uint64_t switched; /* frames that changes of thread had to look at */
+    uint64_t switched; /* frames visited by thread switches */
 
     /* private from here on */
     uint32_t cap_arcs;
-    struct fp_fold_thread *threads; /* one an id */
+    struct fp_fold_thread *threads; /* by id */
     uint32_t n_threads, cap_threads, current;
     uint64_t n_taken;                     /* rows of its share */
     struct fp_table groups;               /* tree: enum fp_group_col */
-    uint32_t *group_as;                   /* by group: which it is of the fold that this one was joined to; or NULL */
-    struct fp_fold_function *by_function; /* one an id */
+    uint32_t *group_as;                   /* by group: its number in the fold that this one was joined to; or NULL */
+    struct fp_fold_function *by_function; /* by id */
     uint32_t n_functions, cap_functions;
-    uint64_t *inclusive; /* by function: ticks, of its recursive calls only those of the outermost; if asked for */
+    uint64_t *inclusive; /* by function: ticks, of recursive calls only the outermost; if requested */
     uint32_t cap_inclusive;
     uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
     struct fp_secret secret;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
-    uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
+    uint32_t *foreseen;  /* index slots that the current batch will probe, and a scratch stack */
     uint32_t cap_foreseen;
     uint32_t next_arc, next_node, n_ordered;
-    /* What pulls of nodes add up, of one group at a time: by function, and the functions, the first one last. */
+    /* Sums over pulled nodes of one group: by function, and the functions in reverse order. */
     struct fp_fold_node *nodes;
     uint32_t *called;
     uint32_t cap_nodes, cap_called, n_called, node_group;
@@ -125,24 +123,24 @@ struct fp_fold {
     uint32_t *group_ranks, *groups_in_order;
     uint32_t n_group_ranks;
     uint32_t *child, *sibling;
-    uint32_t next_group, at, depth; /* the node that was pulled last */
+    uint32_t next_group, at, depth; /* the last node pulled */
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
-/* Takes up the functions and threads that the model has by now.  This and fp_fold_rank are all that looks at the model
- * before fp_fold_end: the rest may go on beside a reader that adds names to it.  `like`: a fold that knows them and is
- * of the same kind, or NULL.  0 or FP_E_NOMEM. */
+/* Registers the functions and threads that the model has so far.  Before fp_fold_end only this and fp_fold_rank read
+ * the model; everything else may run in parallel with a reader that adds names to it.  `like`: a fold of the same kind
+ * that has registered them, or NULL.  0 or FP_E_NOMEM. */
 int fp_fold_know(struct fp_fold *f, const struct fp_fold *like);
 
-/* Adds the rows of a timeline batch.  The fold must know their functions and threads: that is not checked here.
- * FP_DONE; FP_FULL: the caller is to write away what there is; FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds the rows of a timeline batch.  Their functions and threads must be registered; this is not checked.  FP_DONE;
+ * FP_FULL: spill the arcs or nodes; FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Adds what a feed gives until that has no more or needs its owner: its status is FP_DONE, FP_ASK or an error. FP_DONE,
- * else as fp_fold_put. */
+/* Adds the rows of a feed until its status is FP_DONE, FP_ASK or an error.  Returns FP_DONE, otherwise as
+ * fp_fold_put. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
 /* Sets wanted[s] to 1 for each share that has rows in a timeline batch, from row *next on (0 for a new batch). FP_NO_ID
@@ -156,20 +154,20 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 /* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
-/* Before fp_fold_end of `f`, and after that of `other`, which took a share: `f` has then seen what that has seen, but
- * for its arcs or nodes, which it keeps.  Their groups become groups of `f` in what fp_fold_tree_pull writes.  `f` must
- * know what the other one knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Merges the counters, times and groups of `other`, which folded another share, into `f`.  Call after fp_fold_end of
+ * `other` and before that of `f`.  `other` keeps its arcs or nodes; fp_fold_tree_pull writes them with the groups of
+ * `f`.  All functions and threads of `other` must be registered in `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
 /* First and last time of a thread's records; 0 when it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
-/* Sorts the arcs, so that the two pulls below begin anew and give records in
- * order of their first two words.  With `keep_hot` the arcs with the most calls,
- * at most half of all, are left out: fp_fold_forget keeps them.  0 or FP_E_NOMEM. */
+/* Sorts the arcs and restarts the two pulls below, which return records in order of their first two words.  With
+ * `keep_hot` the arcs with the most calls, at most half of all, are left out: fp_fold_forget keeps them.  0 or
+ * FP_E_NOMEM. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
 
-/* The two pulls begin anew with what was sorted. */
+/* Restarts the two pulls on the same sorted arcs. */
 void fp_fold_rewind(struct fp_fold *f);
 
 /* Fill `to` with records, up to `n` words.  The number of words, 0 at the end.
@@ -179,11 +177,11 @@ enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Forgets the arcs that fp_fold_order sorted, or the tree.  Those that are on a stack stay, with
- * sums of 0.  0 or FP_E_NOMEM. */
+/* Drops the arcs that fp_fold_order sorted, or the tree.  Arcs or nodes on a stack stay, with sums of 0.  0 or
+ * FP_E_NOMEM. */
 int fp_fold_forget(struct fp_fold *f);
 
-/* After fp_fold_end: gives back the memory of the arcs or the tree, all of which was written away. */
+/* After fp_fold_end: frees the arcs or the tree, once all was spilled. */
 void fp_fold_drop(struct fp_fold *f);
 
 /* ---- contexts ---- */
@@ -193,14 +191,14 @@ enum { FP_TREE_RECORD = 30 }; /* bytes of a record at most */
 /* Ranks the names of all functions.  0 or FP_E_NOMEM. */
 int fp_fold_rank(struct fp_fold *f);
 
-/* Puts the children of each node in order, so that the pull below begins anew.  fp_fold_rank must have been called
- * since the fold got to know the last of its functions.  0 or FP_E_NOMEM. */
+/* Sorts the children of each node and restarts the pull below.  Call fp_fold_rank first if functions were registered
+ * since.  0 or FP_E_NOMEM. */
 int fp_fold_link(struct fp_fold *f);
 
 /* Fills `to` with records of nodes, up to `n` bytes, at least FP_TREE_RECORD.  The number of bytes, 0 at the end. */
 size_t fp_fold_pull_tree(struct fp_fold *f, uint8_t *to, size_t n);
 
-/* The next record of a run, its key first: deeper ones come before others, then those of lower rank. */
+/* The next record of a run, its key first: deeper records sort first, then those of lower rank. */
 struct fp_fold_tree_head {
     uint64_t key;
     uint32_t function; /* of the first level: the group */
@@ -208,10 +206,10 @@ struct fp_fold_tree_head {
     uint64_t self, calls;
 };
 
-/* Runs of such records merged: the same contexts once, their sums added up. */
+/* Merges runs of such records: equal contexts become one with the sums. */
 struct fp_fold_tree {
     struct fp_fold *fold;
-    int32_t once;       /* fp_fold_stacks: nobody looks stacks up in the model; set by the caller */
+    int32_t once;       /* fp_fold_stacks: stacks of the model need no lookup; set by the caller */
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
     uint32_t hungry;               /* after FP_MORE: the run to refill */
@@ -222,9 +220,9 @@ struct fp_fold_tree {
     uint32_t *heap;                  /* runs by their heads */
     uint32_t n_heap;
     int32_t top_used; /* the run on top has to read its next record */
-    uint32_t *used;   /* runs that are not in the heap and have to, too */
+    uint32_t *used;   /* runs outside of the heap that have to do so, too */
     uint32_t n_used;
-    uint32_t written;                /* fp_fold_tree_pull: levels that the last record has */
+    uint32_t written;                /* fp_fold_tree_pull: levels of the last record */
     struct fp_fold_tree_level *path; /* fp_fold_stacks: of the last record */
     uint32_t cap_path;
     uint32_t *frames; /* by function, 0 = not yet known */
@@ -238,7 +236,7 @@ struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
 void fp_fold_tree_free(struct fp_fold_tree *t);
 
 /* Fills `to` with the merged records, up to `n` bytes; *got becomes their number.  FP_FULL, FP_DONE, FP_MORE: refill
- * t->hungry.  FP_E_MALFORMED: a run is not what was written. */
+ * t->hungry.  FP_E_MALFORMED: a run differs from what was written. */
 int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* Graph rows made of merged records. */
@@ -246,7 +244,8 @@ struct fp_fold_out {
     struct fp_model *model;
     uint32_t unknown_file; /* string: stands for the file of functions that have none, because
                               readers of graphs take an empty one for the caller's */
-    uint32_t *named; /* by function, n_named of them: as the graph names it, 0 = not yet known; given by the caller */
+    uint32_t
+        *named; /* by function, n_named of them: its function in the graph, 0 = not known yet; provided by the caller */
     uint32_t n_named;
     struct fp_merge *nodes, *arcs; /* records as above, merged */
     uint64_t ticks_per_second;     /* times become nanoseconds, each sum rounded once, half up; 0: ticks */
@@ -261,13 +260,13 @@ struct fp_fold_out {
  * FP_MORE: refill o->nodes.  FP_DONE: no group is left.  FP_E_OVERFLOW. */
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
-/* Pulls the graph rows of one group: of each function its self cost, then its
- * calls.  FP_FULL: drain the batch.  FP_MORE: refill o->nodes or o->arcs, whichever
+/* Pulls the graph rows of one group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
+ * FP_MORE: refill o->nodes or o->arcs, whichever
  * is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW, FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
-/* Pulls stacks rows with self time and calls.  By CPU
- * each has a label f->cpu.  Its value is a string, because pprof drops a number 0.
+/* Pulls stacks rows with self time and calls.  By CPU each has a label f->cpu, whose value is a string because pprof
+ * drops a number 0.
  * The model's stacks may be emptied between two calls (fp_model_empty_stacks).
  * As fp_fold_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);

@@ -2,11 +2,11 @@
  *
  *   fold.c        the machine: rows of a timeline in, arcs and contexts out
  *   fold_arcs.c   the table of arcs
- *   fold_spill.c  arcs and nodes as sorted records, and forgetting those that were written away
+ *   fold_spill.c  arcs and nodes as sorted records, and dropping those that were spilled
  *   fold_rows.c   such records to graph rows
  *   fold_tree.c   contexts as sorted records
- *   fold_merge.c  such records merged, and made stacks rows
- *   fold_join.c   what folds of different threads add up to
+ *   fold_merge.c  such records merged and turned into stacks rows
+ *   fold_join.c   joins folds of different threads
  */
 #ifndef FP_FOLD_PRIVATE_H
 #define FP_FOLD_PRIVATE_H
@@ -15,7 +15,7 @@
 #include "bridges/sums/rank.h"
 #include "core/buf.h"
 
-/* What contexts are kept apart by: a row of fp_fold's `groups`. */
+/* What distinguishes contexts: a row of fp_fold's `groups`. */
 enum fp_group_col { FP_GROUP_PID = 0, FP_GROUP_TID = 1, FP_GROUP_INPUT = 2, FP_GROUP_CPU = 3, FP_GROUP_WIDTH = 4 };
 
 /* By function. */
@@ -23,11 +23,11 @@ struct fp_fold_function {
     uint32_t active;    /* activations on the stack of the thread at hand */
     uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
     uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
-    uint32_t as;        /* the function that arcs and nodes have */
+    uint32_t as;        /* the function recorded in arcs and nodes */
     uint32_t entered;   /* has it been called? */
 };
 
-/* By function: what its arcs of one group add up to. */
+/* By function: the sums of its arcs of one group. */
 struct fp_fold_node {
     __extension__ unsigned __int128 self;
     uint64_t calls;
@@ -56,14 +56,13 @@ struct fp_fold_thread {
 #define FP_FOLD_PATH_COST "the own cost of a call path"
 #define FP_FOLD_TIME_OF_CALLS "the time of a function's calls" /* where it is known first: of an arc, or its own */
 
-/* The own ticks of a context, or the inclusive ones of an arc, passed 2^64 - 1. */
+/* The self ticks of a context, or the inclusive ticks of an arc, passed 2^64 - 1. */
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
 
 #define FP_FOLD_NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
-/* Fibonacci hashing; the table is kept sparse, because a probe that has to
- * look at a second slot costs a mispredicted branch.  An index with a secret (core/secret.h) has its arcs elsewhere:
- * who does not find an arc from this slot on asks fp_fold_arc. */
+/* Fibonacci hashing; the table is kept sparse, because probing a second slot costs a mispredicted branch.  An index
+ * with a secret (core/secret.h) has its arcs elsewhere: if an arc is not found from this slot on, call fp_fold_arc. */
 static inline uint32_t fp_fold_slot(uint32_t caller, uint32_t callee, uint32_t group, unsigned shift) {
     uint64_t key = ((uint64_t)caller << 32 | callee) ^ (uint64_t)group * 0xd6e8feb86659fd93u;
     return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
@@ -81,10 +80,10 @@ int fp_fold_arcs_init(struct fp_fold *f);
  * out. */
 uint32_t fp_fold_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);
 
-/* Keeps the first `n` arcs alone. */
+/* Keeps only the first `n` arcs. */
 void fp_fold_keep_arcs(struct fp_fold *f, uint32_t n);
 
-/* Ticks as nanoseconds, rounded half up; or as they are, if there are 0 ticks a second.  0 or FP_E_OVERFLOW. */
+/* Ticks as nanoseconds, rounded half up; unchanged at 0 ticks a second.  0 or FP_E_OVERFLOW. */
 static inline int fp_fold_in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
     __extension__ typedef unsigned __int128 u128;
     enum { SMALL = 1000000000 }; /* ticks whose nanoseconds fit 64 bits, also with half a second added */
@@ -101,11 +100,11 @@ static inline int fp_fold_in_units(uint64_t ticks_per_second, uint64_t ticks, in
     return v > INT64_MAX ? FP_E_OVERFLOW : 0;
 }
 
-/* The function as the graph names it: one without a file gets o->unknown_file., which is made if it is new.  FP_NO_ID
- * when memory ran out. */
+/* The function in the graph: if it has no file, the same with o->unknown_file, added if it is new.  FP_NO_ID when
+ * memory ran out. */
 uint32_t fp_fold_in_graph(const struct fp_fold_out *o, uint32_t function);
 
-/* A record of a context: how many levels it rises from the one before, which has `levels` of them, to its parent;
+/* A record of a context: the levels to rise from the previous record, which has `levels` of them, to the parent;
  * function, self time, calls.  FP_TREE_RECORD bytes at most.
  *
  *   main 5 1, main > f 7 2, g 1 1, as functions 1, 2, 3:     00 01 05 01   00 02 07 02   02 03 01 01

@@ -1,19 +1,17 @@
 /* bridges/project/project.h - stacks -> graph: samples become self costs and call arcs.
  *
- * Values are first added up by distinct (stack, group).  The tree of
- * those stacks is then walked once, so that the work after the last batch is
- * linear in the size of the tree.
+ * Values are first summed by distinct (stack, group).  Then the tree of those stacks is walked once, so the work after
+ * the last batch is linear in the size of the tree.
  *
  *   main > even > odd > even   5        gives  even: self 5
  *   main > even                2               even: self 2
  *                                              main -> even 7, even -> odd 5, odd -> even 0
  *
- * Recursion: if a sample's stack has a function several times, its values are
- * added to the outermost arc into that function only.  The arcs into a function
- * then add up to its inclusive cost, which is what readers of a graph show.  The
- * inner arcs have a call count and no cost.
+ * Recursion: if a function is on a sample's stack several times, the values are added only to the outermost arc into
+ * it.  So the arcs into a function add up to its inclusive cost, as readers of a graph expect.  The inner arcs have a
+ * call count and no cost.
  * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When there are too many,
- * the caller takes the graph of those so far, adds it to the others, and begins anew.
+ * the caller takes the graph of those so far, adds it to the previous ones, and begins again.
  */
 #ifndef FP_PROJECT_H
 #define FP_PROJECT_H
@@ -27,16 +25,16 @@
 struct fp_project {
     struct fp_model *model;
     uint32_t n_values;
-    int32_t per_thread;       /* group = thread; else everything is group 0 */
-    int32_t inline_calls;     /* inlined functions are called, not part of their caller */
+    int32_t per_thread;       /* group = thread; otherwise everything is group 0 */
+    int32_t inline_calls;     /* inlined functions count as calls, not as part of their caller */
     int32_t addresses;        /* fp_project_end: some position has an address */
-    int32_t return_addresses; /* ... and some of them are where a call returns to */
+    int32_t return_addresses; /* ... and some of them are return addresses */
     int32_t lines;            /* ... some position has a line */
     uint64_t samples;
     uint64_t labelled;    /* samples with labels, which a graph cannot hold */
     uint64_t timed;       /* samples with a time, likewise */
-    uint64_t joined;      /* distinct stacks of more than two frames, of which a graph keeps the single calls */
-    uint32_t n_nodes;     /* stacks of the samples, and those that they go on from: each brings one arc at most */
+    uint64_t joined;      /* distinct stacks of more than two frames, which a graph splits into single calls */
+    uint32_t n_nodes;     /* stacks of the samples and their parents: each adds at most one arc */
     struct fp_table keys; /* (stack, group) */
     /* set by fp_project_end */
     uint32_t n_groups;     /* highest group + 1 */
@@ -55,9 +53,9 @@ struct fp_project {
     uint32_t n_chain, cap_chain;
     uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
     uint32_t *local_of; /* by stack: 1 = among n_nodes, until fp_project_end; then node of the selected group + 1 */
-    uint32_t *active;   /* by function: calls of it above the node at hand */
+    uint32_t *active;   /* by function: its activations above the current node */
     uint32_t cap_frames, cap_stacks, cap_active;
-    uint64_t *start_of; /* by function: its address, if it is named after one */
+    uint64_t *start_of; /* by function: its address, if it is named by address */
     uint32_t cap_start;
     uint32_t unknown_file; /* the string ??? */
     int64_t *costs;        /* of row i: costs[i * n_values ..] */
@@ -80,7 +78,7 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values);
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* After some batches: finds the positions of every frame.
- * Code without a name gets a function that is named by its address.  As fp_project_put. */
+ * Code without a name gets a function named by its address.  Returns as fp_project_put. */
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
 /* Builds the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from sum `calls`; if that is
@@ -91,11 +89,11 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
 /* Pulls graph rows, each place and arc once.  FP_FULL or FP_DONE. */
 int fp_project_pull(struct fp_project *s, struct fp_batch *out);
 
-/* Forgets the sums, for others.  Graphs of all batches are the sums of what was pulled before and after. */
+/* Drops the sums, to begin again.  The graph of all batches is the sum of the graphs pulled before and after. */
 void fp_project_empty(struct fp_project *s);
 
-/* Sets the count of calls that no source counted to 1: readers of graphs take the cost of an arc with 0 calls for self
- * cost.  How many there were. */
+/* Sets call counts of 0 to 1: readers of graphs treat the cost of an arc with 0 calls as self cost.  Returns how
+ * many. */
 uint32_t fp_project_count(struct fp_batch *b);
 
 /* cffi-end */

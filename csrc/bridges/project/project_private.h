@@ -24,7 +24,7 @@ static inline int fp_project_no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the call graph of the stacks");
 }
 
-/* Bytes of one row of sums.  Never 0, so that stacks without values have a place as well. */
+/* Bytes of one row of sums.  Never 0, so that stacks without values have a row, too. */
 static inline size_t fp_project_row(const struct fp_project *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
@@ -40,10 +40,10 @@ static inline int fp_project_push(struct fp_project *s, uint32_t word) {
     return 0;
 }
 
-/* A stack of the group, or one above such a stack.  Node 0 is the root. */
+/* A stack of the group, or a parent of such a stack.  Node 0 is the root. */
 struct fp_project_node {
     uint32_t stack;
-    uint32_t key; /* whose sums are this stack's own; 0 = none */
+    uint32_t key; /* the key of this stack's own sums; 0 = none */
     uint32_t parent, child, sibling;
 };
 
@@ -52,12 +52,12 @@ struct fp_project_tree {
     uint32_t n, cap;
 };
 
-/* After fp_project_end: enters the stacks of a group that has some.  `t` is zero before.  0 or FP_E_NOMEM. */
+/* After fp_project_end: adds the stacks of a group, which has at least one.  `t` is zero before.  0 or FP_E_NOMEM. */
 int fp_project_grow(struct fp_project *s, struct fp_project_tree *t, uint32_t group);
-/* Frees a tree.  There is one at a time. */
+/* Frees a tree.  Only one exists at a time. */
 void fp_project_fell(struct fp_project *s, struct fp_project_tree *t);
 
-/* The positions of a node's frame, outermost first.  The root has none, unless samples without a stack are there. */
+/* The positions of a node's frame, outermost first.  The root has none, unless there are samples without a stack. */
 const uint32_t *fp_project_chain(const struct fp_project *s, const struct fp_project_tree *t, uint32_t at, uint32_t *n);
 
 /* Sets s->chain_of[frame]: the positions of a frame.  0, FP_E_NOMEM or FP_E_MALFORMED. */

@@ -10,19 +10,16 @@
  *     f     a.c:3   cost  50
  *     main  a.c:10  cost  3
  *
- * Files have an order: a function is named, then its rows follow by ascending
- * position.  So no row is looked up.  Rows are packed as they come (packed.h
- * shows how), about 15 bytes each, and a block of them is noted with its
- * function.  Blocks of one function are merged at the end.  While the rows of a
- * function come in no order, every FP_AGGREGATE_BLOCK of them are sorted; 64
+ * Files are mostly sorted: a function is named, then its rows follow by ascending position.  So rows need no lookup.
+ * They are packed as they arrive (packed.h), about 15 bytes each, into blocks of one function.  Blocks of one function
+ * are merged at the end.  If the rows of a function arrive unsorted, every FP_AGGREGATE_BLOCK of them are sorted; 64
  * blocks of a function become one.
  *
- * When that takes more memory than wanted, the caller writes it away as a sorted
- * run (fp_aggregate_spill) and goes on with fp_aggregate_empty.  At the end all
- * runs are merged.  The rows that come out are the same, whenever that is done: by
- * object, file and name of the function, as bytes, then as packed.h says.
+ * To limit memory, the caller spills a sorted run (fp_aggregate_spill), then calls fp_aggregate_empty.  At the end all
+ * runs are merged.  The output does not depend on the spills.  Its order: by object, file and name of the function, as
+ * bytes, then as in packed.h.
  *
- * Memory: what is packed, 32 bytes a block, 8 bytes a function of the model and 12
+ * Memory: the packed rows, 32 bytes a block, 8 bytes a function of the model and 12
  * bytes for each of its strings and functions.
  */
 #ifndef FP_AGGREGATE_H
@@ -34,7 +31,7 @@
 /* cffi-begin */
 
 enum fp_aggregate_mode {
-    FP_AGGREGATE_GRAPH = 0, /* everything a row says */
+    FP_AGGREGATE_GRAPH = 0, /* complete rows */
     /* Self costs by file, function name and line.  Objects, addresses and basic
      * blocks are dropped.  Rows of other kinds are dropped and counted. */
     FP_AGGREGATE_LINES = 1
@@ -42,7 +39,7 @@ enum fp_aggregate_mode {
 
 enum { FP_AGGREGATE_BLOCK = 4096, FP_AGGREGATE_RUNS = 64 };
 
-/* A window on a run that was written away; the caller owns the bytes and fills them. */
+/* A window on a spilled run; the caller owns the bytes and fills them. */
 struct fp_aggregate_window {
     uint8_t *p; /* followed by 8 bytes that may be read */
     size_t cap;
@@ -55,7 +52,7 @@ struct fp_aggregate {
     uint32_t mode;      /* enum fp_aggregate_mode */
     uint32_t n_columns; /* value columns so far */
     uint64_t dropped;   /* rows that the mode dropped (calls and jumps) */
-    size_t bytes;       /* memory that fp_aggregate_empty would give back */
+    size_t bytes;       /* memory that fp_aggregate_empty would free */
     uint32_t hungry;    /* after FP_MORE: the window to refill */
     struct fp_aggregate_window *windows;
 
@@ -75,29 +72,30 @@ int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *e
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* 1 if an empty aggregate of lines would give the rows of this batch out just so, behind those of the batches
- * that were asked for before: all are self costs, and each place comes once and in order.  Else 0.  Sets the functions
- * of the batch to those that lines are booked on.  FP_E_NOMEM. */
+/* Whether an empty aggregate of lines would return the rows of this batch unchanged, after those of the batches checked
+ * before: all are self costs, and each place comes once and in order.  1, 0 or FP_E_NOMEM.  Replaces the functions of
+ * the batch by those that lines are booked on. */
 int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);
 
-/* Ends the adding: the rows can be pulled or spilled from the first one on.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Call after the last row: rows can now be pulled or spilled, from the first one on.  0, FP_E_NOMEM or
+ * FP_E_OVERFLOW. */
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);
 
-/* Forgets all rows, so that new ones can be added. */
+/* Drops all rows, so that new ones can be added. */
 void fp_aggregate_empty(struct fp_aggregate *a);
 
-/* What is pulled or spilled next are the rows of `n` runs, which the caller puts into a->windows; all are empty yet.
+/* Pull or spill the merged rows of `n` runs next.  The caller fills a->windows, which are empty at first.
  * At most FP_AGGREGATE_RUNS.  0 or FP_E_NOMEM. */
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n);
 
-/* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: that was all.
- * FP_MORE: refill a->windows[a->hungry]; FP_E_NOMEM, FP_E_OVERFLOW. */
+/* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: no more rows; FP_MORE: refill
+ * a->windows[a->hungry]; FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err);
 
-/* The same as bytes of a run, behind to[*at].  FP_FULL when fewer than fp_aggregate_room() bytes are left. */
+/* The same as bytes of a run, from to[*at] on.  FP_FULL when fewer than fp_aggregate_room() bytes are left. */
 int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n, struct fp_err *err);
 
-/* The least bytes that a window and the buffer of a spill must have. */
+/* The minimum size of a window and of the buffer of a spill, in bytes. */
 size_t fp_aggregate_room(const struct fp_aggregate *a);
 
 /* cffi-end */

@@ -9,9 +9,9 @@
 /* A packed block of one function, all of it in memory. */
 struct fp_aggregate_block {
     uint64_t at, nbytes; /* in `bytes` */
-    uint32_t before;     /* the function's block before, + 1; 0 = none */
-    uint32_t level;      /* 64 blocks of a level become one of the next */
-    uint32_t alike;      /* blocks of this level, this one and those before */
+    uint32_t before;     /* the function's previous block + 1; 0 = none */
+    uint32_t level;      /* 64 blocks of a level are merged into one of the next */
+    uint32_t alike;      /* blocks of this level up to this one */
 };
 
 /* The block that is being filled; its head is written when it is closed. */
@@ -50,13 +50,13 @@ struct fp_aggregate_private {
     int32_t any;
     uint32_t last_function, last_file, last_line, last_booked;
 
-    /* giving out */
+    /* output */
     struct fp_packed_merge merging;
     int32_t from_runs;
     int32_t in_function; /* `merging` has rows of a function yet to come */
     uint32_t *functions; /* those that have rows, in order */
     uint32_t n_functions, next_function;
-    int32_t held; /* a function that may have no rows was read */
+    int32_t held; /* the row of a function that may have no others was read */
     uint32_t held_function;
 };
 

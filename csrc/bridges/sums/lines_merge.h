@@ -1,13 +1,14 @@
-/* bridges/sums/lines_merge.h - merges profiles of self costs whose lines are in order.
+/* bridges/sums/lines_merge.h - merges profiles of self costs whose lines are sorted.
  *
- * Each input gives out its rows by function (as struct fp_rank_order says: file, then name) and ascending line, each
- * place once, as Cachegrind writes them; fp_aggregate_in_order checks that.  So the sums come out as the rows come in:
+ * Each input lends its rows by function (in the order of struct fp_rank_order: file, then name) and ascending line,
+ * each place once, as Cachegrind writes them; fp_aggregate_in_order checks that.  So sums are complete as soon as all
+ * inputs have passed their place:
  *
  *   a.c f   3  10 2         a.c f   3   5 0         a.c f   3  15 2
  *   a.c f   7   1 0         b.c g   1   4 4    ->   a.c f   7   1 0
  *                                                   b.c g   1   4 4
  *
- * Memory: a word for each input.  Nothing is kept of rows that were given out.
+ * Memory: a word for each input.  No rows are kept.
  */
 #ifndef FP_LINES_MERGE_H
 #define FP_LINES_MERGE_H
@@ -24,7 +25,7 @@ struct fp_lines_merge;
 struct fp_lines_merge *fp_lines_merge_new(const struct fp_model *model, uint32_t n);
 void fp_lines_merge_free(struct fp_lines_merge *m);
 
-/* Lends the next rows of input i, at least one, until it needs rows again; NULL: it has no more. */
+/* Lends the next rows of input i, at least one, until it needs rows again; NULL: it has ended. */
 void fp_lines_merge_give(struct fp_lines_merge *m, uint32_t i, const struct fp_batch *rows);
 
 /* Appends the next sums to a graph batch that has as many value columns as the inputs.  FP_FULL: drain it and call

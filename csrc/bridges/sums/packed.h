@@ -11,13 +11,12 @@
  *             address bb     signed varints, less those of the row before, if PACKED_ADDRESS; else as before
  *             call, jump     varints: callee, target line, if PACKED_TARGET: file, address, bb of the target; count,
  *                            and of conditional jumps count2
- *             values         of cost and call: 4 bits for each column, which say how many bytes it takes, then these
- *                            bytes, low first
+ *             values         of cost and call: 4 bits for each column, its length, then its bytes, low first
  *
- *     length 0 to 8: a number of so many bytes;  9 to 15: minus a number of 1 to 7.   -3 is 9 and one byte, 03
+ *     length 0 to 8: a number of that many bytes;  9 to 15: minus a number of 1 to 7.   -3 is 9 and one byte, 03
  *
  * The order of rows within a function: the row that only names it, then by address, basic block, file (the function's
- * own first), line, kind, callee and target.  Files and functions are ordered as struct fp_rank_order says.
+ * own first), line, kind, callee and target.  Files and functions are in the order of struct fp_rank_order.
  */
 #ifndef FP_PACKED_H
 #define FP_PACKED_H
@@ -35,7 +34,7 @@ struct fp_packed_row {
     int64_t *values;
 };
 
-/* What the next row of a block is packed against. */
+/* The state that the next row of a block is packed against. */
 struct fp_packed_before {
     uint32_t file, line;
     uint64_t address, bb;
@@ -57,11 +56,11 @@ static inline uint32_t fp_packed_file(const struct fp_model *m, uint32_t functio
 uint8_t *fp_packed_put(uint8_t *to, struct fp_packed_before *before, const struct fp_packed_row *row,
                        uint32_t n_columns);
 
-/* Reads a row but its function; returns its end.  Sets the values of the first `n_columns` columns. */
+/* Reads a row without its function; returns its end.  Sets the values of the first `n_columns` columns. */
 const uint8_t *fp_packed_take(const uint8_t *p, struct fp_packed_before *before, struct fp_packed_row *row,
                               uint32_t n_columns);
 
-/* A block that is being written at to[at ...].  All zero: none is open yet. */
+/* A block that is being written at to[at ...].  All zero: no block is open. */
 struct fp_packed_block {
     size_t at;
     uint32_t function, rows, n_columns;
@@ -84,12 +83,12 @@ int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more
 
 /* ---- merging ---- */
 
-/* Reads rows of consecutive blocks from p[0 .. n).  When it needs bytes that are not there yet it is hungry: its owner
- * moves the rest to the front of the window, fills up behind it, or sets `eof`. */
+/* Reads rows of consecutive blocks from p[0 .. n).  When it runs out of bytes it is hungry: its owner moves the rest to
+ * the front of the window and appends to it, or sets `eof`. */
 struct fp_packed_row_cursor {
     const uint8_t *p, *end;
     int32_t eof;
-    uint32_t rows; /* of the block, yet to come */
+    uint32_t rows; /* left in the block */
     uint32_t n_columns;
     struct fp_packed_before before;
     struct fp_packed_row row; /* the next one */
@@ -102,16 +101,16 @@ struct fp_packed_merge {
     uint32_t n_columns; /* of `row` */
     uint32_t *heap;     /* cursors by their next row */
     uint32_t n_heap, n_started;
-    uint32_t hungry; /* after FP_MORE: the cursor to refill */
-    int32_t have;    /* `row` holds 0: nothing, 1: a row to which more may be added, 2: one that was returned */
-    int32_t used;    /* the next row of the cursor on top is in `row` */
+    uint32_t hungry;          /* after FP_MORE: the cursor to refill */
+    int32_t have;             /* `row` is 0: empty, 1: a sum that may grow, 2: already returned */
+    int32_t used;             /* the next row of the cursor on top is in `row` */
     struct fp_packed_row row; /* after FP_FULL: the sum of all rows of its place */
     int64_t *values;          /* for row and cursors */
     size_t cap_values;
     uint32_t cap_heap, cap_cursors;
 };
 
-/* Begins anew with `n` cursors, all empty and hungry, and rows of n_columns.  0 or FP_E_NOMEM. */
+/* Restarts with `n` cursors, all empty and hungry, and rows of n_columns.  0 or FP_E_NOMEM. */
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
 void fp_packed_merge_clear(struct fp_packed_merge *m);
 

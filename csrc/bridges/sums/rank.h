@@ -1,7 +1,7 @@
 /* bridges/sums/rank.h - functions and strings in the order of their names, as bytes.  Private.
  *
- * Sums come out in this order, so that the order of the inputs does not show.  It holds for names that come later, too:
- * ranks only make it faster.
+ * Sums are written in this order, so output does not depend on the order of the inputs.  Names added later are compared
+ * the same way; ranks only make it faster.
  */
 #ifndef FP_RANK_H
 #define FP_RANK_H
@@ -10,7 +10,7 @@
 
 struct fp_rank_order {
     const struct fp_model *model; /* borrowed */
-    /* Ranks of the first n_strings strings and n_functions functions; the later ones have none yet. */
+    /* Ranks of the first n_strings strings and n_functions functions; later ones have none. */
     uint32_t *rank_of_string;
     uint32_t *rank_of_function;
     uint32_t n_strings, n_functions;
@@ -19,7 +19,7 @@ struct fp_rank_order {
 
 void fp_rank_order_clear(struct fp_rank_order *o);
 
-/* Ranks all names that the model has by now.  0 or FP_E_NOMEM. */
+/* Ranks all names that the model has so far.  0 or FP_E_NOMEM. */
 int fp_rank_order_rank(struct fp_rank_order *o);
 
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */

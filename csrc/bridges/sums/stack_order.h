@@ -1,13 +1,13 @@
-/* bridges/sums/stack_order.h - the order of stacks and label sets by what they say.  Private.
+/* bridges/sums/stack_order.h - the order of stacks and label sets by content.  Private.
  *
- * Ids say in which order entries came, so they depend on the order of the inputs.  These ranks do not: they go by the
- * names in an order (rank.h) that ranks all names of its model, and by numbers.
+ * Ids follow the order of the inputs.  These ranks do not: they compare names by an order (rank.h) that ranks all names
+ * of its model, and numbers.
  *
  *   main > sort, main > alloc, main > sort > alloc       have this order:
  *   main, main > alloc, main > sort, main > sort > alloc
  *
  * Each function returns an array of ranks by id, all of them different, which the caller frees with free(); NULL when
- * memory ran out.  An id that is not there counts as 0.
+ * memory ran out.  A missing id counts as 0.
  */
 #ifndef FP_STACK_ORDER_H
 #define FP_STACK_ORDER_H
