@@ -5,27 +5,27 @@
 #include "bridges/budget/bins.h"
 #include "core/array.h"
 
-/* PINNED: the rank of calls in which an event happened.  PACKED: more than what a packed row has beside its payload. */
+/* PINNED: the rank of calls that contain an event.  PACKED: an upper bound of a packed row without its payload. */
 enum { PINNED = FP_FIT_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };
 
 struct fp_fit_call {
-    uint64_t entered, within; /* within: time spent in the calls that it made */
+    uint64_t entered, within; /* within: time spent in its callees */
     uint32_t function, first_argument;
     uint16_t cpu;
     uint8_t op, pinned;
 };
 
 struct fp_fit_thread {
-    struct fp_fit_call *calls; /* that are open, outermost first */
+    struct fp_fit_call *calls; /* open calls, outermost first */
     uint32_t n, cap;
-    uint32_t shown; /* calls whose enter was given out */
+    uint32_t shown; /* calls whose enter was returned */
     uint64_t *arguments;
     uint32_t n_arguments, cap_arguments, shown_arguments;
     uint32_t part;
     uint32_t group; /* + 1; 0: none yet */
 };
 
-/* A row on its way out. */
+/* A row to return. */
 struct row {
     uint64_t time, aux;
     const uint8_t *payload;
@@ -71,7 +71,7 @@ uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
 
 /* ---- groups ---- */
 
-/* The number of a group, made if it is not there; FP_NO_ID when memory ran out. */
+/* The number of a group, added if it is new; FP_NO_ID when memory ran out. */
 static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
     for (uint32_t i = 0; i < f->n_groups; i++)
         if (f->groups[i].thread == thread && f->groups[i].slice == slice) return i;
@@ -105,7 +105,7 @@ static void count(struct fp_fit *f, struct fp_fit_group *g, uint32_t rank, uint6
     while (g->kept > f->limit && g->least < FP_FIT_RANKS) g->kept -= g->bytes[g->least++];
 }
 
-/* ---- rows that are given out ---- */
+/* ---- output ---- */
 
 static int is_exit(uint8_t op) {
     return op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
@@ -158,7 +158,7 @@ static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struc
     return 0;
 }
 
-/* Gives out the enters, with their arguments, that were not yet given out.  After FP_FULL it goes on where it was. */
+/* Returns the enters, with their arguments, that were not returned yet.  After FP_FULL the next call continues. */
 static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
     for (;;) {
         const int all = t->shown == t->n;
@@ -186,17 +186,17 @@ static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
 
 /* ---- calls ---- */
 
-/* Whether one more row has room. */
+/* Is there room for one more row? */
 static int has_room(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !f->out || (f->out->n < f->out->cap && (!f->out->n || f->out->part == t->part));
 }
 
-/* Does nothing get merged?  Then rows go out at once, in their order. */
+/* Is nothing merged?  Then rows are returned immediately, in their order. */
 static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !(f->out ? f->least : f->groups[t->group - 1].least);
 }
 
-/* A call begins, but without room (FP_FULL) the same row comes again.  0, FP_FULL, FP_E_NOMEM. */
+/* A call begins.  0, FP_FULL (no room: the same row comes again), FP_E_NOMEM. */
 static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const int at_once = t->shown == t->n && all_fit(f, t);
     if (at_once && !has_room(f, t)) return FP_FULL;
@@ -222,7 +222,7 @@ static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
         count(f, g, rank, f->call + f->named * name_n);
         least = g->least;
     }
-    /* a call that was shown, because one in it was long enough then, has to end */
+    /* a call whose enter was returned, because an inner one was long enough at the time, needs its exit */
     if (rank >= least || t->shown == t->n) {
         int status = show(f, t, r->thread);
         if (!status) status = give_out(f, t, r);
@@ -290,7 +290,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
     while (at < slice) {
         const uint32_t depth = t->n;
         at = depth ? at + 1 : slice;
-        /* slices begin at times that are not below 0, as a row of an earlier slice was */
+        /* slices begin at 0 or later, because a row of an earlier slice did */
         struct row edge = {.time = f->zero + (uint64_t)at * f->slice_ns, .thread = thread};
         while (t->n) {
             edge.op = FP_OP_EXIT;
@@ -302,7 +302,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
         if (status) return status;
         edge.op = FP_OP_ENTER;
         for (uint32_t i = 0; i < depth; i++) {
-            edge.function = t->calls[i].function; /* what was there stands there still */
+            edge.function = t->calls[i].function; /* the rest is unchanged */
             edge.cpu = t->calls[i].cpu;
             if (enter(f, t, &edge)) return fp_no_memory(err);
         }

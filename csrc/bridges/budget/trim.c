@@ -6,19 +6,19 @@
 #include "bridges/budget/bins.h"
 #include "core/array.h"
 
-/* PACKED: more than a packed row has beside its values; NUMBER: than one of these. */
+/* Upper bounds.  PACKED: a packed row without its values; NUMBER: one value. */
 enum { PACKED = 64, NUMBER = 10 };
 
-/* A share of 1.  Ranks tell shares of less apart from 0 up to here. */
+/* A share of 1.  Ranks distinguish smaller shares from 0 up to this. */
 static const double WHOLE = (double)((uint64_t)1 << 48);
 
 struct fp_trim_stack {
-    double share;  /* of its rows, then also of all that goes on from it */
+    double share;  /* of its rows, later also of the stacks below it */
     uint32_t rows; /* of its own */
-    uint32_t to;   /* what it becomes, + 1; 0: not known yet */
+    uint32_t to;   /* its replacement + 1; 0: not known yet */
     uint32_t depth;
     uint16_t rank;
-    uint8_t any, inner; /* is there a row of it or below; does anything with a row go on from it? */
+    uint8_t any, inner; /* are there rows of it or below; are there rows below? */
     uint8_t counted;    /* as pruned */
 };
 
@@ -122,7 +122,7 @@ void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *to
 }
 
 int fp_trim_weigh_begin(struct fp_trim *t) {
-    /* stacks that earlier cuts added are weighed, too: nothing is at them */
+    /* includes stacks added by earlier cuts, which have no rows */
     const uint32_t n = t->model->stacks.n;
     if (fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of)) return FP_E_NOMEM;
     t->n_of = n;
@@ -158,7 +158,7 @@ void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t f
         struct fp_trim_stack *const of = &t->of[i];
         of->depth = t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]].depth + 1;
         of->rank = (uint16_t)fp_bins_of((uint64_t)((of->share < 1 ? of->share : 1) * WHOLE));
-        /* one row more for what may be pruned right below it */
+        /* one more row for what may be pruned directly below it */
         if (of->any) t->bytes[of->rank] += stack + ((uint64_t)of->rows + of->inner) * (row + frame * of->depth);
     }
 }
@@ -188,7 +188,7 @@ static uint32_t pruned_under(struct fp_trim *t, uint32_t stack) {
     return fp_model_stack(t->model, stack, t->pruned);
 }
 
-/* What becomes of a stack.  FP_NO_ID when memory ran out. */
+/* The replacement of a stack.  FP_NO_ID when memory ran out. */
 static uint32_t replaced(struct fp_trim *t, uint32_t stack) {
     uint32_t at = stack;
     while (at && t->of[at].rank < t->least && !t->of[at].to) at = fp_table_row(&t->model->stacks, at)[FP_STACK_PARENT];

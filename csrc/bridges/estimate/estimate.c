@@ -54,7 +54,7 @@ static int put_row(struct fp_estimate *e, const struct fp_batch *in, uint32_t i,
     if (!place->callee) return 0;
     if (__builtin_add_overflow(e->calls, in->count[i], &e->calls) || e->calls > INT64_MAX)
         return fp_fail_beyond(err, "the number of all calls", FP_NO_COLUMN, "2^63 - 1");
-    sums[e->n_values] += (int64_t)in->count[i]; /* part of that number */
+    sums[e->n_values] += (int64_t)in->count[i]; /* part of that sum */
     return 0;
 }
 
@@ -83,14 +83,14 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
             return fp_unknown_id(err, "the function of a cost", place.function, n_functions);
         if (place.callee >= n_functions) return fp_unknown_id(err, "the function called", place.callee, n_functions);
         if (place.file >= n_strings) return fp_unknown_id(err, "the file of a cost", place.file, n_strings);
-        if (kind == FP_CALL && !place.callee) continue; /* a call of nothing: its cost has no self row here */
+        if (kind == FP_CALL && !place.callee) continue; /* a call without a callee: its cost has no self row here */
         status = put_row(e, in, i, columns, &place, err);
     }
     return status;
 }
 
-/* Counts the functions that nobody calls while one of their name is called that has no rows.  Their writer gave the
- * wrong file of a callee, or none.  0 or FP_E_NOMEM. */
+/* Counts the functions without callers while another of the same name has callers but no rows: the writer recorded a
+ * wrong file for the callee, or none.  0 or FP_E_NOMEM. */
 static int count_uncalled(struct fp_estimate *e) {
     const struct fp_estimate_flow *f = e->flow;
     const struct fp_table *functions = &e->model->functions;

@@ -1,9 +1,9 @@
 /* bridges/estimate/estimate.h - graph -> stacks: self costs, their callers estimated.
  *
- * A graph says which functions call each other, but not which calls
- * were made within which others.  The estimate goes from the roots down.  A
- * context is a function with a stack of callers; its share is how much of the
- * function's cost it stands for.  A context hands each arc on in proportion:
+ * A graph records which functions call each other, but not which calls were made within which others.  The estimate
+ * works from the roots down.  A
+ * context is a function with a stack of callers; its share is its part of the function's cost.  A context passes its
+ * share on to each arc in proportion:
  *
  *   share of "... > f > g"  =  share of "... > f"  *  cost of the arc f -> g / cost of g
  *
@@ -12,17 +12,14 @@
  *
  * Self costs are exact: each place's cost is divided into integers that add up
  * to it.  All values are divided alike, by the first value that any arc has.
- * Roots: functions that nobody calls, and what a function that is in no cycle
- * costs beyond the arcs into it.
+ * Roots: functions without callers, and the cost of a function outside of cycles beyond the arcs into it.
  * Pruning: a context that would cost less than `prune` of the profile's total,
- * on average over its values, is not made.  What those of a function leave over
- * of an arc b -> c becomes a context [pruned] > b > c, if that is not too small;
- * what is left then stands under a frame [pruned] alone.
+ * on average over its values, is not made.  The rest of an arc b -> c becomes a context [pruned] > b > c, if that is
+ * not too small; the remaining cost is under a frame [pruned] alone.
  * Cycles: no function is twice in a stack.  Arcs that would close a cycle are
  * left out, and the shares of each function of the cycle are scaled, so that
  * they add up to one again.
- * Size: docs/bridges.md says what is summed up if there would be more than
- * most_rows.
+ * Size: docs/bridges.md describes how rows are summed beyond most_rows.
  */
 #ifndef FP_ESTIMATE_H
 #define FP_ESTIMATE_H
@@ -32,10 +29,10 @@
 
 /* cffi-begin */
 
-/* What a place in a stack is. */
+/* The granularity of a place in a stack. */
 enum fp_estimate_by { FP_BY_FUNCTION = 0, FP_BY_LINE = 1, FP_BY_ADDRESS = 2 };
 
-/* Which callers stand in a stack. */
+/* Which callers a stack has. */
 enum fp_estimate_callers { FP_CALLERS_NONE = 0, FP_CALLERS_DIRECT = 1, FP_CALLERS_ALL = 2 };
 
 /* The defaults of most_rows, and of max_contexts, which take 64 MiB. */
@@ -48,8 +45,8 @@ struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
     uint32_t by;  /* enum fp_estimate_by */
-    double prune; /* fp_estimate_end raises it when there would be more than max_contexts */
-    /* after fp_estimate_end: functions that nobody calls, though one of their name is called that has no rows, and
+    double prune; /* fp_estimate_end raises it if there would be more than max_contexts */
+    /* after fp_estimate_end: functions without callers while another of the same name has callers but no rows, and
      * their share of the total */
     uint32_t uncalled;
     double uncalled_cost;
@@ -59,8 +56,8 @@ struct fp_estimate {
     uint64_t jumps;     /* jump rows, likewise */
     /* of the rows pulled so far: */
     uint64_t stacks;
-    double pruned;    /* share of the total that stands under [pruned], of the value that divides */
-    double unlined;   /* the same of functions' costs without a line, or address */
+    double pruned;    /* share of the total under [pruned], of the value that divides */
+    double unlined;   /* the same, of costs that lost their line or address */
     uint64_t unnamed; /* functions that are summed up as [pruned] */
 
     /* private from here on */
@@ -84,7 +81,7 @@ int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
                     struct fp_err *err);
 
-/* Rows of others follow: gives back what only adding rows needs.  fp_estimate_put may be called again. */
+/* Before rows of other profiles: frees the memory needed only to add rows.  fp_estimate_put may be called again. */
 void fp_estimate_pause(struct fp_estimate *e);
 
 /* After the last batch: finds the contexts.  `callers` is an enum

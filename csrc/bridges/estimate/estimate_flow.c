@@ -18,12 +18,12 @@ void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     free(f);
 }
 
-/* A call of a function by itself says nothing about who began it. */
+/* A call of a function by itself does not show which caller entered it. */
 static int is_arc(const struct fp_estimate_place *place) {
     return place->function != place->callee;
 }
 
-/* The value that weighs the arcs: the first that any has. */
+/* The value that weighs the arcs: the first that some arc has. */
 static uint32_t first_value(const struct fp_estimate_sums *arcs) {
     uint32_t primary = arcs->width - 1;
     for (uint32_t i = 0; i < arcs->n; i++)
@@ -53,9 +53,8 @@ static void list_own(struct fp_estimate_flow *f, const struct fp_estimate_sums *
     }
 }
 
-/* Orders functions so that callees come before callers, except in cycles, whose
- * functions stand side by side (Tarjan's strongly connected components, without
- * recursion). */
+/* Orders functions so that callees come before callers, except in cycles, whose functions are adjacent (Tarjan's
+ * strongly connected components, without recursion). */
 static int order_functions(struct fp_estimate_flow *f) {
     const uint32_t n = f->n_functions;
     uint32_t *index = calloc((size_t)n * 4 + 1, sizeof *index); /* four arrays of n */
@@ -67,7 +66,7 @@ static int order_functions(struct fp_estimate_flow *f) {
     }
     uint32_t *low = index + n, *open = low + n, *calling = open + n;
     uint32_t counter = 0, n_open = 0, n_calling, n_ordered = 0;
-    const uint32_t done = UINT32_MAX;  /* a number that no minimum takes */
+    const uint32_t done = UINT32_MAX;  /* never a minimum */
     for (uint32_t root = n; root--;) { /* so that the contexts of the first functions come first */
         if (index[root]) continue;
         n_calling = 0;
@@ -111,7 +110,7 @@ static int is_cyclic(const struct fp_estimate_flow *f, uint32_t function) {
            (next < f->n_functions && f->component[f->order[next]] == f->component[function]);
 }
 
-/* What functions cost inclusively, and how much of a callee's cost each arc is. */
+/* The inclusive costs of functions, and the share of each arc in its callee's cost. */
 static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own, const struct fp_estimate_sums *arcs,
                  double prune) {
     const uint32_t n_values = own->width, n = f->n_functions;
@@ -136,7 +135,7 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
     for (uint32_t function = 0; function < n; function++) {
         if (!(called[function] > 0)) continue;
         const double beyond = spent[function] - called[function];
-        /* In a cycle costs count several times, and a difference means nothing.  One below the share that is pruned
+        /* In a cycle costs count several times, so a difference is meaningless.  One below the share that is pruned
          * may only come from rounding. */
         if (is_cyclic(f, function) || beyond <= called[function] * prune) continue;
         f->uncalled[function] = beyond / spent[function];

@@ -2,9 +2,9 @@
  *
  *   estimate.c         what Python calls
  *   estimate_sums.c    sums of costs by place, and of calls by place and callee
- *   estimate_flow.c    who calls whom, how much, and in which cycles
+ *   estimate_flow.c    the call graph: arcs, inclusive costs and cycles
  *   estimate_walk.c    the contexts: from the roots along the arcs
- *   estimate_rows.c    the rows: which details there is room for, costs divided over contexts
+ *   estimate_rows.c    the rows: the details that fit, costs divided over contexts
  */
 #ifndef FP_ESTIMATE_PRIVATE_H
 #define FP_ESTIMATE_PRIVATE_H
@@ -20,7 +20,7 @@ static inline int fp_estimate_no_memory(struct fp_err *err) {
 
 /* ---- sums ---- */
 
-/* What a stack says about where: as much of it as the estimate goes by, the rest is 0. */
+/* A place in a stack, at the granularity of the estimate; the rest is 0. */
 struct fp_estimate_place {
     uint64_t address;
     uint32_t function;
@@ -29,19 +29,17 @@ struct fp_estimate_place {
     uint32_t callee; /* 0: a self cost */
 };
 
-/* `callee` of what was summed up of a function's self costs. */
+/* `callee` of a function's self costs that were summed up. */
 enum { FP_ESTIMATE_REST = FP_NO_ID };
 
 enum { FP_ESTIMATE_SLOTS = 1 << 12 };
 
-/* Sums of values by place.  A graph's rows come in blocks of one function.  So a
- * place is looked for only among those that were seen lately (`slots`), and may
- * be there several times.  fp_estimate_sums_squeeze merges them, in the order of functions.
+/* Sums of values by place.  A graph's rows come in blocks of one function.  So a place is searched only among recent
+ * ones (`slots`), and may be stored several times.  fp_estimate_sums_squeeze merges them, in the order of functions.
  *
- * From `most` places on there will be no room to write them all.  Then the
- * places of a function that costs less than `prune` of the total so far are
- * summed up as its rest at the end of their block; so are, in other functions,
- * places that cost less than half of it. */
+ * More than `most` places cannot all be written.  Then the places of a function that costs less than `prune` of the
+ * total so far are summed as its rest at the end of their block; in other functions, those that cost less than half of
+ * that. */
 struct fp_estimate_sums {
     const struct fp_model *model;
     const char *what; /* for errors */
@@ -52,13 +50,13 @@ struct fp_estimate_sums {
     uint32_t width;
     uint32_t n, cap;
     size_t place_bytes, value_bytes; /* of the two arrays (core/memory.h) */
-    uint32_t limit;                  /* places from which on they are squeezed */
+    uint32_t limit;                  /* places at which they are squeezed */
     double *totals;                  /* by column: sum of the magnitudes, of all blocks but the last */
-    double *scale;                   /* by column: what a unit of it is of the whole, on average over the columns */
+    double *scale;                   /* by column: the share of one unit in the whole, on average over the columns */
     int32_t squeezed;
     uint32_t block, block_first; /* the function at hand, and the first of its places */
-    uint32_t fresh;              /* it had no places before this block, so these are hardly there yet */
-    uint32_t n_fresh;            /* such places: about how many distinct ones there are at least */
+    uint32_t fresh;              /* it had no places before this block, so these are probably new */
+    uint32_t n_fresh;            /* such places: roughly a lower bound of distinct ones */
     /* between fp_estimate_sums_begin and fp_estimate_sums_pause: */
     uint8_t *seen; /* by function: has places */
     uint32_t cap_seen;
@@ -76,7 +74,7 @@ static inline double fp_estimate_magnitude(int64_t v) {
 struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what);
 void fp_estimate_sums_free(struct fp_estimate_sums *s);
 
-/* More columns; the last `moved` ones stay the last.  0 or FP_E_NOMEM. */
+/* Adds columns; the last `moved` ones stay last.  0 or FP_E_NOMEM. */
 int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
 
 static inline int fp_estimate_same(const struct fp_estimate_place *a, const struct fp_estimate_place *b) {
@@ -84,7 +82,8 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
            a->callee == b->callee;
 }
 
-/* Before places are added, and when rows of others follow: then only the sums stay in memory.  0 or FP_E_NOMEM. */
+/* begin: call before adding places.  pause: call before rows of other profiles; keeps only the sums in memory.  0 or
+ * FP_E_NOMEM. */
 int fp_estimate_sums_begin(struct fp_estimate_sums *s);
 void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
@@ -99,28 +98,27 @@ static inline uint32_t fp_estimate_sums_place(struct fp_estimate_sums *s, const 
     return FP_LIKELY(*slot < s->n) && fp_estimate_same(&s->places[*slot], p) ? *slot : fp_estimate_sums_add(s, p, slot);
 }
 
-/* Makes each place stand once, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
+/* Merges equal places, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
 int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
 
-/* How much of the whole these values are, on average. */
+/* The share of these values in the whole, on average. */
 double fp_estimate_sums_share(const int64_t *values, const double *scale, uint32_t n_values);
 
-/* Sums up what costs less than `cut` of the places from `first` to `end`, all of
- * one function.  What is summed up has the function's file and no line.  A sum
- * beyond 64 bits is not made.  Returns the new end. */
+/* Sums the places from `first` to `end`, all of one function, that cost less than `cut`.  The sum has the function's
+ * file and no line.  Sums that would pass 64 bits are skipped.  Returns the new end. */
 uint32_t fp_estimate_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut);
 
 /* ---- flow ---- */
 
 struct fp_estimate_arc {
-    double share;  /* how much of the callee's cost it is */
+    double share;  /* its part of the callee's cost */
     double weight; /* the same times the callee's share of the total */
     double cost;   /* its own share of the total */
     uint32_t caller, callee;
     uint32_t place; /* of the sums of arcs */
 };
 
-/* A function with the callers that led to it. */
+/* A function with its callers. */
 struct fp_estimate_context {
     double share;
     uint32_t parent; /* FP_NO_ID: none */
@@ -128,7 +126,7 @@ struct fp_estimate_context {
     uint32_t function;
     uint32_t next;    /* while walking: of the same function; then: of the same parent */
     uint16_t depth;   /* at most FP_ESTIMATE_DEPTH */
-    uint16_t is_left; /* under [pruned]: of its callers only the last ones are known */
+    uint16_t is_left; /* under [pruned]: only its nearest callers are known */
     uint32_t child;   /* FP_NO_ID: none */
 };
 
@@ -142,9 +140,9 @@ struct fp_estimate_flow {
     uint32_t *n_callers;  /* by function: arcs into it */
     double *cost;         /* by function: its inclusive cost, as a share of the total */
     double *uncalled;     /* by function: the share of its cost that has no caller */
-    double *entered;      /* by function of a cycle: what arcs from outside of it bring */
-    uint32_t *order;      /* functions, callees before callers, those of a cycle side by side */
-    uint32_t *component;  /* by function: the place in `order` of the first function of its cycle */
+    double *entered;      /* by function of a cycle: cost of the arcs from outside of it */
+    uint32_t *order;      /* functions, callees before callers, those of a cycle adjacent */
+    uint32_t *component;  /* by function: the position in `order` of the first function of its cycle */
     /* the contexts */
     struct fp_estimate_context *contexts;
     uint32_t n_contexts, cap_contexts;
@@ -155,7 +153,7 @@ struct fp_estimate_flow {
 struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e);
 void fp_estimate_flow_free(struct fp_estimate_flow *f);
 
-/* Has the function costs or calls?  The model's other functions are of other graphs. */
+/* Does the function have costs or calls?  The model's other functions belong to other graphs. */
 static inline int fp_estimate_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
     return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
 }
@@ -165,7 +163,7 @@ int fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers);
 
 /* ---- rows ---- */
 
-/* Divides costs over the contexts, and decides what there is room for.  0 or FP_E_NOMEM. */
+/* Divides costs over the contexts and decides which details fit.  0 or FP_E_NOMEM. */
 int fp_estimate_rows_make(struct fp_estimate *e);
 void fp_estimate_rows_free(struct fp_estimate_rows *r);
 int fp_estimate_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);

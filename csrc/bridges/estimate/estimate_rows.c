@@ -15,16 +15,16 @@ struct fp_estimate_rows {
     uint64_t *left_from;               /* by function: from here to WHOLE is under [pruned] */
     uint32_t *own_end;                 /* by function: of the sums of self costs */
     uint8_t *unnamed;                  /* by function: summed up as [pruned] */
-    uint32_t *own_frames, *arc_frames; /* by place of the sums; 0: not made yet */
+    uint32_t *own_frames, *arc_frames; /* by place of the sums; 0: not known yet */
     uint32_t unknown;                  /* the string ??? */
     uint32_t pruned;                   /* the stack [pruned] */
-    /* pulling: first the contexts, depth first, then what is left of each function, then what has no name */
+    /* pulling: first the contexts, depth first, then the rest of each function, then the unnamed sum */
     uint32_t context; /* FP_NO_ID: all are done */
-    uint32_t *stacks; /* by depth: of the callers of the context at hand and of those above it */
+    uint32_t *stacks; /* by depth: of the callers of the current context */
     uint32_t cap_stacks;
     uint32_t function;
-    uint32_t place; /* of the function at hand; FP_NO_ID: its first */
-    int64_t *sums;  /* of what has no name */
+    uint32_t place; /* of the current function; FP_NO_ID: its first */
+    int64_t *sums;  /* of the unnamed functions */
 };
 
 void fp_estimate_rows_free(struct fp_estimate_rows *r) {
@@ -42,8 +42,7 @@ void fp_estimate_rows_free(struct fp_estimate_rows *r) {
 
 /* ---- dividing ----------------------------------------------------------- */
 
-/* A part of an amount.  Each end is rounded by itself, so that the parts side by
- * side add up to the amount. */
+/* A part of an amount.  Each end is rounded separately, so that adjacent parts add up to the amount. */
 static int64_t part_of(int64_t amount, struct part part) {
     __extension__ typedef unsigned __int128 u128;
     const uint64_t whole = amount < 0 ? 0 - (uint64_t)amount : (uint64_t)amount;
@@ -93,7 +92,7 @@ static int divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
     return 0;
 }
 
-/* ---- what there is room for --------------------------------------------- */
+/* ---- what fits --------------------------------------------- */
 
 static uint32_t n_columns(const struct fp_estimate *e, uint32_t function) {
     uint32_t n = e->rows->left_from[function] < WHOLE;
@@ -101,7 +100,7 @@ static uint32_t n_columns(const struct fp_estimate *e, uint32_t function) {
     return n;
 }
 
-/* Rows there would be, if no part of a cost were 0. */
+/* The number of rows if no part of a cost were 0. */
 static uint64_t n_rows(const struct fp_estimate *e) {
     uint64_t n = 0;
     for (uint32_t function = 0; function < e->flow->n_functions; function++) {
@@ -141,7 +140,7 @@ static int fold_places(struct fp_estimate *e) {
     return 0;
 }
 
-/* Takes the names of the functions that cost least, and less than is pruned, until there are no more than `most` rows.
+/* Removes the names of the cheapest functions below the pruned share, until there are at most `most` rows.
  */
 static int take_names(struct fp_estimate *e, uint64_t n, uint64_t most) {
     struct fp_estimate_rows *r = e->rows;
@@ -233,7 +232,7 @@ static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate
     if (file == unknown) file = 0;
     if (f[FP_FUNCTION_FILE] == unknown) f[FP_FUNCTION_FILE] = 0;
     if (fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME] == unknown) f[FP_FUNCTION_OBJECT] = 0;
-    if (file != f[FP_FUNCTION_FILE]) { /* a line of another file, inlined into the function */
+    if (file != f[FP_FUNCTION_FILE]) { /* a line of another file, inlined into this function */
         f[FP_FUNCTION_FILE] = file;
         f[FP_FUNCTION_LINE] = 0;
     }
@@ -317,7 +316,7 @@ static int put_contexts(struct fp_estimate *e, uint32_t thread, struct fp_batch 
     return FP_DONE;
 }
 
-/* The sum of what has no name, so far. */
+/* Writes the sum of the unnamed functions so far. */
 static int put_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *out) {
     struct fp_estimate_rows *r = e->rows;
     const uint32_t i = out->n, shown = e->flow->primary < e->n_values ? e->flow->primary : 0;
@@ -336,7 +335,7 @@ static int put_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *
     return FP_DONE;
 }
 
-/* Adds the places of a function to that sum; a sum that would not fit is put first. */
+/* Adds the places of a function to that sum; before a sum would overflow, it is written. */
 static int add_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, uint32_t function) {
     struct fp_estimate_rows *r = e->rows;
     if (r->place == FP_NO_ID) r->place = e->flow->own_start[function];

@@ -3,9 +3,9 @@
 #include "bridges/estimate/estimate_private.h"
 #include "core/memory.h"
 
-enum { FULL_BYTES = 32 << 20 }; /* of places, from which on they are squeezed */
+enum { FULL_BYTES = 32 << 20 }; /* of places, at which they are squeezed */
 enum { SHORT = 24 };            /* entries that are sorted by insertion */
-enum { FIRST = 16 };            /* places that there is room for at first: there may be a million sums */
+enum { FIRST = 16 };            /* initial capacity in places: there may be a million sums */
 
 struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what) {
     struct fp_estimate_sums *s = calloc(1, sizeof *s);
@@ -55,7 +55,7 @@ static int room(struct fp_estimate_sums *s) {
     const uint32_t cap = s->cap ? s->cap * 2 : FIRST;
     if (s->cap > UINT32_MAX / 2) return FP_E_NOMEM;
     const size_t nbytes[2] = {cap * sizeof *s->places, bytes_of(s->width, cap)};
-    if (s->place_bytes < nbytes[0]) { /* else there was no memory for the values */
+    if (s->place_bytes < nbytes[0]) { /* otherwise the allocation of the values had failed */
         struct fp_estimate_place *places = fp_grow(s->places, s->place_bytes, nbytes[0]);
         if (!places) return FP_E_NOMEM;
         s->places = places;
@@ -104,7 +104,7 @@ static void add_totals(struct fp_estimate_sums *s, uint32_t first, uint32_t end)
     }
 }
 
-/* The average leaves out values that are 0 everywhere. */
+/* The average excludes values that are 0 everywhere. */
 static void set_scale(struct fp_estimate_sums *s) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < s->width; k++) n += s->totals[k] > 0;
@@ -157,7 +157,7 @@ uint32_t fp_estimate_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint3
     return to;
 }
 
-/* Folds what costs less than `prune` of one function's places. */
+/* Folds the places of one function that cost less than `prune`. */
 static uint32_t fold_function(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double prune) {
     double share = 0;
     for (uint32_t i = first; i < end; i++)
@@ -171,7 +171,7 @@ static int is_too_much(const struct fp_estimate_sums *s) {
     return s->prune > 0 && s->n_fresh > s->most;
 }
 
-/* The places since `block_first` are those of one function in one piece. */
+/* The places since `block_first` are one block of one function. */
 static void close_block(struct fp_estimate_sums *s) {
     add_totals(s, s->block_first, s->n);
     if (is_too_much(s)) {
@@ -207,7 +207,7 @@ static inline int by_place(const struct fp_estimate_place *x, const struct fp_es
     return (x->callee > y->callee) - (x->callee < y->callee);
 }
 
-/* A place and where its values are. */
+/* A place and the position of its values. */
 struct sums_entry {
     struct fp_estimate_place place;
     uint32_t from;

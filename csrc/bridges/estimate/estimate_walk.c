@@ -2,9 +2,9 @@
 
 #include "bridges/estimate/estimate_private.h"
 
-/* Arcs looked at for each context that there may be. */
+/* Arcs visited for each allowed context. */
 enum { STEPS = 64 };
-enum { TOO_MANY = 1 }; /* beside FP_E_NOMEM */
+enum { TOO_MANY = 1 }; /* besides FP_E_NOMEM */
 
 /* Shares below this are the rounding of doubles. */
 static const double ROUNDING = 1e-9;
@@ -15,12 +15,12 @@ struct flow_walk {
     uint64_t max_contexts, max_steps, steps;
     /* within a cycle */
     uint8_t *on_path;  /* by function */
-    double *through;   /* by arc: shares of the contexts that were made */
+    double *through;   /* by arc: shares of the contexts created */
     double *left_out;  /* by arc: shares of contexts that were too small */
-    double *possible;  /* by function: shares of the arcs that do not close the cycle everywhere */
+    double *possible;  /* by function: shares of the arcs that do not always close the cycle */
     uint32_t *path;    /* contexts, from where the cycle was entered */
-    double *costs;     /* by place on the path: at most what the context costs, as a share of the total */
-    uint32_t *at;      /* by place on the path: the arc at hand */
+    double *costs;     /* by position on the path: an upper bound of the context's cost, as a share of the total */
+    uint32_t *at;      /* by position on the path: the current arc */
     uint32_t *entries; /* contexts by which the cycle was entered */
     uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
@@ -47,13 +47,13 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* A stack is not to get any deeper.  The first caller of what is under [pruned] has no context. */
+/* The depth limit of stacks.  The first caller under [pruned] has no context. */
 static int is_deep(const struct flow_walk *w, uint32_t context) {
     return w->f->contexts[context].depth + w->f->contexts[context].is_left >= FP_ESTIMATE_DEPTH;
 }
 
-/* Goes from the contexts of a function to what it calls outside of its cycle.  What all of them leave over of an arc
- * goes on under [pruned], if it is not too little. */
+/* Extends the contexts of a function to its callees outside of its cycle.  The rest of an arc continues under [pruned],
+ * if it is not too small. */
 static int go_on(struct flow_walk *w, uint32_t function) {
     struct fp_estimate_flow *f = w->f;
     const uint32_t end = f->arcs_start[function + 1];
@@ -82,7 +82,7 @@ static int go_on(struct flow_walk *w, uint32_t function) {
     return 0;
 }
 
-/* Goes from a context through the other functions of its cycle, depth first. */
+/* Extends a context through the other functions of its cycle, depth first. */
 static int go_round(struct flow_walk *w, uint32_t entry) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_path = 1;
@@ -103,7 +103,7 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
         if (f->component[arc.callee] != f->component[function] || w->on_path[arc.callee]) continue;
         const double share = f->contexts[id].share * arc.share;
         if (!(share > 0)) continue;
-        /* by the arc's part of what its caller costs: by shares alone costs could grow from arc to arc */
+        /* by the arc's part of its caller's cost: by shares alone, costs could grow from arc to arc */
         const double by_share = f->contexts[id].share * arc.weight;
         const double by_cost = w->costs[n_path - 1] * (arc.cost / f->cost[function]);
         const double cost = arc.cost > 0 && by_cost < by_share ? by_cost : by_share;
@@ -126,7 +126,7 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
     return 0;
 }
 
-/* Lists the contexts by which a cycle was entered, and says how much of what comes in they are. */
+/* Lists the contexts by which a cycle was entered, with their parts of the incoming cost. */
 static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32_t *n_entries, double *known) {
     struct fp_estimate_flow *f = w->f;
     uint32_t dearest = f->order[first];
@@ -146,7 +146,7 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     }
     *known = by_contexts < entered * (1 - ROUNDING) ? by_contexts / entered : 1;
     if (entered > 0) return 0;
-    /* nobody calls it: it begins with its most expensive function */
+    /* no callers: it begins with its most expensive function */
     if (fp_array_room(&w->entries, &w->cap_entries, 1, sizeof *w->entries)) return FP_E_NOMEM;
     *n_entries = 1;
     w->entries[0] = f->n_contexts;
@@ -155,9 +155,8 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
 }
 
 /* The contexts of a cycle's functions, order[first..end).  Each arc within the
- * cycle has its share of the callee; its contexts divide it by what they would
- * have if no path were left out.  Arcs that have none leave their shares to the
- * others. */
+ * cycle has its share of the callee; its contexts divide it by their shares if no path were left out.  Arcs without
+ * contexts leave their shares to the others. */
 static int walk_cycle(struct flow_walk *w, uint32_t first, uint32_t end) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_entries;

@@ -1,4 +1,4 @@
-/* bridges/rows/coarse.h - graph rows of functions, files, objects, lines or arcs, without what is finer.
+/* bridges/rows/coarse.h - reduces graph rows to functions, files, objects, lines or arcs.
  *
  *     by function                                       by arc
  *     main  a.c:10  cost 5        main  cost 8          main       cost 8     0
@@ -6,8 +6,8 @@
  *     main  a.c:11  2 calls of f  40                    f          cost 40    0
  *     f     b.c:3   cost 40
  *
- * Each batch is changed in place.  A row becomes one with the row before it if they are the same now; rows that are
- * the same and further apart are for bridges/sums/aggregate.h.
+ * Each batch is changed in place.  Adjacent rows that become equal are summed; for other equal rows use
+ * bridges/sums/aggregate.h.
  */
 #ifndef FP_COARSE_H
 #define FP_COARSE_H
@@ -20,29 +20,29 @@
 enum fp_coarse_by {
     FP_COARSE_BY_FUNCTION = 0, /* object, file and name */
     FP_COARSE_BY_LINE = 1,     /* the same, and the file and line of the code */
-    FP_COARSE_BY_FILE = 2,     /* the file of the code; the row's function is called as the file */
+    FP_COARSE_BY_FILE = 2,     /* the file of the code; the row's function is named after the file */
     FP_COARSE_BY_OBJECT = 3,   /* likewise */
-    FP_COARSE_BY_ARC = 4       /* functions, and which calls which.  The last value column gets the number of calls. */
+    FP_COARSE_BY_ARC = 4       /* functions and their calls.  The last value column gets the number of calls. */
 };
 
 struct fp_coarse {
     struct fp_model *model;
     uint32_t by; /* enum fp_coarse_by */
     /* private from here on */
-    uint32_t *to; /* what a function, or file, has become; 0 = not known yet */
+    uint32_t *to; /* the replacement of a function or file; 0 = not known yet */
     uint32_t cap;
 };
 
-/* The model is borrowed, and gets functions.  NULL when memory ran out. */
+/* Borrows the model and adds functions to it.  NULL when memory ran out. */
 struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by);
 void fp_coarse_free(struct fp_coarse *c);
 
-/* Changes a graph batch, in place.  By arc the caller has added a value column.
+/* Changes a graph batch, in place.  By arc, the caller must have added a value column.
  * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW when a sum does not fit (err->line is then the source line), FP_E_MALFORMED for an
  * id that the model does not have. */
 int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err);
 
-/* Turns the samples of a stacks batch into what is taken off: each value below 0, and each sample labelled `key`:
+/* Turns the samples of a stacks batch into the subtrahend of a difference: negates each value and adds the label `key`:
  * `text` (strings of the model).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uint32_t text, struct fp_err *err);
 

@@ -1,11 +1,11 @@
-/* bridges/rows/filter.h - the rows of functions that match: --function and --object.
+/* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object.
  *
  *   stacks    the samples in whose stacks such a function occurs
  *   graph     the rows of such functions: self costs, calls of any function, jumps
- *   timeline  the calls of such functions, with all that happens within them
+ *   timeline  the calls of such functions, with everything within them
  *
- * A function matches if its name does and its object does.  Only the caller can tell: it is asked once for each
- * distinct name, and for the address of each frame without a function.
+ * A function matches if its name and its object match.  The caller decides: it is asked once for each distinct name,
+ * and for the address of each frame without a function.
  */
 #ifndef FP_FILTER_H
 #define FP_FILTER_H
@@ -21,39 +21,39 @@ enum fp_filter_by { FP_FILTER_NAME = 1, FP_FILTER_OBJECT = 2 };
 struct fp_filter {
     struct fp_model *model;
     int32_t by;          /* bits of enum fp_filter_by */
-    int32_t asked;       /* after FP_ASK, one of them: is this text the name of one? */
+    int32_t asked;       /* after FP_ASK, one of them: does this text match? */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint64_t left_out; /* rows */
-    uint64_t unwound;  /* timeline: matching calls without an exit, which got one where their caller ended */
+    uint64_t unwound;  /* timeline: matching calls without an exit, which were ended with their caller */
     /* private from here on */
-    uint8_t *answer;             /* where the answer belongs */
+    uint8_t *answer;             /* where to store the answer */
     uint8_t *names, *objects;    /* by string: an answer, or 0 = not asked yet */
     uint8_t *functions, *frames; /* by id: does it match? */
-    uint8_t *lines;              /* by id: do it and those around it, see line_says */
+    uint8_t *lines;              /* by id: does it or an outer one match, see line_says */
     uint8_t *stacks;             /* by stack: does a frame of it match? */
     uint32_t cap_names, cap_objects, cap_functions, cap_lines, cap_frames, cap_stacks;
-    uint32_t n_functions, n_lines, n_frames, n_stacks; /* that were looked at */
+    uint32_t n_functions, n_lines, n_frames, n_stacks; /* already checked */
     uint8_t address;                                   /* the answer for the address of a frame */
     struct fp_buf scratch;
     struct fp_filter_thread *threads;
     uint32_t cap_threads;
     struct fp_table entered; /* (thread, function) */
-    uint32_t *active;        /* by row of `entered`: how often it is on the stack of the thread */
+    uint32_t *active;        /* by row of `entered`: its activations on the stack of the thread */
     uint32_t cap_active;
-    int32_t kept; /* the row before the next one stayed, which may be an argument of its call */
+    int32_t kept; /* the previous row was kept; the next may be an argument of its call */
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
 struct fp_filter *fp_filter_new(struct fp_model *model, int by);
 void fp_filter_free(struct fp_filter *f);
 
-/* Looks at what is new in the model; to be called before each batch.  FP_ASK: f->text is asked for; answer and call
- * again.  FP_DONE: the batch can be filtered.  FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+/* Checks the model's new entries; call before each batch.  FP_ASK: answer for f->text and call again.  FP_DONE: the
+ * batch can be filtered.  FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
 int fp_filter_learn(struct fp_filter *f, struct fp_err *err);
 void fp_filter_answer(struct fp_filter *f, int matches);
 
-/* Leaves out the other rows of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED. */
+/* Drops the rows of a batch that do not match, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED. */
 int fp_filter_batch(struct fp_filter *f, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */

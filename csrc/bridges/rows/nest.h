@@ -1,14 +1,13 @@
-/* bridges/rows/nest.h - a timeline whose calls nest, in nanoseconds.
+/* bridges/rows/nest.h - makes the calls of a timeline nest, and its times nanoseconds.
  *
  *   enter f 10, enter g 20, exit f 50, exit h 60, enter f 70      of a thread becomes
  *   enter f 10, enter g 20, exit g 50, exit f 50, enter f 70, exit f 70
  *
- * What a log really holds is mended as the stack machine (bridges/fold/fold.h) does: an exit whose entry was lost is
- * left out, a call that was left by an exception or longjmp ends with its caller, a call that is still open at the end
- * of its thread ends there, and the time of a thread does not go back.  Where a log's own buffers begin is left out.
+ * Damage is repaired as by the stack machine (bridges/fold/fold.h): an exit whose entry was lost is dropped, a call
+ * left by an exception or longjmp ends with its caller, a call still open at the end of its thread ends there, and the
+ * time of a thread does not go back.  The log's buffer starts are dropped.
  *
- * Memory: linear in calls that are open at a time; and, for threads of very many lost entries, in their distinct
- * functions.
+ * Memory: linear in open calls and, for threads with very many lost entries, in their distinct functions.
  */
 #ifndef FP_NEST_H
 #define FP_NEST_H
@@ -20,8 +19,8 @@
 /* cffi-begin */
 
 struct fp_nest {
-    struct fp_clock clock;                               /* of the rows to come */
-    uint64_t orphan_exits, unwound, unfinished, clamped; /* what was mended */
+    struct fp_clock clock;                               /* of the following rows */
+    uint64_t orphan_exits, unwound, unfinished, clamped; /* repairs */
     /* private from here on */
     struct fp_nest_thread *threads; /* by id */
     uint32_t cap_threads, ended;    /* threads whose calls have ended */
@@ -32,14 +31,14 @@ struct fp_nest {
 struct fp_nest *fp_nest_new(void);
 void fp_nest_free(struct fp_nest *n);
 
-/* Says the clock of the rows to come. */
+/* Sets the clock of the following rows. */
 void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second);
 
-/* Appends the rows of `in` from *from on, and moves it.  FP_DONE, FP_FULL, FP_E_NOMEM, or FP_E_OVERFLOW for a time of
- * 2^63 nanoseconds or more. */
+/* Appends the rows of `in` from *from on, and advances it.  FP_DONE, FP_FULL, FP_E_NOMEM, or FP_E_OVERFLOW for a time
+ * of 2^63 nanoseconds or more. */
 int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out, struct fp_err *err);
 
-/* Ends the calls that are open, each in the part of its thread's last row.  The same. */
+/* Ends the open calls, each in the part of its thread's last row.  Returns the same. */
 int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

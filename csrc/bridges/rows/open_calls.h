@@ -1,12 +1,11 @@
-/* bridges/rows/open_calls.h - the calls that are open in the threads of a timeline, and which functions are among them.
- * Private.
+/* bridges/rows/open_calls.h - the open calls in each thread of a timeline, and lookups by function.  Private.
  *
  * An exit ends the innermost open call of its function, and those above it.  If its entry was lost there is no such
- * call.  To look for one that is there costs little, because the calls above it end now.  To look through a whole stack
- * for one that is not may be done again and again: 100,000 open calls and as many such exits would take minutes.  So a
- * thread's calls are counted by function from the time on when looking in vain has cost more than all calls together.
+ * call.  A successful search is cheap, because the calls above the one found end now.  A failed search visits the whole
+ * stack: 100,000 open calls and 100,000 such exits would take minutes.  So once failed searches have cost more than all
+ * calls together, a thread's calls are counted by function.
  *
- * Memory: linear in calls that are open at a time; and, for threads that are counted, in their distinct functions.
+ * Memory: linear in open calls and, for threads that are counted, in their distinct functions.
  */
 #ifndef FP_OPEN_CALLS_H
 #define FP_OPEN_CALLS_H
@@ -14,26 +13,26 @@
 #include "core/array.h"
 #include "core/model.h"
 
-/* Those of one thread.  All zero: none yet. */
+/* The open calls of one thread.  All zero: none yet. */
 struct fp_open_calls {
     uint32_t *functions; /* outermost first; the owner frees it */
     uint32_t n, cap;
-    int32_t counted; /* its calls are in `entered`, and `active` says how often */
+    int32_t counted; /* its calls are counted in `entered` and `active` */
 };
 
-/* What all threads share. */
+/* The state shared by all threads. */
 struct fp_open {
     struct fp_table entered; /* (thread, function) */
-    uint32_t *active;        /* by row of `entered`: how often it is on the stack of the thread */
+    uint32_t *active;        /* by row of `entered`: its activations on the stack of the thread */
     uint32_t cap_active;
-    uint64_t calls, looked; /* so far; how many of them were looked at in vain */
+    uint64_t calls, looked; /* so far; calls visited by failed searches */
 };
 
 /* NULL when memory ran out. */
 struct fp_open *fp_open_new(void);
 void fp_open_free(struct fp_open *o);
 
-/* Of a thread that is counted: one call of a function more, or less (UINT32_MAX).  0 or FP_E_NOMEM. */
+/* In a thread that is counted: adds 1 to the calls of a function, or subtracts 1 (UINT32_MAX).  0 or FP_E_NOMEM. */
 int fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by);
 
 /* A call begins.  0 or FP_E_NOMEM. */

@@ -1,7 +1,7 @@
-/* bridges/rows/rename.h - rows whose functions and files have other names: --mod-funcname and --mod-filename.
+/* bridges/rows/rename.h - renames the functions and files of rows: --mod-funcname and --mod-filename.
  *
- * Each id of a row is replaced by that of the same thing under its new name.  So two functions that get the same name
- * in the same file and object become one.  The caller is asked once for each distinct name what to call it.
+ * Each id of a row is replaced by that of the renamed entry.  So two functions that get the same name in the same file
+ * and object become one.  The caller is asked once for the new name of each distinct name.
  */
 #ifndef FP_RENAME_H
 #define FP_RENAME_H
@@ -17,19 +17,19 @@ enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2 };
 struct fp_rename {
     struct fp_model *model;
     int32_t what;        /* bits of enum fp_rename_what: which names may change */
-    int32_t asked;       /* after FP_ASK, one of them: what is this text called now? */
+    int32_t asked;       /* after FP_ASK, one of them: what is the new name of this text? */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
-    uint32_t *made; /* functions that got another name since the caller set n_made to 0: old and new ids in turn */
+    uint32_t *made; /* functions renamed since the caller set n_made to 0: old and new ids alternating */
     uint32_t n_made;
 
     /* private from here on */
     uint32_t cap_made;
-    uint32_t string; /* that was asked for */
+    uint32_t string; /* the one asked for */
     struct fp_rename_strings {
-        uint32_t *to; /* by string: the new one + 1; 0: not known yet */
+        uint32_t *to; /* by string: its replacement + 1; 0: not known yet */
         uint32_t cap;
-    } names, files; /* those of functions, those of files */
+    } names, files; /* of functions, of files */
     struct fp_remap *ids;
 };
 

@@ -1,14 +1,14 @@
-/* bridges/rows/shallow.h - stacks of bounded depth, for formats that repeat every frame of a stack in each row.
+/* bridges/rows/shallow.h - limits the depth of stacks, for formats that repeat every frame of a stack in each row.
  *
- * 40,000 calls that nest make 40,000 stacks, which together have 800 million frames.  Stacks deeper than the limit keep
- * their outermost frames; the rest becomes one frame:
+ * 40,000 nested calls make 40,000 stacks with 800 million frames in total.  Stacks deeper than the limit keep their
+ * outermost frames; the rest becomes one frame:
  *
  *   main > f > f > f > g  3
  *   main > f > f > f      2   ->   main > f > f > [deeper]  5      with a limit of 3
  *   main > f              1        main > f                 1
  *
- * Exact for inclusive costs down to the limit.  Loses which functions below it have the cost.  Rows that follow each
- * other and become equal are summed.
+ * Inclusive costs stay exact down to the limit; below it the cost per function is lost.  Adjacent rows that become
+ * equal are summed.
  *
  * Memory: 8 bytes for each of the model's stacks.
  */
@@ -23,8 +23,8 @@
 struct fp_shallow {
     struct fp_model *model;
     uint32_t limit;   /* frames, 1 or more */
-    int32_t named;    /* whether a frame stands for those below the limit: */
-    uint32_t deeper;  /* this one; 0 until fp_shallow_put asks for it */
+    int32_t named;    /* whether a frame replaces those below the limit: */
+    uint32_t deeper;  /* that frame; 0 until fp_shallow_put asks for it */
     uint64_t n_cut;   /* rows whose stack was deeper */
     uint32_t deepest; /* frames of the deepest stack so far */
     /* private from here on */

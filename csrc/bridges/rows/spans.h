@@ -1,12 +1,11 @@
-/* bridges/rows/spans.h - the calls of a timeline as intervals, for a picture over time.
+/* bridges/rows/spans.h - the calls of a timeline as intervals, for the timeline of a page.
  *
- * A call is kept with its thread, depth, begin and duration.  There is room for a number of calls.  When it is full, a
- * pixel grows by a quarter, and calls shorter than that are counted and left out: their callers show as if they had
- * done the work.
+ * A call is kept with its thread, depth, begin and duration, up to a fixed number of calls.  When that is reached, the
+ * pixel grows by a quarter, and calls shorter than a pixel are counted and dropped: their time shows in their callers.
  *
- *   main 0..100, f 10..30, g 12..13      with room for two:      main 0..100, f 10..30, one call is left out
+ *   main 0..100, f 10..30, g 12..13      with room for two:      main 0..100, f 10..30, one call is dropped
  *
- * Entries and exits are matched as by the stack machine (fold.h).  Memory: the room, and what is open at a time.
+ * Entries and exits are matched as by the stack machine (fold.h).  Memory: linear in the room and in open calls.
  */
 #ifndef FP_SPANS_H
 #define FP_SPANS_H
@@ -19,14 +18,14 @@
 struct fp_spans_call {
     uint64_t start, duration; /* ticks */
     uint32_t thread, function;
-    uint32_t depth; /* 0: called by nobody */
+    uint32_t depth; /* 0: no caller */
 };
 
 struct fp_spans {
     const struct fp_model *model;
     struct fp_spans_call *spans;
     uint32_t n;
-    uint64_t pixel;                 /* ticks: shorter calls are left out */
+    uint64_t pixel;                 /* ticks: shorter calls are dropped */
     uint64_t left_out;              /* how many */
     uint64_t first_time, last_time; /* of all records */
 

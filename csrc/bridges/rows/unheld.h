@@ -1,4 +1,4 @@
-/* bridges/rows/unheld.h - how many entries of a model say what some targets have no room for. */
+/* bridges/rows/unheld.h - counts the entries of a model that some targets cannot represent. */
 #ifndef FP_UNHELD_H
 #define FP_UNHELD_H
 
@@ -25,10 +25,10 @@ void fp_unheld_count(const struct fp_model *m, struct fp_unheld *to);
 /* Whether a row of a batch of a timeline or of stacks has a thread. */
 int fp_unheld_threads(const struct fp_batch *b);
 
-/* Sets seen[id] for the threads of a batch's rows, as far as they are below `n`. */
+/* Sets seen[id] for the threads of a batch's rows whose ids are below `n`. */
 void fp_unheld_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
-/* How many rows of a timeline's batch have a CPU other than 0. */
+/* The number of rows of a timeline batch on a CPU other than 0. */
 uint32_t fp_unheld_cpus(const struct fp_batch *b);
 
 /* cffi-end */
