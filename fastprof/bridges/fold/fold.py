@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from copy import copy
 from itertools import chain, groupby
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_labels
@@ -170,6 +171,7 @@ class _Machine:
         self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
         self._whole = self._new()
         self._sources: dict[int, None] = {}  # parts
+        self._common: tuple[int, Part | None] = 0, None  # of how many sources, and what they say
         self._err = ffi.new("struct fp_err *")
 
     def _new(self, share: int | None = None) -> Any:
@@ -233,10 +235,7 @@ class _Machine:
     def _part(self, group: int) -> Part:
         """Facts common to all targets: threads, times, sources and repairs."""
         model, fold = self._model, self._whole.fold
-        sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
-        types = _value_types(self._target == "stacks", not self._ticks_per_second)
-        part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
-        part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
+        part = self._common_part()
         n_threads, first, last = 1, fold.first_time, fold.last_time
         if group:
             _, pid, tid = model.row("threads", group)
@@ -249,6 +248,20 @@ class _Machine:
             n_threads, pids = len(threads), {pid for _, pid, _ in threads if pid}
             part.pid = next(iter(pids)) if len(pids) == 1 else None
         part.extra |= {"threads": n_threads, "ticks": (first, last), "mended": self._repairs}
+        return part
+
+    def _common_part(self) -> Part:
+        """What the sources say; put together once, because each of many threads has a part."""
+        n, common = self._common
+        if common is None or n != len(self._sources) or not n:
+            parts = self._model.parts
+            sources = [parts[i] for i in self._sources] or [p for p in parts if "ticks_per_second" in p.extra]
+            types = _value_types(self._target == "stacks", not self._ticks_per_second)
+            common = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
+            common.extra = {key: value for key, value in common.extra.items() if key == "merged"}
+            self._common = len(self._sources), common
+        part = copy(common)
+        vars(part).update({name: copy(value) for name, value in vars(common).items()})
         return part
 
     def _threads(self) -> list[tuple[int, ...]]:
