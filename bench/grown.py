@@ -322,7 +322,7 @@ DIMENSIONS: dict[str, Dimension] = {
     "values of a label": Dimension("stacks", ".pb", 20_000, _labels),
     "keys of labels": Dimension("stacks", ".pb", 5000, _label_keys),
     "labels of a sample": Dimension("stacks", ".pb", 5000, _labels_of_one),
-    "value types of stacks": Dimension("stacks", ".pb", 500, _types),
+    "value types of stacks": Dimension("stacks", ".pb", 250, _types),  # diff takes 1,024, of both sides
     "mappings": Dimension("stacks", ".pb", 5000, _mappings),
     "mappings of addresses": Dimension("stacks", ".prof", 5000, _maps),
     "functions of a graph": Dimension(

@@ -84,6 +84,13 @@ def test_short_profiles_are_claimed(data: bytes) -> None:
         assert [f.name for f in formats.formats() if f.sniff and f.sniff(source.head)] == ["callgrind"]
 
 
+@pytest.mark.parametrize(("head", "name"), [(b"version: 1\n", "callgrind"), (b"desc: x\ncmd: ./a\n", "cachegrind")])
+def test_so_many_events_that_nothing_else_is_seen(head: bytes, name: str) -> None:
+    data = head + b"events: " + b" ".join(b"E%d" % k for k in range(1000)) + b"\nfn=f\n1 " + b"1 " * 1000 + b"\n"
+    with Source(data) as source:
+        assert formats.detect(source).name == name
+
+
 # What it is, and what to do.
 FOREIGN = {
     b"PERFILE2" + b"\0" * 100: "a perf.data file: fastprof reads",

@@ -22,7 +22,7 @@ COMPRESS_POSITIONS = Option(
 
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
-    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
+    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:
         # the command is so long that nothing after it is seen
         return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
@@ -49,12 +49,13 @@ def sniff(head: bytes) -> int:
 _HEADER = (
     rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 )
-# A line of the body: a name, or positions and counts; or a further line of the header.
+# A line of the body: a name, or positions and counts; or a further line of the header; or so many events that nothing
+# after them is seen.
 _ALSO = (
     rb"(?m)^[ \t]*(?:(?:c?fn|c?ob|fl|fi|fe|cfi|cfl|calls|jfi|jfn|jump|jcnd|rec|frfn)="
     rb"|(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"
     rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)|(?:pid|part|thread|cmd|event):"
-    rb"|creator: *(?:callgrind|xtree|fastprof))"
+    rb"|creator: *(?:callgrind|xtree|fastprof)|events:[ \t]*(?:[A-Za-z_]\w*[ \t]+){100,}\w*\Z)"
 )
 
 
