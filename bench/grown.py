@@ -340,7 +340,7 @@ DIMENSIONS: dict[str, Dimension] = {
     "events of a graph": Dimension(
         "graph",
         ".callgrind",
-        500,
+        250,
         lambda p, n: _callgrind(
             p, ["fn=f\n", *(f"{k} " + "1 " * n + "\n" for k in range(100))], " ".join(f"E{k}" for k in range(n))
         ),
