@@ -142,7 +142,7 @@ static inline int put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts
     return 0;
 }
 
-/* ---- what ids mean; all were checked ---- */
+/* ---- entries by id; all ids were checked ---- */
 
 static inline uint32_t name_of(const struct fp_model *m, uint32_t function) {
     return fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
@@ -267,7 +267,7 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
 
 /* ---- stacks ---- */
 
-/* The values of row i; columns that its part does not count stay without one. */
+/* The values of row i; columns that its part lacks stay without a value. */
 static inline void put_values(const struct fp_ends_tables *t, const struct fp_batch *in, uint32_t i,
                               struct fp_ends_columns *out) {
     for (uint32_t k = 0; k < in->n_values && k < t->n_value_columns; k++) {
@@ -397,7 +397,7 @@ int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, u
     const struct fp_model *m = t->model;
     for (; *from < in->n; ++*from) {
         const uint32_t stack = in->stack[*from];
-        if (!t->n_left) { /* else some of its frames found no room before */
+        if (!t->n_left) { /* otherwise some of its frames did not fit before */
             if (check_ids(&m->stacks, "the stack of a sample", stack, err)) return err->code;
             if (fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves))
                 return no_memory(err);

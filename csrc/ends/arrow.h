@@ -1,18 +1,18 @@
-/* ends/arrow.h - rows of a profile as rows of a table, for data frames and databases.
+/* ends/arrow.h - converts the rows of a profile to rows of a table, for data frames and databases.
  *
- * A batch has ids, a table has what they mean: names, threads, places.
+ * A batch has ids; a table has the names, threads and places that they refer to.
  *
  *   events   time, op, function, thread, process, cpu                       a timeline as it was recorded
- *   spans    id, time, duration, self, function, thread, process, depth, parent   its calls, as they end
+ *   spans    id, time, duration, self, function, thread, process, depth, parent   its calls, in order of their ends
  *   samples  time, stack, function, thread, process, labels, values ...     stacks
  *   frames   stack, depth, function, file, line, address, object            what stands on the stacks of `samples`
  *   graph    kind, function, file, line, object, address, callee, calls, values ...
  *
- * A column of names holds numbers of texts.  Each text is there once, is UTF-8, and keeps its number, so texts are only
- * added while rows are.  A string that is not UTF-8 has U+FFFD for each wrong byte; strings that become equal are told
- * apart (core/unique.h) in the order of the model, so that all columns and tables of a profile have the same texts.
+ * A column of names holds dictionary indices of texts.  Texts are distinct and valid UTF-8; they are added with the
+ * rows and keep their index.  A string that is not UTF-8 gets U+FFFD for each wrong byte; strings that become equal are
+ * made unique (core/unique.h) in the order of the model, so all columns and tables of a profile have the same texts.
  *
- * Memory: the columns; the texts; 4 bytes for each string and stack of the model; calls that are open at a time.
+ * Memory: the columns; the texts; 4 bytes for each string and stack of the model; open calls.
  */
 #ifndef FP_ARROW_H
 #define FP_ARROW_H
@@ -25,8 +25,7 @@
 
 /* cffi-begin */
 
-/* A column as Arrow has it: `cap` items of one width, and a bit for each that says whether there is a value; without
- * these bits all have one. */
+/* An Arrow column: `cap` items of one width and a validity bit for each; without these bits all items have a value. */
 struct fp_ends_column {
     void *items;
     uint8_t *valid;
@@ -45,7 +44,7 @@ struct fp_ends_columns {
 struct fp_ends_columns *fp_ends_columns_new(uint32_t cap);
 void fp_ends_columns_free(struct fp_ends_columns *c);
 
-/* Adds a column of items of `width` bytes.  With `nullable` the rows so far have no value.  0 or FP_E_NOMEM. */
+/* Adds a column of items of `width` bytes.  With `nullable` the existing rows have no value.  0 or FP_E_NOMEM. */
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable);
 
 /* The texts of a column of names. */
@@ -58,31 +57,31 @@ struct fp_ends_texts {
 
 struct fp_ends_tables {
     struct fp_ends_texts functions, callees, files, objects, labels;
-    struct fp_clock clock; /* of the events to come */
+    struct fp_clock clock; /* of the following events */
     uint64_t jumps;        /* rows of a graph whose target has no column; so far */
     uint64_t arguments;    /* of calls, whose values have no column; so far */
     uint64_t replaced;     /* bytes of names that are not UTF-8 */
     uint64_t events;       /* custom and typed ones, whose payloads have none; `spans` has no row for them */
     uint32_t asked;        /* FP_ASK: the label set whose text is needed */
-    /* of the part of the batches to come */
+    /* of the part of the following batches */
     uint32_t has_addresses, has_lines;
     const uint32_t *value_columns; /* the column of each value; borrowed */
     uint32_t n_value_columns;
     /* private from here on */
     struct fp_model *model;
     struct fp_apart apart; /* texts of strings that are not UTF-8 */
-    uint32_t n_told;       /* strings of the model that were told apart */
+    uint32_t n_told;       /* strings of the model that were made unique */
     struct fp_buf scratch;
     struct fp_ends_open_spans *threads; /* spans: by thread */
     uint32_t cap_threads;
     uint64_t n_calls;
     uint32_t *leaves; /* samples: by stack 1 + the number of its function's text, or 0.  frames: whether it was seen */
     uint32_t cap_leaves;
-    uint32_t *chain; /* frames: (frame, line) of what is left of a stack, leaf first */
+    uint32_t *chain; /* frames: (frame, line) of the rest of a stack, leaf first */
     uint32_t cap_chain, n_chain, n_left;
 };
 
-/* The model is borrowed; names of addresses are entered into it.  NULL when memory ran out. */
+/* Borrows the model and adds the names of addresses to it.  NULL when memory ran out. */
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
 void fp_ends_tables_free(struct fp_ends_tables *t);
 
@@ -91,7 +90,7 @@ int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);
 
-/* Each appends rows for those of `in` from *from on, and moves it; the columns stand as above.
+/* Each appends rows for those of `in` from *from on, and advances it; columns are in the order above.
  * FP_DONE; FP_FULL when there is no room in `out`: call again with another; FP_ASK (samples);
  * FP_E_NOMEM, FP_E_OVERFLOW for a time beyond 2^63 - 1, FP_E_MALFORMED for an id that the model does not have. */
 int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
@@ -101,7 +100,7 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
                          struct fp_ends_columns *out, struct fp_err *err);
 int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                            struct fp_ends_columns *out, struct fp_err *err);
-/* The frames of each stack that was not in a batch before; depth 0 is the outermost. */
+/* The frames of each stack that no earlier batch had; depth 0 is the outermost. */
 int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                           struct fp_ends_columns *out, struct fp_err *err);
 int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,

@@ -33,7 +33,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the context tree");
 }
 
-/* Bytes of a node's values.  Never 0, so that contexts without values have a place as well. */
+/* Bytes of a node's values.  Never 0, so that contexts without values have a row, too. */
 static size_t values_of(const struct fp_contexts *c) {
     return (c->n_values ? c->n_values : 1) * sizeof *c->own;
 }
@@ -47,7 +47,7 @@ static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint
 /* ---- adding stacks ---- */
 
 struct context_walk {
-    uint32_t *node_of;   /* by stack: its node in the thread at hand */
+    uint32_t *node_of;   /* by stack: its node in the current thread */
     uint32_t *thread_of; /* by stack: 1 + the thread that node_of is of */
     uint32_t *path;      /* stacks from a leaf upwards */
     uint32_t cap_path;
@@ -122,7 +122,7 @@ int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp
     return status ? status : FP_DONE;
 }
 
-/* ---- what is kept ---- */
+/* ---- selection ---- */
 
 static double size_of(int64_t value) {
     return value < 0 ? -(double)value : (double)value;
@@ -132,7 +132,7 @@ static uint32_t parent_of(const struct fp_contexts *c, uint32_t node) {
     return fp_table_row(&c->nodes, node)[NODE_PARENT];
 }
 
-/* Sets c->share, and gives each node its place in `own` and `cut`.  FP_DONE or FP_E_NOMEM. */
+/* Sets c->share, and gives each node its position in `own` and `cut`.  FP_DONE or FP_E_NOMEM. */
 static int find_shares(struct fp_contexts *c, struct fp_err *err) {
     const uint32_t n = c->nodes.n, n_values = c->n_values;
     double *total = calloc((size_t)n_values + 1, sizeof *total);
@@ -150,7 +150,7 @@ static int find_shares(struct fp_contexts *c, struct fp_err *err) {
             total[k] += size_of(c->own[at]) + size_of(c->cut[at]);
         }
     for (uint32_t k = 0; k < n_values; k++) counted += total[k] > 0;
-    /* a node is entered after its caller's */
+    /* a node is added after its caller's */
     for (uint32_t i = n - 1; i; i--) {
         for (uint32_t k = 0; k < n_values; k++) {
             const size_t at = (size_t)i * n_values + k;
@@ -167,8 +167,8 @@ int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
     return find_shares(c, err);
 }
 
-/* The largest of `n` items but k, by Hoare's selection: `v` becomes such that none before v[k] is smaller, and none
- * behind it larger. */
+/* The item with k larger ones among `n`, by Hoare's selection: afterwards no item before v[k] is smaller, and none
+ * after it larger. */
 static double select_kth(double *v, uint32_t n, uint32_t k) {
     uint32_t low = 0, high = n - 1; /* v[k] is among these */
     while (low < high) {
@@ -202,8 +202,7 @@ static int share_above(const struct fp_contexts *c, uint32_t most, double *above
     return 0;
 }
 
-/* Adds what nodes that are not kept cost to the `cut` of the nearest kept ones above them.  Nobody looks at the former
- * any more. */
+/* Adds the costs of dropped nodes to the `cut` of their nearest kept callers.  Dropped nodes are not read again. */
 static int move_up(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_values = c->n_values;
     for (uint32_t i = c->nodes.n - 1; i; i--) {
@@ -237,7 +236,7 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
     uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
-    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + where it stands */
+    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + its position */
     uint64_t n = 0;
     int status = child && sibling && place ? FP_DONE : no_memory(err);
     for (uint32_t i = n_nodes; status == FP_DONE && i-- > 0;) {
@@ -295,7 +294,7 @@ static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most)
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
     const size_t nbytes = c->nodes.n * values_of(c);
     uint8_t *kept = choose(c, least, most);
-    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* of what is cut now, which may be shown next time */
+    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* of the contexts cut now, which may be kept next time */
     int status = kept && copy ? 0 : no_memory(err);
     if (!status) {
         memcpy(copy, cut, nbytes);
@@ -309,7 +308,7 @@ int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct f
     return status;
 }
 
-/* Replaces the table of nodes by one of those that are kept, in the same order. */
+/* Replaces the table of nodes by one of the kept nodes, in the same order. */
 static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     struct fp_table nodes = {0};
     uint32_t *moved = calloc(c->nodes.n, sizeof *moved);

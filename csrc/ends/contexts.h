@@ -1,14 +1,14 @@
-/* ends/contexts.h - the context tree of a page: functions under their callers, cut to what can be shown.
+/* ends/contexts.h - the context tree of a page: functions under their callers, cut to a size that can be shown.
  *
- * A context is a function with a stack of callers, in one thread.  Its share is what it and all below it cost of the
- * total, on average over the value types; a context is in no case larger than its caller.  What is cut stands under its
- * caller as one context without a function, so that every total stays as it was.
+ * A context is a function with a stack of callers, in one thread.  Its share is its inclusive cost as a part of the
+ * total, on average over the value types; no context is larger than its caller.  Contexts that are cut become one
+ * context without a function under their caller, so all totals stay.
  *
  *   main > a > b 5, main > a > c 1, main > d 94          cut below 2 %:
  *   main > a > b 5, main > a > (cut) 1, main > d 94
  *
- * Memory: linear in the distinct contexts that were added.  When there are too many, the caller has the smaller ones
- * cut by what is known so far; what they cost later on begins anew.
+ * Memory: linear in the distinct contexts that were added.  When there are too many, the caller cuts the smaller ones
+ * by their costs so far; if they come again, they start from 0.
  */
 #ifndef FP_CONTEXTS_H
 #define FP_CONTEXTS_H
@@ -20,10 +20,10 @@
 struct fp_contexts {
     uint32_t n_values;
     uint64_t n_all; /* contexts that were added */
-    /* Set by fp_contexts_cut.  The first contexts of each thread are called by its root, a context of parent 0. */
+    /* Set by fp_contexts_cut.  The callers of each thread's first contexts are its root, a context of parent 0. */
     uint32_t n;
-    uint32_t *parent;      /* 1 + place of the caller, which comes before; 0: the root of a thread */
-    uint32_t *function;    /* 0: the root of a thread, or what was cut there */
+    uint32_t *parent;      /* 1 + position of the caller, which comes first; 0: the root of a thread */
+    uint32_t *function;    /* 0: the root of a thread, or the contexts cut there */
     uint32_t *thread;      /* of the model; FP_NO_ID: threads that were cut as a whole */
     int64_t *self;         /* value k of context i: self[k * n + i] */
     struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
@@ -45,11 +45,11 @@ int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp
 /* Between two calls of it: keeps no more than `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 
-/* After the last of them: the share of each context.  FP_DONE or FP_E_NOMEM. */
+/* After the last of them: computes the share of each context.  FP_DONE or FP_E_NOMEM. */
 int fp_contexts_end(struct fp_contexts *c, struct fp_err *err);
 
-/* Keeps contexts of at least the share `least`, and no more than `most` of them; each may have one more for what was
- * cut below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Keeps contexts of at least the share `least`, and no more than `most` of them; each may get one more for those cut
+ * below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
 
 /* cffi-end */

@@ -55,15 +55,15 @@ static int widen(struct fp_places_sums *s, uint32_t want) {
     if (want <= s->n_columns) return 0;
     if (fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values)) return FP_E_NOMEM;
     for (uint32_t k = s->n_columns; k < want && s->cap; k++) {
-        free(s->values[k]); /* when memory ran out at a later column the last time */
+        free(s->values[k]); /* in case the last attempt failed at a later column */
         if (!(s->values[k] = calloc(s->cap, sizeof **s->values))) return FP_E_NOMEM;
     }
     s->n_columns = want;
     return 0;
 }
 
-/* The id of a key, entered if it is new.  Rows often come in the order in which they came before, so the key after
- * `last` is tried first.  FP_NO_ID when memory ran out. */
+/* The id of a key, added if it is new.  Rows often repeat in the same order, so the key after `last` is tried first.
+ * FP_NO_ID when memory ran out. */
 static uint32_t find(struct fp_places_sums *s, const uint32_t *key, uint32_t last) {
     const size_t width = s->keys.width;
     if (last + 1 < s->keys.n && !memcmp(fp_table_row(&s->keys, last + 1), key, width * sizeof *key)) return last + 1;
@@ -156,7 +156,7 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
     return FP_DONE;
 }
 
-/* qsort has no context argument in C11, so what is compared travels along. */
+/* C11's qsort has no context argument, so the sort keys are copied. */
 struct shown_place {
     uint64_t position; /* line or address */
     uint32_t group, callee, id;
@@ -189,7 +189,7 @@ static int sort(struct fp_places *p) {
     return 0;
 }
 
-/* Adds up p->functions by group. */
+/* Sums p->functions by group. */
 static int add_groups(struct fp_places *p, uint32_t value, struct fp_err *err) {
     if (widen(&p->groups, 1 + p->n_values)) return FP_E_NOMEM;
     for (uint32_t i = 1; i < p->functions.keys.n; i++) {

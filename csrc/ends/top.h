@@ -1,23 +1,25 @@
-/* ends/top.h - what things cost, by id: functions, places, files, threads ...
+/* ends/top.h - sums costs by id: functions, places, files, threads ...
  *
- * Of each thing: what was spent in it (self), in it and what it called (inclusive), how often it was called, and its
- * self cost in a second value type, to sort by.  Arrays by id, so adding is one access and memory grows with the ids.
+ * For each item: self cost, inclusive cost (with its callees), number of calls, and self cost in a second value type,
+ * to sort by.  Arrays by id, so adding is one access and memory grows with the ids.
  *
- * Functions of a graph.  A graph says what each arc cost, not what each function cost inclusively.  Part by part, a
- * function costs what the calls into it cost, its calls to itself left out, or itself and what it calls, whichever is
- * farther from 0.  Both are the same unless some calls have no recorded caller: those of a thread's first function, of
- * a signal handler, of a stack that was cut.  A function that nothing calls costs itself and what it calls.
+ * Functions of a graph.  A graph records the cost of each arc, not the inclusive cost of each function.  Part by part,
+ * a function's inclusive cost is the cost of the calls into it, without calls to itself, or its self cost plus the cost
+ * of its calls, whichever is farther from 0.  Both are equal unless some calls have no recorded caller: those of a
+ * thread's first function, of a signal handler, of a truncated stack.  For a function without callers it is its self
+ * cost plus the cost of its calls.
  *
  *   main -> a 90, a -> a 40, self: main 10, a 90      main: not called, 10 + 90 = 100     a: 90
- *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, 40 of it by no caller
+ *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, 40 of it without a
+ * caller
  *
- * Functions that call each other in a cycle count each other's costs again and again.  A member of a cycle therefore
- * costs itself and what it calls outside of the cycle; the cycle costs what its members cost.  Where cycles are not
- * to be shown, it costs what the calls into it cost, or itself if that is farther from 0.
+ * Inclusive costs in a cycle overlap.  So the cost of a member is its self cost plus the cost of its calls out of the
+ * cycle; the cost of the cycle is the sum of its members.  Where cycles are not shown, a member's cost is that of the
+ * calls into it, or its self cost if that is farther from 0.
  *
  *   main -> a 100, a -> b 80, b -> a 60, b -> c 20, self: a 30, b 50, c 20       a 30, b 70, <cycle> 100
  *
- * Of stacks and timelines inclusive costs are exact: they are added as they are, and their arcs are only listed.
+ * Inclusive costs of stacks and timelines are exact: they are added unchanged, and their arcs are only listed.
  */
 #ifndef FP_TOP_H
 #define FP_TOP_H
@@ -29,7 +31,7 @@
 
 /* cffi-begin */
 
-/* `cap` things; new ones are zero. */
+/* `cap` items; new ones are zero. */
 struct fp_top {
     int64_t *self, *inclusive, *calls, *second;
     uint8_t *seen; /* is there a row of it? */
@@ -38,15 +40,15 @@ struct fp_top {
 
 void fp_top_clear(struct fp_top *c);
 
-/* Adds the first value of `n` rows to the self cost of the things `ids`, and the second value, which may be NULL.
+/* Adds the first value of `n` rows to the self cost of the items `ids`, and the second value, which may be NULL.
  * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
                struct fp_err *err);
 
-/* Adds the self costs of `calls` to the calls of the same things.  As above. */
+/* Adds the self costs of `calls` to the calls of the same items.  As above. */
 int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err);
 
-/* What costs are of. */
+/* The kind of items. */
 enum fp_top_by {
     FP_TOP_BY_FUNCTION = 0, /* functions of the model */
     FP_TOP_BY_LINE = 1,     /* rows of a table of places: function, file, line */
@@ -54,8 +56,8 @@ enum fp_top_by {
     FP_TOP_BY_OBJECT = 3    /* objects */
 };
 
-/* Adds the rows of a graph batch by line, file or object.  A line costs inclusively what its calls cost, too, and
- * `calls` are those made there; of files and objects a graph does not say that.  Value columns `value` and `second`;
+/* Adds the rows of a graph batch by line, file or object.  The inclusive cost of a line includes its calls, and `calls`
+ * counts those made there; for files and objects a graph does not provide this.  Value columns `value` and `second`;
  * negative: the batch has none.  `places` has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, struct fp_table *places, struct fp_err *err);
@@ -63,9 +65,9 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
 /* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
 int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
 
-/* The ids of things that were seen and whose `key` (one of the arrays of `c`) is at least as far from 0 as that of the
- * `want`th, in any order; so there may be more, of equal keys.  `ids` has room for c->cap.  How many; UINT32_MAX when
- * memory ran out. */
+/* The ids of the `want` items that were seen and whose `key` (one of the arrays of `c`) is farthest from 0, in any
+ * order, and of items with an equal key.  `ids` has room for c->cap.  Returns their number; UINT32_MAX when memory ran
+ * out. */
 uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
 
 struct fp_top_arc {
@@ -82,12 +84,12 @@ struct fp_top_functions {
     /* private from here on */
     int32_t how; /* enum fp_top_functions_part */
     int32_t keep_arcs;
-    int64_t *self, *inclusive; /* by function: the shares of `all` that are of graphs */
-    int64_t *recursive;        /* by function: inclusive if it is in a cycle, and cycles are not shown */
+    int64_t *self, *inclusive; /* by function: the shares of `all` that come from graphs */
+    int64_t *recursive;        /* by function: inclusive cost if it is in a cycle and cycles are not shown */
     uint32_t cap_graph;
-    struct fp_top_function_sums *by_function; /* of the part at hand */
+    struct fp_top_function_sums *by_function; /* of the current part */
     uint32_t cap;
-    uint32_t *touched; /* functions of the part at hand */
+    uint32_t *touched; /* functions of the current part */
     uint32_t n_touched, cap_touched;
     struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
     /* set by fp_top_functions_index */
@@ -101,69 +103,70 @@ struct fp_top_functions {
 struct fp_top_functions *fp_top_functions_new(struct fp_model *model);
 void fp_top_functions_free(struct fp_top_functions *f);
 
-/* What the graph rows to come are of. */
+/* The source of the following graph rows. */
 enum fp_top_functions_part {
     FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
     FP_PART_EXACT = 1, /* something else: inclusive costs are added to `all` by others */
     FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
 };
 
-/* A part begins.  `how` is enum fp_top_functions_part; without `arcs` its arcs are forgotten, which those of a graph
- * must not be: cycles are found in them. */
+/* Begins a part.  `how` is enum fp_top_functions_part; without `arcs` its arcs are not kept.  Keep those of a graph,
+ * because cycles are found in them. */
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
- * says how often their function was called; without it, arcs into a function do. FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
- * FP_E_MALFORMED (a function that the model does not have). */
+ * has the number of calls of their function; without it, arcs into a function are counted. FP_DONE, FP_E_NOMEM,
+ * FP_E_OVERFLOW, FP_E_MALFORMED (a function that the model does not have). */
 int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
                          struct fp_err *err);
 
-/* The part ends: its inclusive costs are known.  As above. */
+/* Ends the part and computes its inclusive costs.  As above. */
 int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err);
 
-/* After the last part: finds the cycles, and what their members cost.  Without `cycles` n_cycles is 0 and no function
+/* After the last part: finds the cycles and the costs of their members.  Without `cycles` n_cycles is 0 and no function
  * has a cycle.  As above. */
 int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err);
 
-/* After that: readies the two calls below.  0 or FP_E_NOMEM. */
+/* After that: prepares the two calls below.  0 or FP_E_NOMEM. */
 int fp_top_functions_index(struct fp_top_functions *f);
 
-/* Who calls a function (`into`), or whom it calls: the `room` arcs that cost most, in any order.  Others that have the
- * same name, file, object and cycle are one.  Calls into another cycle are one, to any of its members; who calls a
- * member from outside calls the cycle, and is left out.  How many arcs there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* The callers of a function (`into`) or its callees: the `room` arcs with the highest cost, in any order.  Functions of
+ * the same name, file, object and cycle are merged.  So are calls into another cycle, to any of its members.  A caller
+ * of a member from outside calls the cycle, and is left out.  Returns the number of all arcs, FP_E_NOMEM or
+ * FP_E_OVERFLOW. */
 int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
                               uint32_t room, struct fp_err *err);
 
-/* The same arcs, of those from or to `n` others; each is there once.  `arcs` has room for `n`. */
+/* The same arcs, only those from or to `n` other functions; each comes once.  `arcs` has room for `n`. */
 int64_t fp_top_functions_arcs_with(struct fp_top_functions *f, uint32_t function, int into, const uint32_t *others,
                                    uint32_t n, struct fp_top_arc *arcs, struct fp_err *err);
 
-/* The functions that are in some cycle: the first `room` of them.  How many there are. */
+/* The functions in cycles: the first `room` of them.  Returns the number of all. */
 uint32_t fp_top_functions_in_cycles(const struct fp_top_functions *f, uint32_t *functions, uint32_t room);
 
-/* The arcs into a cycle, or into any (0), from outside: what it is called with.  As above; the callee is the member. */
+/* The arcs into a cycle, or into any (0), from outside.  As above; the callee is the member. */
 uint32_t fp_top_functions_cycle_arcs(const struct fp_top_functions *f, uint32_t cycle, struct fp_top_arc *arcs,
                                      uint32_t room);
 
-/* After fp_project_end, instead of the graph: adds to `c` what each function, line, file or object (`by`, enum
- * fp_top_by) of all groups costs in sum `value`.  Exact: a stack counts once in the inclusive cost of what it
+/* After fp_project_end, instead of the graph: adds to `c` the cost of each function, line, file or object (`by`, enum
+ * fp_top_by) of all groups in sum `value`.  Exact: a stack counts once in the inclusive cost of an item that it
  * contains several times.  Sum `second` (negative: none) goes to c->second.  `places` has three columns.  As
  * fp_project_put. */
 int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
                   struct fp_err *err);
 
-/* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` what each function of the graph's rows cost inclusively, by
- * all threads together.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` the inclusive cost of each function of the graph's rows, over
+ * all threads.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
 
 /* cffi-end */
 
-/* How far from 0. */
+/* The distance from 0. */
 static inline uint64_t fp_top_far(int64_t v) {
     return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
 }
 
-/* Room for the things below `n`.  0 or FP_E_NOMEM. */
+/* Room for the items below `n`.  0 or FP_E_NOMEM. */
 int fp_top_room(struct fp_top *c, uint64_t n);
 
 #endif

@@ -4,22 +4,22 @@
 #include "core/array.h"
 #include "core/memory.h"
 
-/* What a part says of one function. */
+/* The sums of one function in a part. */
 struct fp_top_function_sums {
     int64_t self, second;
-    int64_t into, out; /* cost of the calls into and out of it, without those by itself */
+    int64_t into, out; /* cost of the calls into and out of it, without recursive ones */
     int64_t calls;     /* into it */
     uint32_t touched;
-    /* The last arc into it and its caller: mostly the next one, too, because a function's calls come in a run.  So arcs
-     * need no hash table. */
+    /* The last arc into it and its caller: usually also the next one, because a function's calls come in a run.  So
+     * arcs need no hash table. */
     uint32_t last_caller, last_arc;
 };
 
-/* Arcs as they come, mostly distinct; distinct and ordered by caller once they were merged. */
+/* Arcs in order of arrival, mostly distinct; after a merge distinct and ordered by caller. */
 struct fp_top_arcs {
     struct fp_top_arc *items;
     uint32_t n, cap;
-    uint32_t merge_at; /* when there are so many, equal ones are merged */
+    uint32_t merge_at; /* at this number equal ones are merged */
     uint32_t *start;   /* by caller, n_start + 1 of them; set by a merge */
     uint32_t n_start;
     uint32_t *into, *into_start; /* arcs by callee; set by fp_top_functions_index */
@@ -48,7 +48,7 @@ struct fp_top_functions *fp_top_functions_new(struct fp_model *model) {
     return f;
 }
 
-/* Gives back what only rows to come would need. */
+/* Frees the memory needed only to add rows. */
 static void forget_parts(struct fp_top_functions *f) {
     fp_release(f->self, f->cap_graph * sizeof *f->self);
     fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
@@ -84,13 +84,13 @@ void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
     f->keep_arcs = arcs;
 }
 
-/* Makes one arc of all that have the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
+/* Merges arcs of the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
  */
 static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
     const uint32_t n_functions = f->model->functions.n, n = a->n;
     uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
-    uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the caller at hand */
-    uint32_t caller = 0, kept = 0, ordered = 1; /* how many there are in order: from sources that are, all */
+    uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the current caller */
+    uint32_t caller = 0, kept = 0, ordered = 1; /* how many are in order: all, if the source is sorted */
     while (ordered < n && a->items[ordered].caller >= a->items[ordered - 1].caller) ordered++;
     struct fp_top_arc *copy = ordered < n ? malloc(n * sizeof *copy) : NULL;
     int overflow = 0;
@@ -108,7 +108,7 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     memset(at, 0xff, ((size_t)n_functions + 1) * sizeof *at);
     for (uint32_t i = 0; i < n; i++) {
         const struct fp_top_arc *arc = &sorted[i];
-        for (; caller <= arc->caller; caller++) start[caller] = kept; /* from here on, of the merged arcs */
+        for (; caller <= arc->caller; caller++) start[caller] = kept; /* its merged arcs begin here */
         uint32_t *known = &at[arc->callee];
         if (*known >= start[arc->caller] && *known < kept) {
             struct fp_top_arc *same = &a->items[*known];
@@ -119,7 +119,7 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
         *known = kept;
         a->items[kept++] = *arc;
     }
-    for (; caller <= n_functions; caller++) start[caller] = kept; /* those behind the last one */
+    for (; caller <= n_functions; caller++) start[caller] = kept; /* those after the last one */
     a->n = kept;
     const uint64_t merge_at = (uint64_t)kept + kept / 4 + FIRST_MERGE;
     a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
@@ -132,7 +132,7 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     return overflow ? beyond(err) : 0;
 }
 
-/* Twice the capacity, or `need` if that is more; 0 when there cannot be so many. */
+/* Twice the capacity, or `need` if that is more; 0 when so many are impossible. */
 static uint32_t more_than(uint32_t cap, uint64_t need) {
     const uint64_t more = need > 2 * (uint64_t)cap ? need : 2 * (uint64_t)cap;
     return more <= UINT32_MAX ? (uint32_t)more : 0;
@@ -162,7 +162,7 @@ static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
     return 0;
 }
 
-/* Room for what graphs say of functions.  0 or FP_E_NOMEM. */
+/* Room for the sums of functions of graphs.  0 or FP_E_NOMEM. */
 static int graph_room(struct fp_top_functions *f) {
     if (f->cap <= f->cap_graph) return 0;
     int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
@@ -255,8 +255,8 @@ static int64_t farther(int64_t a, int64_t b) {
     return fp_top_far(b) > fp_top_far(a) ? b : a;
 }
 
-/* Adds what a function cost inclusively in a part.  Calls without a recorded caller are not in `into`; in a cycle
- * `out` counts costs again and again.  Is a sum beyond 64 bits? */
+/* Adds the inclusive cost of a function in a part.  Calls without a recorded caller are not in `into`; in a cycle `out`
+ * counts costs repeatedly.  Returns whether a sum passes 64 bits. */
 static int add_inclusive(struct fp_top_functions *f, uint32_t id, const struct fp_top_function_sums *s) {
     int64_t spent, inclusive, recursive;
     int overflow = __builtin_add_overflow(s->self, s->out, &spent);
@@ -408,7 +408,7 @@ int fp_top_functions_index(struct fp_top_functions *f) {
     return find_names(f);
 }
 
-/* Is arc a shown before b?  Of those that cost as much, the one with more calls is, then the one of the first function.
+/* Is arc a shown before b?  Higher costs first, then more calls, then the lower function id.
  */
 static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
     const uint64_t x = fp_top_far(a->cost), y = fp_top_far(b->cost);
@@ -442,14 +442,14 @@ static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_t
     }
 }
 
-/* Where arcs of `function` to or from `other` are added up.  NULL: that one calls the cycle of `function`. */
+/* The sum of arcs of `function` to or from `other`.  NULL: `other` calls the cycle of `function`. */
 static uint32_t *slot_of(const struct fp_top_functions *f, uint32_t function, uint32_t other, int into) {
     const uint32_t mine = f->cycle[function], cycle = f->cycle[other];
     if (into && mine && cycle != mine) return NULL;
     return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
 }
 
-/* Adds up the arcs of a function in f->found.  How many there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Sums the arcs of a function in f->found.  Returns their number, FP_E_NOMEM or FP_E_OVERFLOW. */
 static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_err *err) {
     uint32_t n = 0;
     int overflow = 0;
@@ -476,7 +476,7 @@ static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into
     return overflow ? beyond(err) : (int64_t)n;
 }
 
-/* Readies the slots for another function.  `n` may be an error, which it is again. */
+/* Resets the slots for another function.  Returns `n`, which may be an error. */
 static int64_t forget_arcs(struct fp_top_functions *f, uint32_t function, int into, int64_t n) {
     for (int64_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
     return n;

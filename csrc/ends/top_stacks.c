@@ -5,19 +5,19 @@
 
 struct stack_walk {
     struct fp_project_tree tree;
-    int64_t *total; /* by depth: what was found so far of the samples that end there or below */
+    int64_t *total; /* by depth: the sum so far of the samples that end there or below */
     uint32_t cap_depth;
     uint32_t value;
     int second;
     uint32_t *thing;  /* by position */
-    uint32_t *active; /* by thing: how often it is on the stack */
+    uint32_t *active; /* by item: how often it is on the stack */
 };
 
 static int beyond(struct fp_err *err, int64_t column) {
     return fp_fail_beyond(err, "the sum of samples", column, "2^63 - 1");
 }
 
-/* The thing of each position.  NULL when memory ran out. */
+/* The item of each position.  NULL when memory ran out. */
 static uint32_t *things(const struct fp_project *s, int by, struct fp_table *places) {
     uint32_t *found = calloc(s->positions.n, sizeof *found);
     for (uint32_t i = 1; found && i < s->positions.n; i++) { /* the first row of a table is none */
@@ -57,7 +57,7 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
     return overflow ? FP_E_OVERFLOW : 0;
 }
 
-/* Books a node's total, which is complete now, on what is not further up on the stack. */
+/* Books a node's total, which is complete now, on the items that are not further up on the stack. */
 static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     uint32_t n;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
@@ -75,7 +75,7 @@ static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top 
     const struct fp_project_node *nodes = w->tree.nodes;
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, c, 0, 0);
-    /* samples without a stack have a place of their own, and are no callers of others */
+    /* samples without a stack have a position of their own, and call nothing */
     if (!status && nodes[0].key) {
         status = leave(s, w, c, 0, 0);
         w->total[0] = 0;

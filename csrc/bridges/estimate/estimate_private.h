@@ -54,7 +54,7 @@ struct fp_estimate_sums {
     double *totals;                  /* by column: sum of the magnitudes, of all blocks but the last */
     double *scale;                   /* by column: the share of one unit in the whole, on average over the columns */
     int32_t squeezed;
-    uint32_t block, block_first; /* the function at hand, and the first of its places */
+    uint32_t block, block_first; /* the current function, and the first of its places */
     uint32_t fresh;              /* it had no places before this block, so these are probably new */
     uint32_t n_fresh;            /* such places: roughly a lower bound of distinct ones */
     /* between fp_estimate_sums_begin and fp_estimate_sums_pause: */

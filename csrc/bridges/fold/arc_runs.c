@@ -8,7 +8,7 @@ enum { COUNTERS = FP_ARC_WIDTH - FP_MERGE_KEY };
 
 /* ---- packing ------------------------------------------------------------ */
 
-/* Bits that say how many bytes a value takes. */
+/* The bits that encode the length of a value. */
 static inline uint32_t size_of(uint64_t value) {
     return (value > UINT8_MAX) + (value > UINT16_MAX) + (value > UINT32_MAX);
 }
@@ -70,7 +70,7 @@ static inline uint64_t get(const uint8_t **p, uint32_t size) {
     return value;
 }
 
-/* Reads the key of the record at p.  0, or it reaches behind the run. */
+/* Reads the key of the record at p.  0, or it reaches beyond the run. */
 static inline int read_key(const struct fp_arc_sums *s, struct fp_arc_run *run, const uint8_t *p) {
     if (FP_UNLIKELY(p >= run->end)) {
         run->key = run->caller = ENDED;
@@ -137,7 +137,7 @@ static const uint8_t *behind_counters(const struct fp_arc_run *run) {
     return p;
 }
 
-/* Puts the run on top of a part of the heap where it belongs. */
+/* Sinks the run on top of a part of the heap. */
 static void sift_down(struct fp_arc_sums *s, uint32_t at) {
     const struct fp_arc_run *runs = s->runs;
     const uint32_t moved = s->heap[at];
@@ -174,7 +174,7 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
     return FP_DONE;
 }
 
-/* Adds the arcs of the caller at hand.  0, or the bytes are not what was written. */
+/* Adds the arcs of the current caller.  0, or the bytes differ from those written. */
 static int add_run(struct fp_arc_sums *s, struct fp_arc_run *run) {
     const uint64_t caller = s->caller;
     do {
@@ -201,7 +201,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Adds up the arcs of the next caller.  FP_FULL: there are some.  FP_DONE, FP_E_MALFORMED. */
+/* Sums the arcs of the next caller.  FP_FULL: there are some.  FP_DONE, FP_E_MALFORMED. */
 static int add_caller(struct fp_arc_sums *s) {
     s->n_used = s->next = 0;
     if (!s->n_heap) return FP_DONE;
@@ -216,7 +216,7 @@ static int add_caller(struct fp_arc_sums *s) {
     return FP_FULL;
 }
 
-/* As much of a counter as a word holds; the rest stays. */
+/* Takes as much of a counter as a word holds; the rest stays. */
 static inline uint64_t taken(struct fp_arc_sum *sum, uint32_t i) {
     const uint64_t value = sum->value[i];
     if (FP_LIKELY(!sum->beyond[i])) {
@@ -228,7 +228,7 @@ static inline uint64_t taken(struct fp_arc_sum *sum, uint32_t i) {
     return UINT64_MAX;
 }
 
-/* A record of a callee's sum.  Is anything left of it? */
+/* Writes a record of a callee's sum.  Returns whether a rest is left. */
 static inline int give(struct fp_arc_sums *s, uint32_t callee, uint64_t *to) {
     struct fp_arc_sum *sum = &s->sums[callee];
     to[0] = s->caller >> 32;
@@ -241,7 +241,7 @@ static inline int give(struct fp_arc_sums *s, uint32_t callee, uint64_t *to) {
     return rest != 0;
 }
 
-/* Fills `to` with the sums of the caller at hand.  The words. */
+/* Fills `to` with the sums of the current caller.  Returns the number of words. */
 static size_t give_caller(struct fp_arc_sums *s, uint64_t *to, size_t n) {
     uint64_t *at = to, *const end = to + (n - n % FP_ARC_WIDTH);
     for (; s->next < s->n_used; s->next++) {

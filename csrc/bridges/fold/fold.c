@@ -44,8 +44,8 @@ void fp_fold_free(struct fp_fold *f) {
     free(f);
 }
 
-/* `active` of arcs and functions speaks of one thread at a time, so that
- * recursion is told from two threads in the same function. */
+/* `active` of arcs and functions counts one thread at a time, so that two threads in the same function are not
+ * recursion. */
 static void count_active(struct fp_fold *f, const struct fp_fold_thread *t, uint32_t by) {
     for (uint32_t i = 1; i < t->n; i++) {
         f->arcs[t->frames[i].arc].active += by;
@@ -54,7 +54,7 @@ static void count_active(struct fp_fold *f, const struct fp_fold_thread *t, uint
 }
 
 #if defined(FP_DEBUG)
-enum { MANY_SWITCHED = 8 }; /* so that fuzzers meet it */
+enum { MANY_SWITCHED = 8 }; /* so that fuzzers reach it */
 #else
 enum { MANY_SWITCHED = 1 << 15 }; /* frames, within a batch */
 #endif
@@ -79,7 +79,7 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     return t;
 }
 
-/* The function that is nothing but the name of another.  FP_NO_ID when memory ran out. */
+/* The function with only the name of another.  FP_NO_ID when memory ran out. */
 static uint32_t only_name(struct fp_fold *f, uint32_t function) {
     uint32_t name = fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME];
     if (!name) name = fp_strings_intern(&f->model->strings, "[unknown]", 9);
@@ -122,11 +122,11 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     return fp_table_intern(&f->groups, group);
 }
 
-/* What a sum was that passed 2^64 - 1. */
+/* Describes a sum that passed 2^64 - 1. */
 enum { TICKS = 1, SELF = 2 };
 
-/* What playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot know that a
- * frame is not part of the fold.  Slow paths write back and reload. */
+/* The state that playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot
+ * know that a frame does not alias the fold.  Slow paths write back and reload. */
 struct player {
     struct fp_fold_arc *arcs;
     const uint32_t *index;
@@ -187,8 +187,8 @@ FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, 
     return arc;
 }
 
-/* Of an arc the own ticks are part of the inclusive ones.  Of a context only its own ticks are kept: those that were
- * written away are not known here. */
+/* An arc's inclusive ticks contain its self ticks.  Of a context only self ticks are kept, because the spilled ones are
+ * not known here. */
 static int too_long(const struct fp_fold *f, int overflowed) {
     return overflowed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
 }
@@ -199,9 +199,8 @@ int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
 }
 
 /* Once the arcs have outgrown the caches, every lookup waits for memory twice.
- * A batch is known ahead, so the stack is played through once without arcs, to
- * learn which slots of the index will be looked at.  A guess: what unwinding
- * and lost records do to the stack is only followed roughly. */
+ * A batch is known in advance, so its stack is first played without arcs, to prefetch the slots of the index that will
+ * be probed.  This is a guess: unwinding and lost records are followed only roughly. */
 static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
                     uint32_t to, uint32_t group) {
     uint32_t *const entered = f->foreseen + in->cap, n = 0;
@@ -222,8 +221,8 @@ static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, con
     }
 }
 
-/* The end of the run of equal threads that begins at `from`.  Mostly it is the
- * batch's end, which a loop without exits finds sixteen times as fast. */
+/* The end of the run of equal threads that begins at `from`.  Usually it is the batch's end, which a loop without exits
+ * finds sixteen times as fast. */
 static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     const uint32_t thread = threads[from];
     uint32_t differ = 0, to = from;
@@ -233,8 +232,8 @@ static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     return to;
 }
 
-/* By CPU: the end of the run of calls and returns on one CPU, *cpu.  Of other records it may not be known: they belong
- * to the run before.  Where there is none because the batch begins with them, they are a run with *cpu -1. */
+/* By CPU: the end of the run of calls and returns on one CPU, *cpu.  Other records may lack a CPU and belong to the
+ * previous run; at the start of a batch they are a run with *cpu -1. */
 static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, int32_t *cpu) {
     const int known = in->op[from] <= FP_OP_ENTER_ARGS;
     *cpu = known ? in->cpu[from] : -1;
@@ -243,8 +242,8 @@ static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, i
     return i;
 }
 
-/* Ends what is on the stack at `now` and enters it again in another group, without
- * counting calls.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Ends the frames on the stack at `now` and enters them again in another group, without counting calls.  0, FP_E_NOMEM
+ * or FP_E_OVERFLOW. */
 static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
     struct player p = player_of(f, t, group);
     while (p.top != t->frames) pop(&p, p.top--, now);
@@ -336,7 +335,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     if (!f->stats.cpus) f->stats.cpus = fp_batch_cpus(in) != 0;
     const int status = put(f, in, 0, err);
     if (status < 0) return status;
-    /* Were more than a quarter of the rows calls of a new kind, they are hardly ever found again. */
+    /* If over a quarter of the rows created arcs, keeping them does not pay. */
     const int gains_little = f->n_arcs > f->many && f->n_arcs - had > (f->n_taken - taken) / 4;
     return f->n_arcs > f->most || gains_little ? FP_FULL : FP_DONE;
 }
@@ -395,7 +394,7 @@ FP_INLINE void leave(struct fp_fold *f, struct player *p, uint32_t function, uin
     }
 }
 
-/* Plays rows i to `to`, which are of one thread and one group.  0 or an error. */
+/* Plays rows i to `to`, all of one thread and one group.  0 or an error. */
 static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_batch *in, uint32_t i, uint32_t to,
                 uint32_t group, struct fp_err *err) {
     struct player p = player_of(f, t, group);

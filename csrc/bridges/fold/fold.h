@@ -213,7 +213,7 @@ struct fp_fold_tree {
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
     uint32_t hungry;               /* after FP_MORE: the run to refill */
-    struct fp_fold_tree_head head; /* the record at hand */
+    struct fp_fold_tree_head head; /* the current record */
 
     /* private from here on */
     struct fp_fold_tree_head *heads; /* by run */
@@ -227,7 +227,7 @@ struct fp_fold_tree {
     uint32_t cap_path;
     uint32_t *frames; /* by function, 0 = not yet known */
     uint32_t cap_frames, n_emptied;
-    uint32_t thread, label; /* of the group at hand */
+    uint32_t thread, label; /* of the current group */
 };
 
 /* Runs start empty and hungry.  fp_fold_link must have been called since the last batch.  Borrows the fold.  NULL when

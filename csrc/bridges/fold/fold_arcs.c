@@ -1,7 +1,7 @@
 #include "bridges/fold/fold_private.h"
 #include "core/memory.h"
 
-/* The index is at most half full, so arcs that nobody chose lie within 60 slots. */
+/* The index is at most half full, so non-adversarial arcs lie within 60 slots. */
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12, FAR_ARC = FP_FAR / 4 };
 
 static void index_anew(struct fp_fold *f); /* with a secret */
@@ -70,7 +70,7 @@ static void index_anew(struct fp_fold *f) {
 
 static int grow(struct fp_fold *f) {
     if (f->cap_arcs > (1u << 28)) return FP_E_NOMEM;
-    /* The index first: arcs without their share of it would let it fill up. */
+    /* The index first: if it did not grow with the arcs, it could fill up. */
     const uint32_t cap = f->cap_arcs * 2;
     /* Up to 2^16 arcs the sparse index fits the L2 cache; beyond, every lookup
      * is a cache miss anyway and half the memory is the better bargain. */

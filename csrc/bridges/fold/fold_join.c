@@ -2,19 +2,19 @@
 
 #include "bridges/fold/fold_private.h"
 
-/* The threads of a timeline divided among several folds, each of which sees only the rows of its share.
+/* Divides the threads of a timeline among several folds, each of which folds only the rows of its share.
  *
  *   share 0: thread 2: enter a 10, exit a 60      share 1: threads 1, 3: enter a 5, exit a 15; enter a 0, exit a 9
  *   arcs, merged by the caller: (-> a) 3 calls, 69 ticks      joined: 3 calls, times 0 to 60
  */
 
-/* Groups are numbered as they come, in each fold by itself. */
+/* Each fold numbers its groups in order of appearance. */
 static int join_groups(struct fp_fold *f, struct fp_fold *other) {
     const uint32_t n = other->groups.n;
     free(other->group_as);
     other->group_as = calloc((size_t)n + 1, sizeof *other->group_as);
     if (!other->group_as) return FP_E_NOMEM;
-    for (uint32_t i = 1; i < n; i++) { /* 0 is 0 in all of them */
+    for (uint32_t i = 1; i < n; i++) { /* 0 is the same in all of them */
         other->group_as[i] = fp_table_intern(&f->groups, fp_table_row(&other->groups, i));
         if (other->group_as[i] == FP_NO_ID) return FP_E_NOMEM;
     }

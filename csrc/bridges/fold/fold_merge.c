@@ -7,10 +7,10 @@
 
 /* Contexts from sorted runs.
  *
- * In each run a context comes behind its callers, so that a record is understood by those before it.  The runs are
- * merged by depth and rank alone: whatever was written last, the next record of each run is the child of one of its
- * callers or of itself.  (All contexts between two neighbours of a run are below the parent of the second one.)  So the
- * deepest comes next, and of several the one of the lowest rank.
+ * In each run a context comes after its callers, so that a record depends only on those before it.  Depth and rank
+ * suffice to merge the runs: the next record of each run is a child of the last record written or of one of its
+ * callers.  (All contexts between two neighbours of a run are below the parent of the second one.)  So the deepest
+ * comes next, and of several the one of the lowest rank.
  *
  *   run A: a, a > c, b        run B: a, a > b, a > b > d        gives        a, a > b, a > b > d, a > c, b
  */
@@ -119,7 +119,7 @@ static inline uint64_t add(uint64_t a, uint64_t b) {
 static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     const struct fp_fold_tree_head *heads = t->heads;
     t->hungry = FP_MERGE_NONE;
-    if (t->top_used) { /* first: it is on top by what it was */
+    if (t->top_used) { /* first: its old head put it on top */
         const int status = load(t, t->heap[0], err);
         if (status == FP_MORE || status < 0) return status;
         if (status == FP_DONE) t->heap[0] = t->heap[--t->n_heap];
@@ -135,7 +135,7 @@ static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     if (!t->n_heap) return FP_DONE;
     t->head = heads[t->heap[0]];
     t->top_used = 1;
-    /* Of all runs that have the context: in one that goes on, its children would come first. */
+    /* From all runs that have the context; their next records may be its children, which come first. */
     const uint64_t key = t->head.key;
     while ((t->n_heap > 1 && heads[t->heap[1]].key == key) || (t->n_heap > 2 && heads[t->heap[2]].key == key)) {
         t->used[t->n_used++] = t->heap[0];
@@ -167,7 +167,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
 }
 
-/* The frame that stands for a function.  FP_NO_ID when memory ran out. */
+/* The frame of a function.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     struct fp_model *m = t->fold->model;
     if (fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames)) return FP_NO_ID;
@@ -188,21 +188,21 @@ static int enter(struct fp_fold_tree *t, uint32_t depth) {
     return t->path[depth].stack == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* The path of the record at hand.  0 or FP_E_NOMEM. */
+/* The path of the current record.  0 or FP_E_NOMEM. */
 static int follow(struct fp_fold_tree *t) {
     const struct fp_fold_tree_head *head = &t->head;
     const uint32_t emptied = t->fold->model->n_emptied;
     if (fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path)) return FP_E_NOMEM;
     t->path[head->depth] = (struct fp_fold_tree_level){head->function, 0};
     uint32_t from = head->depth;
-    if (t->n_emptied != emptied) from = 1; /* its stacks are no longer there */
+    if (t->n_emptied != emptied) from = 1; /* its stacks were removed */
     t->n_emptied = emptied;
     for (uint32_t depth = from; depth && depth <= head->depth; depth++)
         if (enter(t, depth)) return FP_E_NOMEM;
     return 0;
 }
 
-/* Thread and label of the group at hand.  0 or FP_E_NOMEM. */
+/* Thread and label of the current group.  0 or FP_E_NOMEM. */
 static int begin_group(struct fp_fold_tree *t) {
     const struct fp_fold *f = t->fold;
     const uint32_t *group = fp_table_row(&f->groups, t->head.function);
@@ -223,7 +223,7 @@ int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_
         if (status != FP_FULL) return status;
         const struct fp_fold_tree_head *head = &t->head;
         if (follow(t) || (!head->depth && begin_group(t))) return no_memory(err);
-        if (!head->self && !head->calls) continue; /* a group, or was on the stack when the CPU changed, and no more */
+        if (!head->self && !head->calls) continue; /* a group, or a context only carried over to another CPU */
         const uint32_t row = out->n;
         out->stack[row] = t->path[head->depth].stack;
         out->thread[row] = t->thread;

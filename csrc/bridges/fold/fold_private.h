@@ -20,7 +20,7 @@ enum fp_group_col { FP_GROUP_PID = 0, FP_GROUP_TID = 1, FP_GROUP_INPUT = 2, FP_G
 
 /* By function. */
 struct fp_fold_function {
-    uint32_t active;    /* activations on the stack of the thread at hand */
+    uint32_t active;    /* activations on the stack of the current thread */
     uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
     uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
     uint32_t as;        /* the function recorded in arcs and nodes */

@@ -7,7 +7,7 @@ static int too_large(struct fp_err *err, const char *what, uint32_t column) {
 #define OWN_COST "the own cost of a function"
 #define ARC_COST "the inclusive cost of a call arc"
 
-/* The next record of arcs or nodes; as fp_merge_next, but an error names the sum. */
+/* The next record of arcs or nodes; like fp_merge_next, but an error names the sum. */
 static int sum_failed(int status, const char *what, uint32_t column, struct fp_err *err) {
     if (status != FP_E_OVERFLOW) return status;
     if (column == FP_FOLD_TIME) return fp_fail_beyond(err, FP_FOLD_TIME_OF_CALLS, column, "2^64 - 1 ticks");
@@ -82,7 +82,7 @@ static int put_position(const struct fp_fold_out *o, struct fp_batch *out, uint3
 
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err) {
     for (;;) {
-        /* The calls that the function at hand makes. */
+        /* The calls that the current function makes. */
         while (!o->arcs_done) {
             if (!o->arc_ready) {
                 int status = next_arc(o, err);

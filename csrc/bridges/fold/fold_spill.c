@@ -4,9 +4,9 @@
 #include "core/array.h"
 #include "core/sort.h"
 
-/* Arcs and nodes as sorted records, to be spilled or to become rows, and forgetting what was spilled. */
+/* Arcs and nodes as sorted records, to be spilled or to become rows, and dropping the spilled ones. */
 
-/* An arc is as far away as memory once there are many, so it is asked for this many records before it is read. */
+/* Prefetch distance in records: many arcs do not fit the caches. */
 enum { AHEAD = 12 };
 
 /* The arcs' numbers in order of (group, caller, callee).  0 or FP_E_NOMEM. */
@@ -28,7 +28,7 @@ static int order(struct fp_fold *f) {
     return status;
 }
 
-/* Calls from which on an arc is worth its place: at most half of them are. */
+/* The minimum number of calls of an arc to keep: at most half of the arcs reach it. */
 static uint64_t hot_calls(const struct fp_fold *f) {
     uint32_t with[256] = {0}, kept = 0;
     for (uint32_t i = 0; i < f->n_arcs; i++) with[f->arcs[i].calls < 255 ? f->arcs[i].calls : 255]++;
@@ -50,7 +50,7 @@ int fp_fold_order(struct fp_fold *f, int keep_hot) {
     return order(f);
 }
 
-/* The arc that is next in order, number `at`; asks for one of those behind it. */
+/* The next arc in order, number `at`; prefetches a later one. */
 static inline const struct fp_fold_arc *ordered(const struct fp_fold *f, uint32_t at) {
     if (f->n_ordered - at > AHEAD) __builtin_prefetch(&f->arcs[f->by_caller[at + AHEAD]]);
     return &f->arcs[f->by_caller[at]];
@@ -60,7 +60,7 @@ size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
     uint64_t *at = to;
     for (; f->next_arc < f->n_ordered && n >= FP_ARC_WIDTH; f->next_arc++) {
         const struct fp_fold_arc *a = ordered(f, f->next_arc);
-        if (!a->caller) continue; /* what nobody called is in the nodes */
+        if (!a->caller) continue; /* functions without a caller are in the nodes */
         at[0] = a->group;
         at[1] = (uint64_t)a->caller << 32 | a->callee;
         at[2] = a->calls;
@@ -77,7 +77,7 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Adds up the arcs of the next group by callee. */
+/* Sums the arcs of the next group by callee. */
 static void sum_group(struct fp_fold *f) {
     f->node_group = f->arcs[f->by_caller[f->next_node]].group;
     for (; f->next_node < f->n_ordered; f->next_node++) {
@@ -100,7 +100,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
         struct fp_fold_node *node = &f->nodes[function];
         at[0] = f->node_group;
         at[1] = function;
-        /* Too much for one record makes several: the merge adds them, and sees the overflow. */
+        /* A sum too large for one record becomes several; the merge adds them and detects the overflow. */
         at[2] = node->self > UINT64_MAX ? UINT64_MAX : (uint64_t)node->self;
         at[3] = node->calls;
         node->self -= at[2];
@@ -116,7 +116,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
 }
 
 int fp_fold_forget(struct fp_fold *f) {
-    /* Arcs that a frame points at stay, under new numbers; hot ones with their sums. */
+    /* Arcs that frames refer to are kept, renumbered; hot ones with their sums. */
     const int tree = f->into == FP_FOLD_TREE;
     uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;

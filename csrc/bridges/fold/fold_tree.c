@@ -6,7 +6,7 @@
  *
  * Nodes and groups are numbered together: 0 is nothing, i + 1 is arc i, f->n_arcs + 1 + g is group g, whose children
  * are the roots.  `child` leads to a node's first child, `sibling` to the next one of the same parent.  Children are
- * put in order when the walk comes to them. */
+ * sorted when the walk reaches them. */
 
 struct group {
     uint32_t row[FP_GROUP_WIDTH];
@@ -17,7 +17,7 @@ static int by_row(const void *a, const void *b) {
     const struct group *x = a, *y = b;
     for (int i = 0; i < FP_GROUP_WIDTH; i++)
         if (x->row[i] != y->row[i]) return x->row[i] < y->row[i] ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id); /* of no thread and CPU 0, and of all */
+    return (x->id > y->id) - (x->id < y->id); /* no thread and CPU 0, or all threads and CPUs */
 }
 
 /* 0 or FP_E_NOMEM. */
@@ -80,7 +80,7 @@ static inline uint32_t rank_of(const struct fp_fold *f, uint32_t node) {
     return f->names->rank_of_function[f->arcs[node - 1].callee];
 }
 
-/* Two lists of siblings, each in order, as one. */
+/* Merges two sorted lists of siblings. */
 static uint32_t merged(struct fp_fold *f, uint32_t a, uint32_t b) {
     uint32_t first = 0, *last = &first;
     while (a && b) {
@@ -93,7 +93,7 @@ static uint32_t merged(struct fp_fold *f, uint32_t a, uint32_t b) {
     return first;
 }
 
-/* Puts a list of siblings in order of their ranks.  Returns the first of them. */
+/* Sorts a list of siblings by rank.  Returns the first of them. */
 static uint32_t sorted(struct fp_fold *f, uint32_t first) {
     if (!first || !f->sibling[first]) return first;
     uint32_t of[32] = {0}, list = 0; /* sorted lists of 1, 2, 4 ... nodes, or none */

@@ -4,13 +4,13 @@
 
 struct chain_walk {
     struct fp_project_tree tree;
-    int64_t *inclusive; /* by depth: what was found below so far */
+    int64_t *inclusive; /* by depth: the sum of the nodes below so far */
     uint32_t cap_depth;
     int64_t calls; /* which sum counts calls; negative: none */
     struct fp_err *err;
 };
 
-/* The row of (position, callee), entered if new; 0 when memory ran out. */
+/* The row of (position, callee), added if new; 0 when memory ran out. */
 static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t callee) {
     uint32_t row = fp_table_intern(&s->rows, (uint32_t[]){position, callee});
     if (row == FP_NO_ID) return 0;
@@ -22,7 +22,7 @@ static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t calle
     return row;
 }
 
-/* Adds a row of values; `what` they are sums of.  0 or FP_E_OVERFLOW. */
+/* Adds a row of values; `what` describes their sums.  0 or FP_E_OVERFLOW. */
 static int add_values(struct chain_walk *w, const char *what, int64_t *to, const int64_t *from, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
         if (__builtin_add_overflow(to[k], from[k], &to[k])) return fp_fail_beyond(w->err, what, k, "2^63 - 1");

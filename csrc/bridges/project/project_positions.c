@@ -3,18 +3,18 @@
 #include "bridges/project/project_private.h"
 #include "core/address.h"
 
-/* Graphs have a name for an unknown file, which is Callgrind's. */
+/* Graphs use Callgrind's name for an unknown file. */
 static uint32_t known_file(const struct fp_project *s, uint32_t file) {
     return file ? file : s->unknown_file;
 }
 
-/* A frame whose mapping and object are known to be there; nothing: a sample without a stack. */
+/* A frame whose mapping and object were checked; all zero: a sample without a stack. */
 struct position_place {
     uint32_t frame, object;
     uint64_t address; /* as recorded */
 };
 
-/* The function that stands for code without a name, by fp_frame_name.  FP_NO_ID when memory ran out. */
+/* The function for code without a name, named by fp_frame_name.  FP_NO_ID when memory ran out. */
 static uint32_t function_at(struct fp_project *s, const struct position_place *at, uint32_t file) {
     struct fp_model *m = s->model;
     uint32_t name = fp_frame_name(m, at->frame, &s->name);
@@ -26,9 +26,8 @@ static uint32_t function_at(struct fp_project *s, const struct position_place *a
     return function;
 }
 
-/* A graph's readers tell functions by object, file and name.  Of those that
- * differ in nothing else (where they begin, how the linker calls them) the
- * first stands for all, or recursion between them would not be seen. */
+/* Readers of graphs identify functions by object, file and name.  Of functions that differ only otherwise (first line,
+ * linker name) the first represents all, or recursion between them would be missed. */
 static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
     uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
     uint32_t name =
@@ -40,9 +39,8 @@ static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
     return s->function_of_name[name] = function;
 }
 
-/* A function as it is to be known in the graph: in the object that its code
- * was mapped from, and never without a name or a file (an empty one is taken
- * for the caller's by callgrind_annotate). */
+/* A function for the graph: in the object that its code was mapped from, and never without a name or a file
+ * (callgrind_annotate replaces an empty one by the caller's). */
 static uint32_t function_in(struct fp_project *s, uint32_t function, const struct position_place *at) {
     struct fp_model *m = s->model;
     uint32_t f[FP_FUNCTION_WIDTH];
@@ -67,16 +65,15 @@ static int push_position(struct fp_project *s, uint32_t function, uint32_t file,
     return position == FP_NO_ID ? FP_E_NOMEM : fp_project_push(s, position);
 }
 
-/* Appends the positions of a line chain, outermost first.  Without
- * inline_calls that is one: the line of the innermost inlined function,
- * in the function it was inlined into in the end. */
+/* Appends the positions of a line chain, outermost first.  Without inline_calls that is one: the line of the innermost
+ * inlined function, in the outermost function. */
 static int push_lines(struct fp_project *s, uint32_t lines, const struct position_place *at, struct fp_err *err) {
     struct fp_model *m = s->model;
     uint32_t n = 0, outermost = lines;
     for (uint32_t id = lines; id; n++) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t outer = row[FP_LINE_OUTER];
-        /* an entry can only have been entered after the one it refers to */
+        /* an entry is always added after the one it refers to */
         if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
         if (row[FP_LINE_FUNCTION] >= m->functions.n)
             return fp_unknown_id(err, "the function of a line", row[FP_LINE_FUNCTION], m->functions.n);

@@ -2,7 +2,7 @@
 
 #include "bridges/project/project_private.h"
 
-/* Enters a stack and those above it that are not there yet. */
+/* Adds a stack and its missing parents. */
 static int add_stack(struct fp_project *s, struct fp_project_tree *t, uint32_t stack, uint32_t key) {
     uint32_t below = 0;
     for (;; stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT]) {

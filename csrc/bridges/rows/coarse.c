@@ -18,7 +18,7 @@ void fp_coarse_free(struct fp_coarse *c) {
     free(c);
 }
 
-/* What the function `id` becomes; by file `id` is a file.  FP_NO_ID when memory ran out. */
+/* The replacement of function `id`; by file, `id` is a file.  FP_NO_ID when memory ran out. */
 static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
     if (by == FP_COARSE_BY_FILE) return fp_model_function(m, 0, id, id, 0, 0);
     const uint32_t *f = fp_table_row(&m->functions, id);

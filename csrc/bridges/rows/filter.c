@@ -54,7 +54,7 @@ void fp_filter_answer(struct fp_filter *f, int matches) {
     *f->answer = matches ? YES : NO;
 }
 
-/* What the caller says of a text: NO or YES, or 0 after asking. */
+/* The caller's answer for a text: NO or YES, or 0 after asking. */
 static int ask(struct fp_filter *f, int by, uint8_t *answer, const uint8_t *text, size_t n) {
     if (*answer) return *answer;
     f->answer = answer;
@@ -82,7 +82,7 @@ static int ask_both(struct fp_filter *f, uint32_t function, uint32_t object) {
     return name == YES ? ask_object(f, object) : name;
 }
 
-/* A frame whose code has no function is called by its address. */
+/* A frame without a function is named by its address. */
 static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, struct fp_err *err) {
     const int inside = ask_object(f, object);
     if (inside != YES || !(f->by & FP_FILTER_NAME)) return inside;
@@ -92,7 +92,7 @@ static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, str
     return matches;
 }
 
-/* What is said of a line and those that it is inlined into.  Every function has been asked for. */
+/* The answer for a line and those that it is inlined into.  All functions have been answered. */
 enum { MATCHES = 1, NAME_MATCHES = 2 /* of a function in no object: it is in the frame's mapping */ };
 
 static int line_says(const struct fp_filter *f, uint32_t line, uint8_t *says, struct fp_err *err) {
@@ -178,8 +178,8 @@ static int enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     return 0;
 }
 
-/* An exit of `*function`.  Does it stay?  If it ends a caller of the matching call, *function becomes that one's: it
- * was left by an exception or longjmp. */
+/* An exit of `*function`.  Does it stay?  If it ends a caller of the matching call, that call was left by an exception
+ * or longjmp, and *function becomes its function. */
 static int leave(struct fp_filter *f, uint32_t thread, uint32_t *function) {
     struct fp_filter_thread *t = &f->threads[thread];
     const uint32_t match = t->match;

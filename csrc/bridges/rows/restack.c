@@ -57,9 +57,9 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the stacks of other frames");
 }
 
-/* ---- frames that are nothing but names ---- */
+/* ---- frames reduced to names ---- */
 
-/* Appends the frame that is nothing but the name of `function`, or of the address of frame `of` where that has none. */
+/* Appends the frame with only the name of `function`, or of the address of frame `of` if it has no function. */
 static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struct fp_err *err) {
     struct fp_model *m = r->model;
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
@@ -73,7 +73,7 @@ static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struc
     return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
 }
 
-/* Finds what a frame is to be replaced by. */
+/* Finds the replacement of a frame. */
 static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) {
     const struct fp_model *m = r->model;
     const uint32_t *row = fp_table_row(&m->frames, frame);
@@ -88,7 +88,7 @@ static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) 
     for (uint32_t id = lines; id; n++) {
         const uint32_t *line = fp_table_row(&m->lines, id);
         const uint32_t function = line[FP_LINE_FUNCTION], outer = line[FP_LINE_OUTER];
-        /* an entry can only have been entered after the one it refers to */
+        /* an entry is always added after the one it refers to */
         if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
         if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
         const uint32_t *f = fp_table_row(&m->functions, function);
@@ -120,7 +120,7 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
         if (status) return status;
         r->n_named++;
     }
-    r->n_named = r->model->frames.n; /* those that were made just now are names */
+    r->n_named = r->model->frames.n; /* the new ones are names already */
     return FP_DONE;
 }
 

@@ -8,7 +8,7 @@ struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit) {
     struct fp_shallow *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->model = model;
-    s->limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX - 1; /* there are no more stacks */
+    s->limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX - 1; /* there are never more stacks */
     return s;
 }
 
@@ -19,7 +19,7 @@ void fp_shallow_free(struct fp_shallow *s) {
     free(s);
 }
 
-/* Looks at the stacks that are new.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
+/* Handles the new stacks.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
 static int know(struct fp_shallow *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {

@@ -50,7 +50,7 @@ void fp_aggregate_empty(struct fp_aggregate *a) {
     a->bytes = 0;
 }
 
-/* Room for `more` bytes behind its->n. */
+/* Room for `more` bytes after its->n. */
 static int room(struct fp_aggregate_private *its, size_t more) {
     if (FP_LIKELY(more <= its->cap - its->n)) return 0;
     size_t cap = its->cap ? its->cap : 1 << 16;
@@ -75,7 +75,7 @@ static void open_cursor(const struct fp_aggregate_private *its, struct fp_packed
     c->eof = 1;
 }
 
-/* Notes the block that ends at its->n.  When it is the last of FP_AGGREGATE_RUNS alike, they become one. */
+/* Records the block that ends at its->n.  FP_AGGREGATE_RUNS blocks of one level are merged into one. */
 static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uint32_t level, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (its->n_blocks == UINT32_MAX - 1 ||
@@ -136,7 +136,7 @@ static struct fp_packed_row **merge_sort(const struct fp_rank_order *o, struct f
     }
 }
 
-/* Sorts the open block in its place, and sums rows of the same place. */
+/* Sorts the open block in place, and sums rows of the same place. */
 static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     struct fp_aggregate_sorting *s = &its->sorting;
@@ -219,7 +219,7 @@ static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, st
     row->count2 = kind == FP_JCND ? in->count2[i] : 0;
 }
 
-/* Is the row behind the one before?  Most are, and are seen to be so at once. */
+/* Does the row sort after the previous one?  Most do, and take the fast path. */
 static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_row *before,
                           const struct fp_packed_row *row) {
     if (FP_LIKELY(row->kind == FP_COST && before->file == row->file && before->address == row->address &&
@@ -231,7 +231,7 @@ static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_
 int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (n <= a->n_columns) return 0;
-    if (close_block(a, err)) return err->code; /* blocks have as many columns as there were when they began */
+    if (close_block(a, err)) return err->code; /* a block keeps the number of columns that it began with */
     int64_t *values = realloc(its->values, n * sizeof *values);
     if (!values) return fp_no_memory(err);
     its->values = values;
@@ -290,7 +290,7 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
         row = before;
         before = swap;
     }
-    /* the next batch goes on behind the last row of this one */
+    /* the next batch continues after the last row of this one */
     if (before != &its->open.row_before) its->open.row_before = *before;
     a->bytes = its->n + its->n_blocks * sizeof *its->blocks;
     return 0;
@@ -317,9 +317,9 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
     return 1;
 }
 
-/* ---- giving out ---- */
+/* ---- output ---- */
 
-/* The functions that have rows, in their order, into its->functions.  0 or FP_E_NOMEM. */
+/* Collects the functions that have rows, sorted, in its->functions.  0 or FP_E_NOMEM. */
 static int order_functions(struct fp_aggregate_private *its) {
     const struct fp_rank_order *o = &its->order;
     const uint32_t n = its->cap_last < o->n_functions ? its->cap_last : o->n_functions;
@@ -403,7 +403,7 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
     }
 }
 
-/* The next function's only block, if it has just one and its rows are not being given out yet. */
+/* The next function's only block, if it has just one and its output has not begun. */
 static const struct fp_aggregate_block *only_block(const struct fp_aggregate_private *its) {
     if (its->from_runs || its->in_function || its->next_function == its->n_functions) return NULL;
     const struct fp_aggregate_block *b = &its->blocks[its->last[its->functions[its->next_function]] - 1];
@@ -436,7 +436,7 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
         if (out->cap - out->n < 2) return FP_FULL; /* a held row and the next */
         int status = next_row(a, err);
         if (status < 0 || status == FP_MORE) return status;
-        /* a function is said to have no rows only if there are none */
+        /* the row that only names a function is for functions without other rows */
         if (its->held && (status == FP_DONE || row->function != its->held_function)) {
             const uint32_t file = fp_packed_file(a->model, its->held_function);
             int64_t *zeros = its->merging.values; /* not read: a row without values */
@@ -462,7 +462,7 @@ int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n
     int status = FP_FULL;
     while (n - *at >= fp_aggregate_room(a)) {
         const struct fp_aggregate_block *only = only_block(a->its);
-        if (only && only->nbytes <= n - FP_PACKED_SLACK) { /* as it is */
+        if (only && only->nbytes <= n - FP_PACKED_SLACK) { /* unchanged */
             fp_packed_end(&out, to);
             if (only->nbytes > n - *at) return FP_FULL;
             memcpy(to + *at, a->its->bytes + only->at, only->nbytes);

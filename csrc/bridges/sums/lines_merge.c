@@ -4,7 +4,7 @@
 
 #include "bridges/sums/rank.h"
 
-/* An input: rows[at ..] are yet to come. */
+/* An input: rows[at ..] are left. */
 struct input {
     const struct fp_batch *rows;
     uint32_t at;
@@ -12,8 +12,8 @@ struct input {
 };
 
 struct fp_lines_merge {
-    struct fp_rank_order order; /* without ranks: names come while they are compared */
-    uint32_t function;          /* whose rows are given out, if in_function */
+    struct fp_rank_order order; /* without ranks: names are added while they are compared */
+    uint32_t function;          /* the current function, if in_function */
     int32_t in_function;
     uint32_t n;
     struct input inputs[];
@@ -57,7 +57,7 @@ static inline int is_at(const struct fp_lines_merge *m, const struct input *in) 
     return !in->ended && in->rows->function[in->at] == m->function;
 }
 
-/* Empty rows for the places of `n` rows of an input. */
+/* Adds empty rows for the places of `n` rows of an input. */
 static void add_rows(struct fp_batch *out, const struct input *in, uint32_t n) {
     const uint32_t to = out->n, at = in->at;
     const size_t narrow = n * sizeof(uint32_t), wide = n * sizeof(uint64_t);

@@ -19,7 +19,7 @@ static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
     return p;
 }
 
-/* Without a jump: which values are 0 no processor foresees. */
+/* Branchless: which values are 0 is unpredictable. */
 static inline unsigned bytes_of(uint64_t v) {
     return (0 - (unsigned)(v != 0)) & ((71 - (unsigned)__builtin_clzll(v | 1)) / 8);
 }

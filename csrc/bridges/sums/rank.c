@@ -43,12 +43,12 @@ int fp_rank_order_functions(const struct fp_rank_order *o, uint32_t a, uint32_t 
         if (fa[k] != fb[k]) return fp_rank_order_strings(o, fa[k], fb[k]);
     if (fa[FP_FUNCTION_LINE] != fb[FP_FUNCTION_LINE])
         return compare_numbers(fa[FP_FUNCTION_LINE], fb[FP_FUNCTION_LINE]);
-    return compare_numbers(a, b); /* one is id 0, the unknown function, and the other has no name either */
+    return compare_numbers(a, b); /* one is id 0, the unknown function, and the other has no name */
 }
 
 /* ---- sorting strings ---- */
 
-/* Eight bytes of a string, the first as the highest, so that numbers compare as bytes do; 0 behind its end. */
+/* Eight bytes of a string, the first as the highest, so that numbers compare as bytes do; 0 after its end. */
 struct keyed {
     uint64_t key;
     uint32_t id;
@@ -119,7 +119,7 @@ static int sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
     return 0;
 }
 
-/* Ranks the strings that came since the last time: sorted by themselves, then merged into the order. */
+/* Ranks the strings added since the last time: sorts them, then merges them into the order. */
 static int rank_strings(struct fp_rank_order *o) {
     const uint32_t had = o->n_strings, n = o->model->strings.n;
     if (n == had) return 0;

@@ -18,7 +18,7 @@ static int by_keys(const void *a, const void *b) {
     return 0;
 }
 
-/* What a column's words are: numbers, or ids of entries with these ranks. */
+/* The type of a column: numbers, or ids of entries with these ranks. */
 struct stack_column {
     uint32_t at;
     const uint32_t *ranks;

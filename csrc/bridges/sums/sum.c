@@ -10,7 +10,7 @@
 /* Rows that are looked up together, so that they wait for memory together. */
 enum { GROUP = 32, WIDTH = 3 };
 
-/* Bytes of a key's sums; not 0, so that stacks without values have a place as well. */
+/* Bytes of a key's sums; not 0, so that stacks without values have a row, too. */
 static size_t sum_bytes(const struct fp_sum *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
@@ -107,7 +107,7 @@ static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
     return fp_model_thread(s->model, 0, s->keep & FP_SUM_PROCESS ? pid : 0, s->keep & FP_SUM_THREAD ? tid : 0);
 }
 
-/* What `id` becomes, looked up once.  FP_NO_ID when memory ran out. */
+/* The replacement of `id`, looked up once.  FP_NO_ID when memory ran out. */
 static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, uint32_t id,
                             uint32_t (*look)(struct fp_sum *, uint32_t)) {
     if (fp_array_zeroed(known, cap, (uint64_t)id + 1, sizeof **known)) return FP_NO_ID;
@@ -263,7 +263,7 @@ int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struc
         if (status != FP_FULL) return status;
         const uint64_t *head = merge->head;
         const uint32_t row[WIDTH] = {(uint32_t)(head[0] >> 32), (uint32_t)head[0], (uint32_t)head[1]};
-        const uint32_t key = fp_table_append(&s->keys, row); /* not looked up: what is split comes several times */
+        const uint32_t key = fp_table_append(&s->keys, row); /* no lookup: a split record comes several times */
         if (key == FP_NO_ID || sums_room(s, key) ||
             fp_array_room(&s->seen, &s->cap_seen, (uint64_t)key + 1, sizeof *s->seen))
             return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
