@@ -37,7 +37,7 @@ ROOMS = (
 )
 
 
-# What people call some formats, by the tools that read or write them.
+# Alternative names of formats, after the tools that read or write them.
 _CALLED = {
     "kcachegrind": "callgrind",
     "qcachegrind": "callgrind",
@@ -61,7 +61,7 @@ def _by_name() -> dict[str, Format]:
 
 
 def get(name: str) -> Format:
-    """The format called `name`.  Errors: UsageError, with the names there are."""
+    """The format called `name`.  Errors: UsageError, which lists the names."""
     if name not in _by_name():
         low = str(name).lower()
         meant = _CALLED.get(low, low)
@@ -71,7 +71,7 @@ def get(name: str) -> Format:
 
 
 def formats() -> list[Format]:
-    """All formats, with what each is called, reads, writes and holds.
+    """All formats, with their names, and what each reads, writes and holds.
 
     >>> [(f.name, f.view) for f in formats() if f.reader and not f.writer]
     [('cpuprofile', 'stacks'), ('oprofile', 'graph')]
@@ -80,14 +80,14 @@ def formats() -> list[Format]:
 
 
 def reported_by(name: str) -> dict[str, Entry]:
-    """What reports count and warn of when the format is read or written, by code.  Errors: UsageError, as `get`."""
+    """The report entries of reading and writing the format, by code.  Errors: UsageError, as `get`."""
     table = f"{get(name).room}.reported"
     found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
     return found
 
 
 def of_directory(path: str) -> Format | None:
-    """The format of which a directory is one input; None if its files are inputs of their own."""
+    """The format that reads a directory as one input; None if each file is an input."""
     return next((f for f in formats() if f.claims and f.claims(path)), None)
 
 
@@ -137,7 +137,7 @@ def _is_named(name: str, format_: Format) -> bool:
 
 
 def for_output(path: str) -> Format:
-    """The format that an output's name asks for.  Errors: UsageError."""
+    """The format that an output's suffix selects.  Errors: UsageError."""
     path = shown(path)
     name = os.path.basename(path)
     plain = name.removesuffix(compression_of_name(name))

@@ -1,4 +1,4 @@
-"""What an input is that no format claims: formats of others, and what to do with each.  Imported for that error."""
+"""Formats of others that fastprof does not read, with advice for each.  Imported for that error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRINTED = "give the profile itself"
 _TRACECONV = "`traceconv json` makes Chrome's Trace Event JSON of it"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
-# The beginning of the input, what it is, and what to do.
+# The beginning of the input, its format, and advice.
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"PERFILE2|2ELIFREP|PERFFILE", "a perf.data file", _SCRIPT),
     (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "take the perf.data: " + _SCRIPT),
@@ -173,7 +173,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
 
 
 def known(head: bytes) -> str | Message:
-    """What an input is by its first bytes, with what to do: "a font"; "" if nobody knows."""
+    """The format of an input by its first bytes, with advice: "a font"; "" if unknown."""
     for pattern, name, advice in _KNOWN:
         if re.match(pattern, head):
             return joined(": ", [name, advice]) if advice else name

@@ -18,7 +18,7 @@ MAX_DEPTH = 32
 
 
 class CborError(ValueError):
-    """Bytes that are not the CBOR we write, or a value we do not write."""
+    """Bytes that are not the CBOR written here, or a value that has none."""
 
 
 def _head(major: int, value: int) -> bytes:
@@ -73,7 +73,7 @@ def _encode(value: Any, out: bytearray) -> None:
 
 
 class _Room:
-    """What lists and maps may still take."""
+    """The bytes that lists and maps may still take."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
@@ -135,7 +135,7 @@ def _decode(data: bytes, at: int, depth: int, room: _Room) -> tuple[Any, int]:
             try:
                 return ValueType(*value), at
             except TypeError:
-                pass  # more fields than we know
+                pass  # more fields than known here
         raise CborError(f"unknown tag {n}")
     if n > len(data) - at:  # every item takes a byte or more
         raise CborError("ends inside a list")
@@ -155,7 +155,7 @@ def _decode(data: bytes, at: int, depth: int, room: _Room) -> tuple[Any, int]:
 
 
 def _checked(key: Any) -> str | bytes | int:
-    """A key of a map.  A tuple is none: what Python hashes it with is known, and so are tuples that all meet."""
+    """A key of a map.  Tuples are refused: Python's hash of them is public; colliding keys can be constructed."""
     if not isinstance(key, (str, bytes, int)):
         raise CborError(f"a key is {key!r:.80}, expected a text, a byte string or a whole number")
     return key

@@ -1,4 +1,4 @@
-"""Opening an archive: its index, or what can be found of it without one."""
+"""Opening an archive: its index, or the members found without one."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _ATTEMPTS = 100  # to read the index of a file that changes meanwhile
 
 
 class Archive:
-    """What an archive holds.
+    """The content of an archive.
 
     `end` is where its last valid index ends: the place to append.  The index is
     a chain of INDEX sections, one for each append.  `links` are the offset of
     each and how many members it adds, oldest first.  `number` is that of the
-    next member: no number is used twice, also if its member was removed.
+    next member: no number is reused, even if its member was removed.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Archive:
         self._named: dict[str, list[Member]] | None = None  # `members` by name
 
     def change(self, added: list[Member], removed: set[int]) -> list[Member]:
-        """Add members and remove others, by their numbers.  Returns what an INDEX behind the `links` has to say.
+        """Add members and remove others, by their numbers.  Returns the entries of an INDEX after the `links`.
 
-        It says the new members, those of links that say a removed one, and those of links that say no more members than
-        it does: so n adds write n log n entries, and log n links are read to know all members.
+        It lists the new members, those of links with a removed one, and those of links that do not list more members
+        than it does: so n adds write n log n entries, and log n links are read to find all members.
         """
         said, left = added, set(removed)
         while self.links and (left or self.links[-1][1] <= len(said)):
@@ -83,9 +83,9 @@ class Archive:
         return said
 
     def matching(self, pattern: str) -> list[Member]:
-        """The members of this name, or else those whose names it is a pattern for, as a shell has them.
+        """The members of this name, or else those that match it as a shell pattern.
 
-        A name may also be as `archive list` prints one that no terminal should get as it is.
+        A name may also have the escaped form in which `archive list` prints control characters.
         """
         if self._named is None:
             self._named = {}
@@ -102,8 +102,7 @@ _last: tuple[tuple[Any, ...], Archive] | None = None
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
-    """Read the index of an archive, unless it is of the file that was asked for last, as it is for one of its profiles
-    after the other.  Nobody changes what it returns.
+    """Read the index of an archive; the last one is cached, for one profile after the other.  Do not modify the result.
 
     If the file does not end with a valid index, an append was interrupted or is in progress, and the last index inside
     the file is taken.  With `lenient` the index is rebuilt from the sections instead, unless a process is appending.
@@ -117,7 +116,7 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
         try:
             archive = _load(source, codec, lenient)
         except (SectionError, FastprofError):
-            # a process may have cut off what it appended, while it was read here
+            # a process may have cut off its append while it was read here
             if not left or not source.look_again():
                 raise
             continue
@@ -143,12 +142,12 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
         return _load(source, codec, lenient)  # the process that was appending has just ended
     archive = _rebuild(source, codec, size, lenient and not at_work)
     if at_work:
-        archive.notes.clear()  # nothing is wrong with what is being appended
+        archive.notes.clear()  # an append in progress is not damage
     return archive
 
 
 def listed(members: Iterable[Member], wanted: str = "") -> str:
-    """A few names for a message, those nearest to what is wanted first."""
+    """A few names for a message, the most similar to the wanted one first."""
     names = [member.name or f"number {member.number}" for member in members]
     if wanted:
         from difflib import get_close_matches
@@ -158,7 +157,7 @@ def listed(members: Iterable[Member], wanted: str = "") -> str:
 
 
 def load_at(source: Source, codec: Codec, offset: int) -> Archive:
-    """What an archive holds by its INDEX at `offset`, whatever is behind it.  Errors: SectionError."""
+    """The content of an archive by its INDEX at `offset`, ignoring later bytes.  Errors: SectionError."""
     return _read_links(source, codec, offset, offset)
 
 
@@ -208,7 +207,7 @@ def read_header(source: Source, offset: int) -> Section:
 
 
 def payload(source: Source, codec: Codec, section: Section) -> bytes:
-    """What a section holds.  Errors: SectionError."""
+    """The payload of a section.  Errors: SectionError."""
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
 
 
@@ -236,7 +235,7 @@ def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str |
 
 
 def _check_apart(members: list[Member], offset: int) -> None:
-    """Errors: SectionError for a section that is said to be of two members: it would be read as often as it is said."""
+    """Errors: SectionError for a section listed by two members, since it would be read once for each."""
     free = FILE_HEADER_NBYTES
     for member in sorted(members, key=lambda member: member.sections[0][0]):
         first, (last, _, nbytes) = member.sections[0][0], member.sections[-1]
@@ -281,8 +280,8 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             if not damage:
                 index = item
             elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
-                # A whole index after the damage: this is no unfinished append.  Whole profiles would be lost if an
-                # index before the damage was taken.
+                # A whole index after the damage: this is no unfinished append.  Taking an index before the damage would
+                # lose whole profiles.
                 index = None
     if index is not None and not lenient:
         end = index.offset + index.nbytes

@@ -1,6 +1,6 @@
 """A part as plain values, as PARTS sections have it, and back.
 
-Both ways it has to be what core/model.py declares: what is written can be read.
+Both directions check the declarations in core/model.py, so whatever is written can be read.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from fastprof.core.shapes import misfit
 
 
 def to_plain(part: Part) -> dict[str, Any]:
-    """The fields of a part that differ from an empty one's.  Errors: ValueError for one that is not as declared."""
+    """The fields of a part that differ from an empty one's.  Errors: ValueError for an undeclared value."""
     empty = vars(Part())
     return _checked({name: value for name, value in vars(part).items() if value != empty.get(name)})
 
 
 def from_plain(plain: dict[Any, Any]) -> Part:
-    """Errors: ValueError for what to_plain does not make."""
+    """Errors: ValueError for values that to_plain cannot make."""
     return Part(**_checked(plain))
 
 

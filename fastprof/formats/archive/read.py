@@ -60,18 +60,18 @@ _LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-p
 class ArchiveReader(Reader):
     """Reads one member of an archive.  `view` is what it holds.
 
-    Reads only the chunks that the options in `selects` ask for, and of those only the rows asked for.
+    Reads only the chunks and rows selected by the options in `selects`.
     """
 
     format = "archive"
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        # which of them are obeyed depends on the view, and that stands in the archive
+        # which of them apply depends on the view, which the archive states
         if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
-        # not a method, with which the reader would be part of a circle
+        # not a method, which would make a reference cycle
         self._codec = Codec(base_of=partial(_base, source, Codec()))
         try:
             self._archive = load(source, self._codec, options[LENIENT])
@@ -107,12 +107,12 @@ class ArchiveReader(Reader):
         self._part_at: list[int] = []  # where the archive's parts are in the model's
         self._file_part = 0  # of the batch being filled
         if any(type_ == PARTS for _, type_, _ in self._member.sections):
-            # there from the beginning, so that rows are not lost with what is said of their part
+            # present from the start, so that damaged part entries do not lose rows
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
-        self._bases: set[bytes] = set()  # what sections were stored against so far
-        self._mask = b""  # of the model's threads: 1 for those that are asked for
+        self._bases: set[bytes] = set()  # bases of the sections so far
+        self._mask = b""  # of the model's threads: 1 for those to keep
 
     def _error(self, error: SectionError) -> FormatError:
         code = lib.FP_E_MALFORMED
@@ -147,7 +147,7 @@ class ArchiveReader(Reader):
         raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
 
     def summary(self) -> Summary | None:
-        """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""
+        """From the member's END, without its chunks; not with --lenient or if rows are selected."""
         end = self._member.end
         known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
         if self.options[LENIENT] or self._chooses or not known or end is None or end.get("overflowed"):
@@ -160,7 +160,7 @@ class ArchiveReader(Reader):
                     self._section = section = read_header(self.source, at)
                     self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
             if len({tuple(self.model.parts[i].value_types) for i in self._part_at}) > 1:
-                return None  # END adds up by column, whatever a part's columns are
+                return None  # END has sums by column, regardless of the part
             for i, n in enumerate(end["kinds"]):
                 c.rows[i] = n
             times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
@@ -206,7 +206,7 @@ class ArchiveReader(Reader):
 
     @cached_property
     def _thread_ids(self) -> set[int]:
-        """The archive's ids of the threads asked for."""
+        """The archive's ids of the threads to keep."""
         assert self._member.end is not None
         rows = self._member.end.get("threads", [])
         return {i for i, row in enumerate(rows, 1) if row[2] in self._wanted_threads}
@@ -297,7 +297,7 @@ class ArchiveReader(Reader):
             elif batch.n_values < (n := len(types := self.model.parts[batch.part].value_types)):
                 batch.n = before
                 raise SectionError(self._expected[0], f"rows of {batch.n_values} values, the part has {n}")
-            else:  # what the part says of its values is lost
+            else:  # the part's value types are lost
                 types.extend(ValueType(f"value{k + 1}") for k in range(n, batch.n_values))
         self._rows_read += batch.n - before
         self._rows_kept += batch.n - before
@@ -351,7 +351,7 @@ class ArchiveReader(Reader):
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
         if type_ == ROWS:
             chunk = self._member.chunks.get(offset, Chunk(offset))
-            # damage that checksums cannot see shows after some rows were read
+            # damage that checksums miss shows after some rows
             read = self._rows_read if self._open else 0
             report.count(REPORTED["archive-chunks"])
             report.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
@@ -369,7 +369,7 @@ class ArchiveReader(Reader):
         self._open = False
 
     def _count(self) -> None:
-        """Compare the rows with what END says: a whole section may be gone without a trace."""
+        """Compare the rows with END: a whole section may be missing without a trace."""
         end, name = self._member.end, self.source.name
         if end is None:
             behind = f", the last at time {self._last_time}" if self._last_time is not None else ""

@@ -1,4 +1,4 @@
-"""Sections: what an archive file is made of.  docs/formats/archive.md has the bytes."""
+"""Sections: the parts of an archive file.  docs/formats/archive.md has the bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = {
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
-# What the metadata of most profiles has in common: a dictionary for zstandard, in its raw-content form.
+# Text common to the metadata of most profiles: a dictionary for zstandard, in its raw-content form.
 METADATA_DICTIONARY = b"".join(
     archive_cbor.dumps(text)
     for text in (
@@ -59,10 +59,10 @@ METADATA_DICTIONARY = b"".join(
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
 SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
-MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can stand for
-# Metadata becomes Python objects, which are many times as large.  So beyond the first bytes it may expand by less.
+MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can expand to
+# Metadata becomes Python objects, which are many times as large.  So beyond the first bytes its limit is lower.
 METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
-# And it may not be all lists, of which an empty one takes a byte: what is stored justifies so much memory for them.
+# And an empty list takes a byte, so the memory for lists is limited by the stored bytes.
 METADATA_ROOM, METADATA_ROOM_PER_BYTE = 64 << 20, 1024
 
 _INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
@@ -78,8 +78,8 @@ _END = {
     "losses": {str: int},
 }
 
-# What a MEMBER section may say of the file that a profile was added from: format, bytes, and when it was last changed,
-# in nanoseconds since 1970.
+# Fields of a MEMBER section about the file that a profile was added from: format, bytes, and modification time, in
+# nanoseconds since 1970.
 SOURCE = {"format": str, "nbytes": int, "mtime": int}
 
 
@@ -176,7 +176,7 @@ def view_of_chunk(raw: bytes) -> str:
 
 
 def parse_index_offset(trailer: bytes) -> int | None:
-    """Where the index begins, or None if `trailer` is not a valid trailer."""
+    """The offset of the index, or None if `trailer` is not a valid trailer."""
     if len(trailer) != TRAILER.size:
         return None
     offset, crc, magic = TRAILER.unpack(trailer)
@@ -209,13 +209,13 @@ class Codec:
         return packed
 
     def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
-        """A whole section.  `base` is the (offset, payload) of one that may be similar."""
+        """A whole section.  `base` is the (offset, payload) of a section that may be similar."""
         if len(raw) > MAX_RAW:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
-        found = [(raw, len(raw), 0)]  # what would be stored, the bytes it decompresses to, flags
+        found = [(raw, len(raw), 0)]  # stored bytes, decompressed length, flags
 
         def enough() -> bool:
-            """Whether trying another way is not worth its time, which is most of what adding to a store takes."""
+            """Whether another attempt does not pay: compression takes most of the time of adding to a store."""
             return min(len(data) for data, _, _ in found) <= len(raw) // 8
 
         if type_ not in (TABLES, ROWS):
@@ -315,7 +315,7 @@ def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
 
 
 class Chunk(NamedTuple):
-    """What the index says of a ROWS section.  It tells whether the section has to be read."""
+    """The index entry of a ROWS section.  It tells whether the section has to be read."""
 
     offset: int
     rows: int = 0
@@ -333,7 +333,7 @@ class Member:
         self.view = view
         self.sections: list[tuple[int, int, int]] = []
         self.chunks: dict[int, Chunk] = {}
-        self.about: dict[str, Any] = {}  # what its MEMBER section says of where it comes from, see SOURCE
+        self.about: dict[str, Any] = {}  # its origin, from its MEMBER section, see SOURCE
         self.end: dict[str, Any] | None = None  # the content of its END section, once that is read
 
     @property
@@ -380,7 +380,7 @@ class Member:
 def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterator[Section | SectionError]:
     """The sections from `start` to `size` by their headers.
 
-    Bytes that are no section are passed over and yielded as a SectionError.
+    Bytes that are not a section are skipped and yielded as a SectionError.
     """
     at = start
     while at < size:

@@ -46,15 +46,15 @@ CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
 _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
 
-# Finds the section that a new one may be stored against: (type, how many of that type the member has so far).
+# Finds the base of a new section: (type, how many of that type the member has so far).
 BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 
 
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
-    `member`, if given, is filled in, and `base_of` finds what to store against.  `at` is where the bytes go: at 0 an
-    archive of this one member begins; further on it is appended to others, and the caller writes the index.
+    `member`, if given, is filled in, and `base_of` finds bases.  `at` is the offset of the output: 0 begins an archive
+    of this one member; otherwise it is appended to others, and the caller writes the index.
     """
 
     format = "archive"
@@ -81,7 +81,7 @@ class ArchiveWriter(Writer):
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
-        self._numbers: dict[int, int] = {}  # of the model's parts: which they are here, counted as rows come
+        self._numbers: dict[int, int] = {}  # of the model's parts: their numbers here, in the order of rows
         self._parts: list[Part] = []  # as last written
         self._chunk_parts: dict[int, None] = {}
         # plain values by number, to be written
@@ -146,9 +146,9 @@ class ArchiveWriter(Writer):
             self._flush()
 
     def _note_part(self, index: int) -> int:
-        """Keep what a part of the model says now: a reader learns some of it late.  Returns its number here.
+        """Keep the current state of a model's part: readers learn some of it late.  Returns its number here.
 
-        What it learns before the chunk is written is written before it, too, however large the batches are.
+        Changes before the chunk is written are written before it, whatever the size of batches.
         """
         part = self.model.parts[index]
         number = self._numbers.setdefault(index, len(self._parts))
@@ -209,8 +209,7 @@ class ArchiveWriter(Writer):
             if self.view == "any":
                 self.view = "timeline"
             self._begin()
-        # Parts that no batch is of are those that were summed up, or not asked for.  Only a profile without any
-        # rows still says what it would have counted.
+        # Parts without batches were summed up or filtered out.  Only a profile without any rows keeps its parts.
         for index in list(self._numbers) or range(len(self.model.parts)):
             self._note_part(index)
         if self._chunk_parts:
@@ -243,14 +242,14 @@ class ArchiveWriter(Writer):
         self._summary.count(model)
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
-        # from an archive to an archive, what was recorded of the source stays
+        # from an archive to an archive, facts about the source are kept
         facts = report.facts
         repairs, losses = (counts.texts(flags=True) for counts in (report.repairs, report.losses))
         if "archive_version" in facts:
             repairs = Counter(facts.get("recorded_repairs", {})) + Counter(repairs)
             losses = Counter(facts.get("recorded_losses", {})) + Counter(losses)
             facts = facts.get("recorded", {})
-        if len(model.inputs) > 1:  # facts are of one input each; in which order the inputs came shall not show
+        if len(model.inputs) > 1:  # facts belong to one input each; the order of inputs must not show
             facts, repairs, losses = {}, dict(sorted(repairs.items())), dict(sorted(losses.items()))
         for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if said:
@@ -261,15 +260,15 @@ class ArchiveWriter(Writer):
 def packed_index(
     codec: Codec, before: int | None, members: list[Member], at: int, number: int = 0
 ) -> tuple[bytes, bytes]:
-    """The INDEX section at offset `at`, which says `members` and the offset of the INDEX before it, and the trailer.
+    """The INDEX section at offset `at`, with `members` and the offset of the previous INDEX, and the trailer.
 
-    `number` is the next member's, where that is not one more than the last one's.
+    `number` is the next member's, if it is not the last one's plus 1.
     """
     entries = [before, *(member.to_index() for member in members)]
     return codec.pack(INDEX, number, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
 
 
 def empty() -> bytes:
-    """An archive that holds nothing."""
+    """An empty archive."""
     header = archive_sections.file_header()
     return header + b"".join(packed_index(Codec(), None, [], len(header)))

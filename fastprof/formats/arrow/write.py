@@ -14,11 +14,11 @@ from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import install
 
-_ROW_GROUP = 128 * 1024  # rows; what memory is needed for
+_ROW_GROUP = 128 * 1024  # rows; they are held in memory
 
 
 class _TableWriter(Writer):
-    """arro3 asks for the rows, so that they are not put one after the other, and writes to the sink itself."""
+    """arro3 pulls the rows, so there is no `put`, and writes to the sink itself."""
 
     view = "any"
 
@@ -29,7 +29,7 @@ class _TableWriter(Writer):
         except ImportError:
             raise UsageError(f"{self.format} needs arro3-io: {install('parquet')}") from None
         self._io = io
-        self._failed: BaseException | None = None  # arro3 raises others for those that it meets
+        self._failed: BaseException | None = None  # arro3 replaces the errors that it meets
         self._name = ""
 
     def put_all(self, batches: Iterable[Any]) -> None:
@@ -93,9 +93,9 @@ class _Stream:
 
 
 class _File:
-    """The sink, as arro3 wants it.  It only writes forward, but looks whether there is a `seek`.
+    """The sink, as arro3 wants it.  It only writes forward, but checks for a `seek`.
 
-    An error is kept for `put_all` and not raised: arro3 would print a panic of Rust."""
+    Errors are kept for `put_all`, not raised: arro3 would print a panic of Rust."""
 
     def __init__(self, writer: _TableWriter) -> None:
         self._writer = writer

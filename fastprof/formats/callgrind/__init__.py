@@ -24,7 +24,7 @@ def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:
-        # the command is so long that nothing after it is seen
+        # the command is so long that it hides the rest
         return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
     if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
         return False
@@ -36,8 +36,8 @@ _NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]
 
 
 def sniff(head: bytes) -> int:
-    """SURE of Callgrind's first line, which many writers leave out; MAYBE of a header line that only they write, if
-    something else is as in a Callgrind profile: other texts have a line `events: push`, too."""
+    """SURE for Callgrind's first line, which many writers omit; MAYBE for one of its header lines together with another
+    Callgrind line: other texts have a line `events: push`, too."""
     if head.startswith(b"# callgrind format"):
         return SURE
     first = head.partition(b"\n")[0]

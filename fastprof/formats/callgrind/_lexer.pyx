@@ -1,7 +1,7 @@
 """Body lines of Callgrind and Cachegrind -> graph rows.
 
-read.py reads what stands once per part; this module reads what stands once per row, without the GIL.  It is compiled
-from several files, each of which uses those below it:
+read.py reads the lines that occur once per part, this module those that occur once per row, without the GIL.  It is
+compiled from several files, each of which uses those below it:
 
     _lexer.pyx                    the text's windows, and what Python sees
     lines.pxd   other_lines.pxd   lines as Callgrind writes them;  any line
@@ -11,19 +11,18 @@ from several files, each of which uses those below it:
 
 Only whole lines are read.  csrc/callgrind/lines.c takes some 2 KB of text apart into lines and numbers,
 csrc/callgrind/rows.c makes rows of cost lines, lines.pxd reads the other lines in the form that Callgrind writes them,
-and other_lines.pxd all that is left.
+and other_lines.pxd the rest.
 
 Rules that the format document leaves open (docs/formats/callgrind.md):
   - a relative position counts from the last self cost line; call and jump
     lines and their targets do not move it
   - fn= takes the file back to the last fl=; in Cachegrind fl= ends the function
-  - in Callgrind's own files so does the next cost line behind a call, as far as
-    its file is not said
+  - in Callgrind's own files so does the next cost line after a call, unless
+    its file is given
   - cfi= and cob= hold for one call and may stand before or after cfn=
   - old Xdebug gives no file of a callee, which is the last function of its name
-  - a number stays bound to the function that it first stood for, as far as
-    file and object are not said otherwise; a definition without rows binds
-    nothing
+  - a number stays bound to its first function, unless file or object are given
+    and differ; a definition without rows binds nothing
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -40,7 +39,7 @@ from fastprof.formats.callgrind.positions cimport *
 
 
 def nearest(bytes word not None):
-    """A decimal number as the nearest whole one, 2^64 - 1 at most; None when it is none."""
+    """A decimal number as the nearest whole one, 2^64 - 1 at most; None if it is not a number."""
     cdef const uint8_t *p = word
     cdef uint64_t v = 0
     cdef bint fits = True, negative = p[0] == c'-'
@@ -54,7 +53,7 @@ cdef class Lexer:
     """Reads body lines into graph batches, part by part.
 
     `numbered`: names may be `(12) name`, as in Callgrind and not in Cachegrind.  Borrows the model, whose address it
-    is given.  Memory: at most 256 bytes a number beside 1 MiB a kind of names, 16 bytes where numbers are dense.
+    is given.  Memory: at most 256 bytes a number plus 1 MiB a kind of names, 16 bytes where numbers are dense.
     """
 
     cdef Body body
@@ -87,7 +86,8 @@ cdef class Lexer:
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events, bint keeps_names=False):
         """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay.
 
-        Without `has_events` the first cost line is asked about, if the part may have the `n_values` of the one before.
+        Without `has_events` the caller is asked at the first cost line, if the part may have the `n_values` of the
+        previous part.
         `keeps_names`: the current names and the base position stay as well.
         """
         cdef Body *body = &self.body
@@ -120,7 +120,7 @@ cdef class Lexer:
         body.cob = body.cfi = body.jfi = body.jfn = NOT_SAID
 
     def take_events(self, bint instr, bint bb, bint lines):
-        """The part has the events of the one before, and a cost line, which may not name a function anew."""
+        """The part has the events of the previous one, and a cost line, perhaps without naming a function again."""
         cdef Body *body = &self.body
         body.costs.instr, body.costs.bb, body.costs.lines = instr, bb, lines
         body.has_events = body.begun = True
@@ -132,8 +132,8 @@ cdef class Lexer:
     def read_names(self, bint expands, bint binds, bint by_cost_file):
         """How to read the names of this part's writer.
 
-        `expands`: names like (3)'2'(5) are made of numbers.  `binds`: a number is one function, whatever file is said.
-        `by_cost_file`: files are left out where they are that of the last cost line, see `target_home`.
+        `expands`: names like (3)'2'(5) are made of numbers.  `binds`: a number is one function, whatever file is given.
+        `by_cost_file`: files are omitted if they equal that of the last cost line, see `target_home`.
         """
         self.body.by_cost_file = by_cost_file
         self.body.names.expands = expands
@@ -182,8 +182,8 @@ cdef class Lexer:
         """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.  FP_ASK: the line at in.pos, `asked` bytes long with its newline, is not a body line.  The
-        caller reads it, calls `drop_line` and goes on.  If `undefined` is not 0, it is a body line which uses a number
-        that has no name yet.  The caller names it with `define` and goes on.
+        caller reads it, calls `drop_line` and calls again.  If `undefined` is not 0, it is a body line with a
+        number that has no name yet.  The caller names it with `define` and calls again.
         """
         cdef int status
         with nogil:
@@ -206,7 +206,7 @@ cdef class Lexer:
         return self.body.names.undefined
 
     def drop_line(self, size_t in_):
-        """Go on behind the line that was asked about."""
+        """Continue after the line that was asked about."""
         cdef fp_in *input = <fp_in *>in_
         cdef uint8_t c = input.p[input.pos]
         self.body.counts.indented += c == c' ' or c == c'\t'
@@ -232,12 +232,12 @@ cdef class Lexer:
 
     @property
     def counts(self):
-        """What was mended, left out and lost so far: the fields of Counts (positions.pxd)."""
+        """Repairs, omissions and losses so far: the fields of Counts (positions.pxd)."""
         return self.body.counts
 
     @property
     def wide(self):
-        """Reads cost lines by: 0, what every machine has; 1, AVX2; 2, AVX-512.  Cannot be set to more than there is."""
+        """Reads cost lines by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
         return self.body.costs.wide
 
     @wide.setter
@@ -306,7 +306,7 @@ cdef bint is_cut(const uint8_t *p, size_t n, bint numbered) noexcept nogil:
 
 
 cdef void clear(const fp_callgrind_costs *costs, fp_batch *b) noexcept nogil:
-    """Sets to 0 what a row does not say.  Cheaper for the whole batch than row by row."""
+    """Sets to 0 the columns that a row lacks.  Cheaper for the whole batch than row by row."""
     memset(b.callee, 0, b.cap * sizeof(b.callee[0]))
     memset(b.target_file, 0, b.cap * sizeof(b.target_file[0]))
     memset(b.target_line, 0, b.cap * sizeof(b.target_line[0]))

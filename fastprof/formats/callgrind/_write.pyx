@@ -1,7 +1,7 @@
 """Graph rows -> the body lines of a Callgrind part, and those of Cachegrind.
 
-write.py and cachegrind.py write what stands once per part; this file and csrc/callgrind/write.c write what stands once
-per row, without the GIL.
+write.py and cachegrind.py write the lines that occur once per part; this file and csrc/callgrind/write.c those that
+occur once per row, without the GIL.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -34,7 +34,7 @@ cdef class Body:
 
     @property
     def wide(self):
-        """Writes counts by: 0, what every machine has; 1, AVX2; 2, AVX-512.  Cannot be set to more than there is."""
+        """Writes counts by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
         return self.body.wide
 
     @wide.setter
@@ -136,7 +136,7 @@ cdef class CostLines:
         return 0
 
     cdef void fetch_names(self, const fp_batch *b) noexcept nogil:
-        """Sorted names are all over memory: all of a batch are waited for together."""
+        """Sorted names are scattered in memory: prefetch all of a batch together."""
         cdef const fp_table *functions = &self.model.functions
         cdef uint32_t i, stage
         for stage in range(3):

@@ -22,12 +22,12 @@ cdef struct Body:
     # of the whole input
     fp_model *model
     bint lenient
-    bint binds                 # a number is one function, whatever file is said
+    bint binds                 # a number is one function, whatever file is given
     bint by_cost_file          # Callgrind's own: fi= is of the next line only, see `target_home` and `end_call_row`
     bint by_name               # a callee whose file is not given is the last function of its name, see `named_last`
     uint32_t *latest           # then: by name, the function of its last fn=; 0: none yet
     uint32_t n_latest
-    bint keeps_comments        # the door is asked about comments; else they are counted
+    bint keeps_comments        # ask the reader about comments; else count them
     Counts counts
     Names names
     uint64_t line              # lines read so far
@@ -44,7 +44,7 @@ cdef struct Body:
     uint32_t object, file
     uint32_t block_file        # of the last fl=, or NOT_SAID
     uint32_t cost_file         # of the last self cost line of the function, else the function's
-    uint32_t call_file         # of the last call or jump line, if fi= was said for it, or NOT_SAID
+    uint32_t call_file         # of the last call or jump line, if fi= was given for it, or NOT_SAID
     uint64_t call_address      # and where that line was
     uint32_t call_line
     uint32_t function          # or UNRESOLVED, and then:
@@ -77,10 +77,10 @@ cdef inline uint32_t home(const Body *body) noexcept nogil:
 
 
 cdef inline uint32_t target_home(const Body *body) noexcept nogil:
-    """The file of a callee, or of what a jump leads to, that is not said.
+    """The file of a callee or of a jump's target, if it is not given.
 
     Callgrind leaves cfi= and jfi= out where that file is the one of the last self cost line (dump.c, fprint_jcc: `last`
-    moves at cost lines only), although it has just said fi= for the call.  Here g is a function of a.c:
+    moves at cost lines only), although it has just written fi= for the call.  Here g is a function of a.c:
 
         fl=a.c / fn=f / 10 1 / fi=b.h / cfn=g / calls=1 3 / 20 5
     """
@@ -88,7 +88,7 @@ cdef inline uint32_t target_home(const Body *body) noexcept nogil:
 
 
 cdef inline void begin_lines(Body *body) noexcept nogil:
-    """The current file is the one that a function's lines begin in."""
+    """The current file is the file in which a function's lines begin."""
     body.cost_file = body.file
     body.call_file = NOT_SAID
 
@@ -126,8 +126,8 @@ cdef inline void begin_callee(Body *body, uint32_t name, uint64_t key) noexcept 
 
 cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t file, bint file_said, uint32_t object,
                             bint object_said) noexcept nogil:
-    """The function of a name in a file and object.  It is the one that the name's number is bound to, if nothing that
-    was said contradicts that.  FP_NO_ID when memory ran out."""
+    """The function of a name in a file and object.  It is the function that the name's number is bound to, unless the
+    given file or object differ.  FP_NO_ID when memory ran out."""
     cdef fp_callgrind_number *e = NULL
     cdef uint32_t function
     cdef bint same
@@ -193,7 +193,7 @@ cdef inline int resolve(Body *body) noexcept nogil:
     if not body.in_function:
         body.counts.outside += 1
         if not body.names.numbered:
-            # what the newer cg_annotate calls it
+            # as the newer cg_annotate names it
             body.fn_name = fp_strings_intern(&body.model.strings, b"<unspecified>", 13)
             if body.fn_name == FP_NO_ID:
                 return FP_E_NOMEM
@@ -244,8 +244,8 @@ cdef inline uint32_t new_row(const Body *body, fp_batch *b, uint32_t kind, uint3
 
 
 cdef inline void end_call_row(Body *body, fp_batch *b, uint32_t i) noexcept nogil:
-    """Callgrind says fi= once for the calls of one place, and nothing when the next cost line is in the file of the
-    last one again:
+    """Callgrind writes fi= once for the calls of one place, and nothing if the next cost line is in the file of the
+    last cost line again:
 
         fl=a.c / fn=f / 10 1 / fi=b.h / calls=... / 20 5 / calls=... / 20 6     both calls are in b.h
         11 1                                                                    a cost in a.c
@@ -261,7 +261,7 @@ cdef inline void end_call_row(Body *body, fp_batch *b, uint32_t i) noexcept nogi
 
 
 cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
-    """What a call or jump row has beyond a cost row."""
+    """Fills in the columns that call and jump rows have besides those of cost rows."""
     b.count[i] = body.count
     b.target_line[i] = <uint32_t>body.target.line
     b.target_address[i] = body.target.address

@@ -1,4 +1,4 @@
-"""What of csrc/callgrind the lexer and the writers use."""
+"""The part of csrc/callgrind that the lexer and the writers use."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

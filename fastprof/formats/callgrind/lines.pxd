@@ -29,7 +29,7 @@ cdef inline uint32_t cost_lines(Body *body, uint32_t line, const uint8_t *text, 
         finish_row(body, b, i, kind)
         body.pending = FP_COST
         if body.file != body.costs.file:
-            # the file was said for the call, not for the costs behind it
+            # the file was given for the call, not for the costs after it
             for k in range(i + 1, b.n):
                 b.file[k] = body.file
     if kind == FP_COST or n > 1:
@@ -39,7 +39,7 @@ cdef inline uint32_t cost_lines(Body *body, uint32_t line, const uint8_t *text, 
 
 cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcept nogil:
     """Reads line i of the text if it is a reference like `cfn=(12)`, the definition of a function's number, a
-    calls= or a jump line, or empty.  False if it is none of them."""
+    calls= or a jump line, or empty.  False for other lines."""
     cdef const uint8_t *p = text + body.lines.begin[i]
     cdef const uint8_t *stop = text + body.lines.begin[i + 1] - 1
     if not body.has_events and not body.names.numbered:
@@ -65,7 +65,7 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
 
 
 cdef inline bint callee_line(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """What begins with c."""
+    """Lines that begin with c."""
     if p[1] == c'f' and p[2] == c'n' and p[3] == c'=':
         return named_function(body, i, p + 4, stop, True)
     if p[1] == c'f' and (p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
@@ -78,7 +78,7 @@ cdef inline bint callee_line(Body *body, uint32_t i, const uint8_t *p, const uin
 
 
 cdef inline bint jump_line(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """What begins with j."""
+    """Lines that begin with j."""
     if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
         return short_count(body, p, p + 5, FP_JUMP)
     if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
@@ -101,7 +101,7 @@ cdef inline bint reference(Body *body, uint32_t i, const uint8_t *p, const uint8
 
 cdef inline bint named_function(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop,
                                 bint is_callee) noexcept nogil:
-    """`(12)` or `(12) name` behind fn= or cfn=."""
+    """`(12)` or `(12) name` after fn= or cfn=."""
     cdef uint64_t id
     cdef bint defined
     cdef fp_callgrind_number *e = function_name(&body.names, &body.lines, i, p, stop, &id, &defined)
@@ -115,7 +115,7 @@ cdef inline bint named_function(Body *body, uint32_t i, const uint8_t *p, const 
 
 
 cdef inline bint full_name(Body *body, const uint8_t *p) noexcept nogil:
-    """`name` behind fn= where names have no numbers, if `look_ahead` saw it."""
+    """`name` after fn= where names have no numbers, if `look_ahead` saw it."""
     cdef Seen *seen = seen_at(&body.names, p)
     cdef uint32_t s
     if seen == NULL:
@@ -128,7 +128,7 @@ cdef inline bint full_name(Body *body, const uint8_t *p) noexcept nogil:
 
 
 cdef inline bint short_count(Body *body, const uint8_t *line, const uint8_t *p, uint32_t kind) noexcept nogil:
-    """`2 0x4011 +3 ` or `3/4 +2 ` at p, behind calls=, jump= or jcnd= at `line`."""
+    """`2 0x4011 +3 ` or `3/4 +2 ` at p, after calls=, jump= or jcnd= at `line`."""
     cdef fp_callgrind_position target
     cdef uint64_t count, count2 = 0
     if body.pending != FP_COST:

@@ -32,7 +32,7 @@ cdef struct Seen:
 
 
 cdef struct Names:
-    # What numbers stand for, in all parts of a file.
+    # The names of numbers, in all parts of a file.
     fp_model *model
     Counts *counts
     bint numbered               # names may be `(12) name`: Callgrind, not Cachegrind
@@ -44,7 +44,7 @@ cdef struct Names:
     uint8_t *expansion          # room to put a name together
     size_t expansion_cap
     int undefined_kind          # with FP_ASK: of a number that has no name yet,
-    uint64_t undefined          # and that number + 1; 0 when something else is asked
+    uint64_t undefined          # and that number + 1; 0 if the question is another
 
 
 # ---- any name -------------------------------------------------------------
@@ -208,7 +208,7 @@ cdef inline fp_callgrind_number *function_name(Names *names, const fp_callgrind_
 
 
 cdef inline Seen *seen_at(Names *names, const uint8_t *p) noexcept nogil:
-    """What `look_ahead` saw of the name at p, or NULL.  Callers ask in the order of the text."""
+    """The entry of `look_ahead` for the name at p, or NULL.  Callers ask in the order of the text."""
     cdef Seen *seen
     while names.next_seen != names.n_seen:
         seen = &names.seen[names.next_seen % SEEN]
@@ -219,7 +219,7 @@ cdef inline Seen *seen_at(Names *names, const uint8_t *p) noexcept nogil:
 
 
 cdef inline void look_ahead(Names *names, const fp_callgrind_lines *lines, const uint8_t *p) noexcept nogil:
-    """Fetches from memory what is known of the functions that the lines at p name.
+    """Prefetches the entries of the functions that the lines at p name.
 
     Their numbers, and their names when they are defined, are looked up at random places of tables that no cache
     holds.  A lookup that waits for memory takes as long as reading 200 bytes of text.

@@ -1,7 +1,7 @@
 """Any line: tabs, CR, hex or negative counts, ranges, names in full, and what is wrong.
 
-Part of _lexer.pyx.  These functions know the whole grammar, and each error says what was found and what was expected.
-They read what lines.pxd does not.
+Part of _lexer.pyx.  These functions know the whole grammar, and each error states the found and the expected text.
+They read the lines that lines.pxd does not.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -15,7 +15,7 @@ from fastprof.formats.callgrind.positions cimport *
 
 
 cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, fp_batch *b, fp_err *err) noexcept nogil:
-    """Reads one line at at[0], which is set behind it unless the status is FP_FULL, FP_ASK or an error."""
+    """Reads one line at at[0], which then moves past it unless the status is FP_FULL, FP_ASK or an error."""
     cdef const uint8_t *p = at[0]
     cdef const uint8_t *next
     cdef uint64_t offset = <size_t>p + body.shift
@@ -47,7 +47,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
 
 cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint64_t offset, fp_batch *b,
                          fp_err *err) noexcept nogil:
-    cdef const uint8_t *stop = next - 1  # behind the text, at CR or newline
+    cdef const uint8_t *stop = next - 1  # after the text, at CR or newline
     cdef uint8_t c
     while stop != p and (stop - 1)[0] == c'\r':
         stop -= 1
@@ -59,7 +59,7 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
     if p == stop:
         return OK
     if not body.has_events and not body.names.numbered:
-        # of Cachegrind's header every line is the door's: a command may hold any
+        # read.py reads all lines of Cachegrind's header: a command may hold any
         return FP_ASK
     c = p[0]
     if begins_cost(c):
@@ -114,7 +114,7 @@ cdef inline int keyword_line(Body *body, const uint8_t *p, const uint8_t *stop, 
 
 
 # ---- lines that name something -----------------------------------------------
-# p: behind the `=`
+# p: after the `=`
 
 cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *object,
                             fp_err *err) noexcept nogil:
@@ -154,7 +154,7 @@ cdef inline int fl_line(Body *body, const uint8_t *p, const uint8_t *stop, uint6
         return status
     body.block_file = body.file
     if ends:
-        # what stands before the next fn= is no function's
+        # lines before the next fn= belong to no function
         body.function = UNRESOLVED
         body.in_function = False
     return OK
@@ -224,7 +224,7 @@ cdef inline int context_line(Body *body, const uint8_t *p, const uint8_t *stop, 
 
 cdef inline int count_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t kind,
                            fp_err *err) noexcept nogil:
-    """What follows calls=, jump= or jcnd= at p."""
+    """The fields after calls=, jump= or jcnd= at p."""
     cdef const uint8_t *first = p
     cdef bint fits = True
     cdef int status
@@ -271,7 +271,7 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
     cdef int status
     if not body.has_events:
         if body.costs.n_values:
-            return FP_ASK  # the part has the events of the one before, if its reader says so
+            return FP_ASK  # the part has the events of the one before, if its reader confirms
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "line before `events:`", p, stop - p, "a header line")
         return BAD
     if body.pending == DISCARD:
@@ -353,7 +353,7 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
 
 
 cdef inline void note_wrapped(Body *body, uint32_t k, uint64_t v, uint64_t offset) noexcept nogil:
-    """Takes note of a count in column k that may be one below 0, as writers without a sign have it."""
+    """Notes a count in column k that may be a negative one written without a sign."""
     if not body.wrapped.n:
         body.wrapped.first = v
         body.wrapped.line = body.line

@@ -17,14 +17,14 @@ cdef extern from *:
     """
     bint fp_uadd_overflows(uint64_t a, uint64_t b, uint64_t *to) nogil
 
-# Statuses beside fp_status, of the lexer only.
+# Statuses in addition to fp_status, of the lexer only.
 cdef enum:
     OK = 100
     BAD = 101  # err is filled in; the line can be skipped
 
 
 cdef struct Counts:
-    # What was mended, what was left out and what was lost so far.
+    # Repairs, omissions and losses so far.
     uint64_t skipped          # lines, and numbers of names, that could not be read
     uint64_t indented         # lines
     uint64_t ranges           # positions like 10-20 or 10:20, of which the first number is taken
@@ -37,8 +37,8 @@ cdef struct Counts:
     uint64_t rounded          # counts with a fraction or exponent,
     uint64_t first_rounded    # and the line of the first
     uint64_t contexts         # rec= and frfn= lines
-    uint64_t trailing         # comments behind the counts of a line
-    uint64_t comments         # comments that the door was not asked about
+    uint64_t trailing         # comments after the counts of a line
+    uint64_t comments         # comments that were not passed to the reader
 
 
 cdef struct Wrapped:
@@ -55,7 +55,7 @@ cdef inline bint begins_cost(uint8_t c) noexcept nogil:
 
 
 cdef inline const uint8_t *blanks(const uint8_t *p) noexcept nogil:
-    """What is behind the blanks at p."""
+    """The first byte after the blanks at p."""
     while p[0] == c' ' or p[0] == c'\t':
         p += 1
     return p
@@ -66,7 +66,7 @@ cdef inline bint ends_word(const uint8_t *p, const uint8_t *stop) noexcept nogil
 
 
 # ---- one number -----------------------------------------------------------
-# Each function returns the first byte behind the number, or NULL if there is none.  A number that is too large sets
+# Each function returns the first byte after the number, or NULL if there is none.  A number that is too large sets
 # fits[0] to False.
 
 cdef inline const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
@@ -166,7 +166,7 @@ cdef inline const uint8_t *count_number(Counts *counts, uint64_t line, const uin
 
 cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop, uint64_t offset, uint64_t base,
                          uint64_t limit, uint64_t *to, fp_err *err) noexcept nogil:
-    """The position at at[0], which is moved behind it, relative to `base` if it is written so.  At the end of the
+    """The position at at[0], which moves past it, relative to `base` if it is written so.  At the end of the
     text, `stop`, or at a comment there is none, and to[0] stays as it is.  OK or BAD."""
     cdef const uint8_t *p = blanks(at[0])
     cdef const uint8_t *first = p
@@ -212,7 +212,7 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
 
 cdef inline int positions(const fp_callgrind_costs *costs, Counts *counts, const uint8_t **at, const uint8_t *stop,
                           uint64_t offset, fp_callgrind_position *to, fp_err *err) noexcept nogil:
-    """As many positions as the part has columns; those that are not there are 0.  OK or BAD."""
+    """As many positions as the part has columns; missing ones are 0.  OK or BAD."""
     cdef int status
     to.address = to.bb = to.line = 0
     if costs.instr:

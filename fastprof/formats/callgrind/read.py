@@ -20,12 +20,12 @@ from fastprof.formats.callgrind.types import take_described
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
-COMMENTS_NBYTES = 1 << 20  # of comments that are kept of an input, so that memory stays that of its names
+COMMENTS_NBYTES = 1 << 20  # of comments kept of an input, to bound their memory
 KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
 # Header keys that begin a part when the one before has its events and its data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
-# Of these, those behind which KCachegrind goes on in the same function.
+# Of these, those after which KCachegrind continues in the same function.
 _KEEP_NAMES = {b"version", b"creator", b"cmd"}
 _XDEBUG_WITHOUT_CFL = b"0.9.6"  # the `version:` of Xdebug 2.0 and 2.1; later ones write 1, and cfl=
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
@@ -43,8 +43,8 @@ def _decode(text: bytes) -> str:
 class CallgrindReader(Reader):
     """Callgrind -> graph batches.  A batch never spans two parts.
 
-    Repairs and losses are counted; lines of keys nobody knows are warned of
-    once, with the line.
+    Repairs and losses are counted; unknown keys are warned of once, with
+     the line.
     """
 
     format = "callgrind"
@@ -142,7 +142,7 @@ class CallgrindReader(Reader):
     def _next_part(self, line: bytes, offset: int) -> None:
         self._check_totals(offset)
         old = self._part
-        # What a later part of the same file leaves unsaid still holds.
+        # Fields that a later part of the same file omits keep their values.
         self._part = Part(
             value_types=old.value_types,
             positions=old.positions,
@@ -204,7 +204,7 @@ class CallgrindReader(Reader):
             self._lexer.count_comments()
 
     def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
-        """A line that cannot be understood."""
+        """An unreadable line."""
         text = line[:80].decode("utf-8", "backslashreplace")
         detail = detail or f"line is {text!r}, expected a line of a {self.format.capitalize()} profile"
         self._lose(detail, offset, self._lexer.line + 1)
@@ -232,7 +232,7 @@ class CallgrindReader(Reader):
         self._part.creator = value
         self.has_last_line = self._lexer.whole_lines = value.startswith((b"callgrind-", b"fastprof-"))
         self._lexer.read_names(
-            # what we wrote is put together already; a name of that form is only that
+            # fastprof writes expanded names; a name of that form is literal
             expands=not value.startswith(b"fastprof"),
             # in Valgrind's xtree files fl= is where a line of the function is, of inlined code, too
             binds=value.startswith(b"xtree-"),
@@ -249,7 +249,7 @@ class CallgrindReader(Reader):
         self._part.thread = self._number_or_text("thread", value)
 
     def _number_or_text(self, key: str, value: bytes) -> int | None:
-        """Text, which no Callgrind writes, is kept beside the numbers: it tells parts apart as they do."""
+        """Text, which Callgrind never writes, is kept next to the numbers: it distinguishes parts, too."""
         extra = self._part.extra
         extra.pop(f"{key}_text", None)
         try:
@@ -265,7 +265,7 @@ class CallgrindReader(Reader):
             return None
 
     def _cmd(self, value: bytes) -> None:
-        # Only Callgrind escapes; others write backslashes that are just that.
+        # Only Callgrind escapes; others write literal backslashes.
         escaped = self._part.creator.startswith((b"callgrind-", b"fastprof-"))
         self._part.command = _unescape(value) if escaped else value
 
@@ -290,7 +290,7 @@ class CallgrindReader(Reader):
         if len(ordered) != len(known):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
-            # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
+            # Orbuculum names them so, but writes the columns in the usual order
             self.report.count(REPORTED["positions-order"])
         self._part.positions = ordered
         self._start_body()
@@ -299,7 +299,7 @@ class CallgrindReader(Reader):
         event = parse_event(_decode(value))
         self._described[event.name] = event
         if self._index < 0 or self._lexer.begun or self._ended:
-            self._given_events.add(event.name)  # of the part that is to come
+            self._given_events.add(event.name)  # of the next part
             return
         part = self._part  # Sniper writes events: first
         names = [t.name for t in part.value_types]
@@ -317,7 +317,7 @@ class CallgrindReader(Reader):
         self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
         take_described(self._part, names)
         others = [e for e in self._described.values() if e.name not in names]
-        # of an earlier part the formulas still hold
+        # formulas of an earlier part still hold
         inherited = [e for e in others if e.formula or e.name in self._given_events]
         if inherited:
             self._part.extra["inherited"] = inherited
@@ -376,7 +376,7 @@ class CallgrindReader(Reader):
 
     def _check_wrapped(self) -> None:
         """Counts of more than 2^63, which were read as 2^64 less, are below 0 if the part's costs then add up to what
-        it states as its sums: old Xdebug writes memory that is given back like that."""
+        it states as its sums: old Xdebug writes freed memory like that."""
         lexer, part, wrapped = self._lexer, self._part, self._wrapped
         of_lines = lexer.wrapped
         n, columns = of_lines["n"] + len(wrapped), {k for *_, k in wrapped}
@@ -538,7 +538,7 @@ def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
 
 
 def parse_event(text: str) -> ValueType:
-    """`NAME [= FORMULA] [: LONG NAME]`, what follows `event:`."""
+    """`NAME [= FORMULA] [: LONG NAME]`, the text after `event:`."""
     head, _, long_name = text.partition(":")
     name, _, formula = head.partition("=")
     name = name.strip()
@@ -548,7 +548,7 @@ def parse_event(text: str) -> ValueType:
 
 
 def _padded(counts: list[int], sums: list[int]) -> list[int]:
-    """Counts of a line with the trailing zeros that it leaves out."""
+    """Counts of a line with the omitted trailing zeros."""
     return counts + [0] * (len(sums) - len(counts))
 
 

@@ -1,4 +1,4 @@
-"""`desc:` lines for what `event:` and `events:` have no place for: units, names that are no words, default and period.
+"""`desc:` lines for data that `event:` and `events:` cannot hold: units, names that are no words, default and period.
 
     desc: Value types: samples/count cpu/nanoseconds      names and units of the events, in their order
     desc: Default value type: cpu                         where the source names one; else it is the first
@@ -35,8 +35,7 @@ def described_types(part: Part, names: list[str]) -> list[tuple[bytes, bytes]]:
 
 
 def take_described(part: Part, names: list[str]) -> None:
-    """Moves what these lines say of a part, whose `events:` line has these names, from its descriptions to where it
-    belongs."""
+    """Moves the data of these lines from a part's descriptions to its fields.  `names`: those of its `events:` line."""
     kept = []
     renamed = dict(zip(names, names, strict=True))
     for key, text in part.descriptions:
@@ -68,7 +67,7 @@ def _types(text: bytes, events: list[ValueType]) -> list[ValueType]:
 
 
 def long_name_of(name: str, unit: str) -> str:
-    """What an event without a long name is called, so that viewers show its unit."""
+    """The long name of an event that has none, so that viewers show its unit."""
     return f"{name} ({unit})"
 
 

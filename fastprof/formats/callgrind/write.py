@@ -20,11 +20,11 @@ class CallgrindWriter(Writer):
     """Graph batches -> Callgrind, a part for each part of the model, while they come.
 
     Batches of one part must follow each other.  Header lines come from the
-    model's Part as it is when its first batch arrives; a `summary` that stood
-    behind the rows (`part.extra["late_summary"]`) is written there again.
+    model's Part as it is when its first batch arrives; a `summary` that followed
+    the rows (`part.extra["late_summary"]`) is written there again.
     `part.extra["inherited"]` holds ValueTypes that are not columns: events
     computed from others, or only described; `part.extra["remarks"]` comments
-    that stood between rows, which are written behind them.
+    that stood between rows, which are written after them.
     Loses: system names, first lines of functions, thread names.
     """
 
@@ -66,7 +66,7 @@ class CallgrindWriter(Writer):
         self._index = index
         self._part = part = self.model.parts[index]
         self._parts += 1
-        # Callgrind leaves out trailing zeros.  Others write them, and callgrind_annotate shows what is left out as `.`.
+        # Callgrind leaves out trailing zeros.  Others write them, and callgrind_annotate shows omitted ones as `.`.
         self._all_counts = bool(part.creator) and not part.creator.startswith((b"callgrind-", b"fastprof-"))
         self.text(self._header(part))
         self._body.start_part(
@@ -180,7 +180,7 @@ def _counts(values: list[int], all_counts: bool) -> bytes:
 
 
 def _event_line(name: str, event: ValueType) -> bytes:
-    """`event: NAME = FORMULA : LONG NAME`, or nothing when there is nothing to say."""
+    """`event: NAME = FORMULA : LONG NAME`, or an empty text without them."""
     long_name = event.long_name
     if not long_name and event.unit not in ("", "count"):
         long_name = long_name_of(event.name, event.unit)

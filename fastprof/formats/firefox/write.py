@@ -22,7 +22,7 @@ from fastprof.formats.firefox.reported import REPORTED
 
 # Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.
 _VERSION = 60
-_BUFFERED = 1 << 20  # bytes of columns that are written away together
+_BUFFERED = 1 << 20  # bytes of columns spilled together
 _MOST_NUMBER = (1 << 31) - 1  # of processes and threads
 _UNITS = {
     "seconds": lib.FP_FIREFOX_SECONDS,
@@ -65,7 +65,7 @@ def _weight_type(value_type: ValueType) -> str:
 
 
 class FirefoxWriter(Writer):
-    """Columns grow while rows come, in a temporary file if they are long, and are put together at the end: threads
+    """Columns grow with the rows, in a temporary file if long, and are joined at the end: threads
     first, `meta` last."""
 
     format = "firefox"
@@ -80,7 +80,7 @@ class FirefoxWriter(Writer):
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Any] = {}  # by part: for fp_firefox_put
         self._units: Any = ffi.NULL
-        self._named = False  # are threads called by their own names, and not by the value type's?
+        self._named = False  # do threads have their own names, not the value type's?
         self._start = 0  # the first time of all threads
 
     # ---- rows -----------------------------------------------------------
@@ -219,7 +219,7 @@ class FirefoxWriter(Writer):
         w = self._w
 
         def table(name: str, n: int, columns: dict[str, int | bytes]) -> None:
-            """A column is that of a number, or the same item everywhere."""
+            """A column of numbers, or of one repeated item."""
             self.text(b'"%b":{' % name.encode())
             for key, column in columns.items():
                 self._array(key, self._repeated(column, n) if isinstance(column, bytes) else self._spilled(column))
@@ -328,7 +328,7 @@ class FirefoxWriter(Writer):
         self.text(_text(fields)[:-1])
 
     def _array(self, key: str, pieces: Iterable[None]) -> None:
-        """ "key":[...], of pieces that each append items, with a comma behind each."""
+        """ "key":[...], of pieces that each append items, with a comma after each."""
         self.text(b'"%b":[' % key.encode())
         before = self.sink.written + self.out.n
         for _ in pieces:

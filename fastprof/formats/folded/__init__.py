@@ -43,8 +43,8 @@ BOM = b"\xef\xbb\xbf"
 
 
 def first_stacks(head: bytes) -> list[bytes]:
-    """The lines of the first bytes that are no comments, without blanks at their end.  A line that the bytes cut is
-    taken only if there is no other."""
+    """The first lines that are not comments, without trailing blanks.  A line that the bytes cut is used only if it is
+    the only one."""
     *whole, last = head.removeprefix(BOM).split(b"\n")
     lines = (line.rstrip(b" \t\r") for line in whole or [last])
     return [line for line in lines if line and not _is_comment(line)]

@@ -3,7 +3,7 @@
     main;f;g 5        frames from the root on, a blank, a count
     main;f;g 5 7      two counts: those before and after, of a comparison
 
-What is repaired, what is an error and what becomes of it: docs/formats/folded.md.
+Repairs, errors and losses: docs/formats/folded.md.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -41,7 +41,7 @@ cdef extern from "folded/known.h" nogil:
 
 cdef enum:
     OK = 0  # a line was read
-    BAD = 1  # and is none, and to be passed over
+    BAD = 1  # it is malformed, skip it
     N_COUNTS = 2
 
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
@@ -54,17 +54,17 @@ cdef struct Level:
     uint32_t empty  # frames without a name down to it
 
 
-# What is said of all lines, beside their rows.
+# Counts over all lines.
 cdef struct Counts:
     uint64_t rows
     uint64_t skipped  # lenient: lines that could not be read
     uint64_t comments
     uint64_t blank  # lines
     uint64_t carriage_returns  # at the end of lines
-    uint64_t trailing_blanks  # behind counts
+    uint64_t trailing_blanks  # after counts
     uint64_t trailing_frames  # lines that end in frames without a name
     uint64_t empty_frames  # others
-    uint64_t no_frames  # lines that have a count alone, behind a blank
+    uint64_t no_frames  # lines that have a count alone, after a blank
     uint64_t rounded
     uint64_t first_rounded  # the line of the first
     bint byte_order_mark
@@ -86,7 +86,7 @@ cdef class Lexer:
     """Reads lines into stacks batches.
 
     `n_counts`: the counts of a line, 1 or 2.  `decimals`: counts are taken times 10 to the power of this, 9 at most.
-    Borrows the model, whose address it is given.  Memory: what the model gets, 4 bytes for each of its strings, the
+    Borrows the model, whose address it is given.  Memory: the model's growth, 4 bytes for each of its strings, the
     longest line, and up to 20 MiB for stacks that come again (csrc/folded/known.h).
     """
 
@@ -172,7 +172,7 @@ cdef class Lexer:
         return FP_DONE if in_.eof else FP_MORE
 
     cdef int plain_lines(self, const uint8_t **p, const uint8_t *end, fp_batch *b) noexcept nogil:
-        """Reads plain lines (csrc/folded/known.h) and moves *p behind them.
+        """Reads plain lines (csrc/folded/known.h) and moves *p past them.
 
         FP_MORE, FP_DONE if the next line is not plain or not whole, or FP_E_NOMEM.
         """
@@ -270,7 +270,7 @@ cdef class Lexer:
     # ---- counts ---------------------------------------------------------------
 
     cdef int number(self, const uint8_t *p, const uint8_t *stop, int64_t *to) noexcept nogil:
-        """Digits, perhaps a point, perhaps digits: the nearest whole number of what they are times 10^decimals.
+        """Digits, perhaps a point, perhaps digits: rounded to a whole number, times 10^decimals.
 
         OK, BAD or FP_E_OVERFLOW.
         """

@@ -38,8 +38,8 @@ def sniff(head: bytes) -> int:
 
 
 def rank(value_type: ValueType) -> int | None:
-    """The format counts samples, which readers multiply by its period.  So it takes a count of samples, best under that
-    name, or a time, which is divided by the period; objects, bytes or events would become times that never passed."""
+    """The format counts samples, which readers multiply by its period.  So it takes counts of samples, preferably of
+    that name, or times, which are divided by the period; objects, bytes or events would become wrong times."""
     name = value_type.name.lower()
     if value_type.unit in ("count", "samples", ""):
         if name in ("samples", "sample", "hits"):

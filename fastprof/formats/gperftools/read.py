@@ -61,7 +61,7 @@ class GperftoolsReader(Reader):
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
-        self._cut_text = False  # does the text behind the samples end within a line?
+        self._cut_text = False  # does the text after the samples end within a line?
         self._part: Part | None = None
         self._part_index = 0
         self._symbolized = source.head.startswith(SYMBOLIZED)
@@ -115,7 +115,7 @@ class GperftoolsReader(Reader):
         while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
             line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
             in_.pos += g.line_n
-            text = line.rstrip(b"\0")  # zeros may stand behind it
+            text = line.rstrip(b"\0")  # zeros may follow it
             self._cut_text = text != b"" and not text.endswith(b"\n")
             if g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
                 self._name(int(m[1], 16), [_java_frame(m[2])])
@@ -215,5 +215,5 @@ def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
 
 
 def _last_bracket(text: bytes) -> int:
-    """Where the last blank with a bracket behind it is, or -1."""
+    """The index of the last blank before a bracket, or -1."""
     return max(text.rfind(blank + b"(") for blank in _BLANKS)

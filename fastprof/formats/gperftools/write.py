@@ -68,7 +68,7 @@ class GperftoolsWriter(Writer):
             before = len(maps.objects)
             maps.line(_maps_line(start, limit, offset, path))
             changed += any(m.path != path for m in maps.objects[before:])
-        # arranged as a reader would, so that what it reads and writes again is the same
+        # arranged as a reader would, so that reading and writing again changes nothing
         for m in arrange(dict.fromkeys(maps.objects)):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
         w = self._w
@@ -93,7 +93,7 @@ class GperftoolsWriter(Writer):
                 self.report.warn(REPORTED[code], share=percent(value / (w.written + w.left_out)))
 
     def _n_named(self) -> int:
-        """Functions that have a name; what has none is called by its place."""
+        """Functions that have a name; others are named by their place."""
         model = self.model
         names = (model.string(model.row("functions", i)[2]) for i in range(1, model.count("functions")))
         return sum(bool(name) for name in names)

@@ -42,7 +42,7 @@ def sniff(head: bytes) -> int:
 
 
 def claims(path: str) -> bool:
-    """Is there a session in this directory?  Only the places where sessions are written to are looked at."""
+    """Is there a session in this directory?  Looks only where sessions are written."""
     for place in _PLACES:
         samples = os.path.join(path, place)
         sessions = [samples] if place == "." else _directories(samples)

@@ -1,4 +1,4 @@
-"""The images that were sampled: where their files are, their symbols and lines."""
+"""The sampled images: their files, symbols and lines."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Loaded:
         self.object_id = object_id
         self.path = ""  # of its file, if that was found
         self.elf: ElfObject | None = None  # if it has lines
-        self.link = 0  # its addresses are here and so much more there: a file that is not linked has none itself
+        self.link = 0  # what to add to its addresses: an unlinked file has none itself
         self.by_address = False
-        self._bytes: list[Any] = []  # what c borrows
+        self._bytes: list[Any] = []  # memory that c borrows
 
     def lookup(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """The chains of inlined functions at addresses, innermost first; () where nothing is known."""
@@ -92,7 +92,7 @@ class Images:
         self._kallsyms = next((path for path in self._named if not _is_elf(path)), "")
 
     def get(self, image: Image, mtime: Callable[[Image], int]) -> Loaded:
-        """`mtime` says when an image's file was changed last before it was sampled, in seconds; 0: unknown."""
+        """`mtime` is the modification time of an image's file when it was sampled, in seconds; 0: unknown."""
         if image not in self._loaded:
             self._loaded[image] = self._load(image, mtime)
         return self._loaded[image]
@@ -113,7 +113,7 @@ class Images:
         return loaded
 
     def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str | Message:
-        """Reads an image's symbols.  Returns why there are none, or "", also for memory that cannot have any."""
+        """Reads an image's symbols.  Returns why it has none, else "", also for memory, which cannot have any."""
         image = loaded.image
         kallsyms = self._kallsyms
         if kallsyms and image.name in (_KALLSYMS, _NO_VMLINUX):
@@ -124,7 +124,7 @@ class Images:
         if image.jit and not jit:
             return ""
         if image.name == _NO_VMLINUX:
-            loaded.by_address = True  # which is what was counted
+            loaded.by_address = True  # samples are counted by address
         reason: str | Message = {
             "": Message("the path of a sample file names its image; name it with {--symbols}"),
             _NO_VMLINUX: Message(
@@ -241,10 +241,10 @@ class Images:
         return image.jit if image.jit in self._files else ""
 
     def _candidates(self, image: Image) -> Iterator[tuple[str, bool]]:
-        """Paths, and whether they are used even if the file was changed."""
+        """Paths, and whether they are used even if modified."""
         name = os.path.basename(image.name.removesuffix(_DELETED))
         names = [name + suffix for suffix in _SUFFIXES]
-        if not name:  # a sample file without its path: whatever the user names is its image
+        if not name:  # a sample file without its path: every file that the user named is its image
             names = [os.path.basename(path) for path in self._named[:1]]
         if name == _NO_VMLINUX:
             names = [os.path.basename(path) for path in self._named if os.path.basename(path).startswith("vmlinux")]

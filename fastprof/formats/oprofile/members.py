@@ -1,4 +1,4 @@
-"""What an input is made of: a session's directory, a tar of one, or a single sample file."""
+"""The files of an input: a session's directory, a tar of one, or a single sample file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_tar(head: bytes) -> bool:
 def members(source: Source, lost: Callable[[], None] | None) -> list[File]:
     """The files of an input, by name; a source that cannot seek is spooled.
 
-    Errors: FormatError for a damaged tar; with `lost`, what stands before the damage, and `lost` is told.
+    Errors: FormatError for a damaged tar; with `lost`, the files before the damage; then calls `lost`.
     """
     if source.folder is not None:
         return source.folder.files
@@ -110,7 +110,7 @@ def _short_name(head: bytes) -> str:
 
 
 def _records(data: bytes) -> dict[str, str]:
-    """`LENGTH KEY=VALUE` lines of a pax header; what follows one that is damaged is not read."""
+    """`LENGTH KEY=VALUE` lines of a pax header; reading stops at a damaged line."""
     found: dict[str, str] = {}
     at = 0
     while at < len(data):

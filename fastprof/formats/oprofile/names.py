@@ -17,15 +17,15 @@ _N_FIELDS = 6
 
 
 class Image(NamedTuple):
-    """What was sampled: a file, a module of the kernel, or memory of a process that is no file."""
+    """What was sampled: a file, a module of the kernel, or anonymous memory of a process."""
 
     name: str  # "/bin/sort", "ext4", "anon (tgid:7 range:0x1000-0x1fff)"
-    jit: str = ""  # of memory: where the code that was made there would be, below the input
+    jit: str = ""  # of memory: the path of its JIT code, below the input
     is_kern: bool = False  # a name without a path
 
 
 class SampleName(NamedTuple):
-    """A sample file's name, parsed.  None: not separated by that."""
+    """A sample file's name, parsed.  None: samples are not separated by this field."""
 
     session: str | None
     program: Image
@@ -40,7 +40,7 @@ class SampleName(NamedTuple):
 
 
 class BadNameError(Exception):
-    """A name is not one of a sample file."""
+    """Not the name of a sample file."""
 
 
 def is_sample_file(path: str) -> bool:
@@ -74,7 +74,7 @@ def _image(folders: list[str], start: int, end: int) -> Image:
         fields = rest[0].rsplit(".", 2)
         if len(fields) == 3:
             name = head[len(_ANON) + 1 : -1] or "anon"
-            dep = folders.index(_DEP)  # what is called lies beside it, too
+            dep = folders.index(_DEP)  # the callee is next to it, too
             jit = "/".join([*folders[: dep + 1], head, fields[0] + ".jo"])
             return Image(f"{name} (tgid:{fields[0]} range:{fields[1]}-{fields[2]})", jit)
         raise BadNameError(f"its memory region is {rest[0]!r:.80}, expected TGID.START.END")

@@ -101,7 +101,7 @@ class OProfileReader(Reader):
         self._samples: list[Counter[str]] = [Counter() for _ in self._classes]  # by image
         self._cpu_types: dict[str, None] = {}
         self._group: Group | None = None
-        self._current: SampleFile | None = None  # the file that is read; None: the rows are made
+        self._current: SampleFile | None = None  # the file being read; None: rows are being made
         self._mtimes: set[int] = set()
         self._first: dict[Image, SampleFile] = {}  # of each image
         self._header: Any = None  # of the group's first file
@@ -115,7 +115,7 @@ class OProfileReader(Reader):
         self.report.count(REPORTED["damaged-archives"])
 
     def _chosen(self) -> Iterator[tuple[File, SampleName, int]]:
-        """The sample files that the specification asks for, with the signs of their samples."""
+        """The sample files that the specification selects, with the signs of their samples."""
         specs = parse_specs(self.options[SPEC])
         named = [*self._named()]
         signs = (1,) if len(specs) == 1 else (-1, 1)
@@ -128,7 +128,7 @@ class OProfileReader(Reader):
                 self._nothing(named)
 
     def _nothing(self, named: list[tuple[File, SampleName]]) -> None:
-        """No session is called `current`, or there are no sample files at all."""
+        """No session is named `current`, or there are no sample files at all."""
         if sessions := sorted({name.session for _, name in named if name.session is not None}):
             raise UsageError(
                 Message(
@@ -170,7 +170,7 @@ class OProfileReader(Reader):
                 -1 if name.cpu is None or "cpu" in merged else name.cpu,
             )
             class_ = Class(-1 if "unitmask" in merged else name.unit_mask, name.event, name.period)
-            # calls stand behind the costs of their image
+            # calls follow the costs of their image
             key = part, name.image, name.callee or _NO_PLACE
             group = groups.setdefault(key, Group(part, name.image, name.callee))
             group.files.append(SampleFile(file, name, class_, sign))
@@ -269,7 +269,7 @@ class OProfileReader(Reader):
         return status
 
     def _mtime(self, image: Image) -> int:
-        """When an image was changed last, by the header of a sample file of it; 0 if there is none."""
+        """An image's modification time, from the header of a sample file of it; 0 if none."""
         if not self._first:
             self._first = {group.image: group.files[0] for group in reversed(self._groups)}
         sample = self._first.get(image)
@@ -301,14 +301,14 @@ class OProfileReader(Reader):
         return self._parts[key]
 
     def _event(self, class_: Class) -> Class:
-        """A class; of a sample file without a name it is what the header says."""
+        """A class; for a sample file without a name it comes from the header."""
         h = self._header
         if class_.event or h is None:
             return class_
         return Class(int(h.unit_mask), f"event_{h.event:#x}", int(h.count))
 
     def _value_types(self) -> list[ValueType]:
-        """A column for each class, called after its event, if that is enough to tell them apart."""
+        """A column for each class, named after its event if that is unique."""
         classes = [self._event(class_) for class_ in self._classes]
         events = Counter(class_.event for class_ in classes)
         found = []
@@ -322,7 +322,7 @@ class OProfileReader(Reader):
     # ---- the end
 
     def summary(self) -> None:
-        """Nothing needs the lines of an image here, which are slow to load."""
+        """Does nothing: lines of images are not needed here and slow to load."""
         self._images.lines = False
 
     def finish(self) -> None:
@@ -346,7 +346,7 @@ class OProfileReader(Reader):
 
 
 def _compared(chosen: list[tuple[File, SampleName, int]]) -> set[str]:
-    """What a difference compares, which its parts are thus not told apart by: { cpu:0 } { cpu:1 }."""
+    """The fields that a difference compares, which thus do not separate its parts: { cpu:0 } { cpu:1 }."""
     found = set()
     for what in ("tgid", "tid", "cpu"):
         before, after = ({getattr(name, what) for _, name, sign in chosen if sign == side} for side in (-1, 1))
@@ -356,7 +356,7 @@ def _compared(chosen: list[tuple[File, SampleName, int]]) -> set[str]:
 
 
 def _shift(loaded: Loaded, is_kernel: int, anon_start: int) -> int:
-    """What is added to keys to make them positions in the image's file."""
+    """The offset to add to keys for positions in the image's file."""
     if loaded.by_address:
         return int(anon_start)
     return int(loaded.c.text) if is_kernel else 0

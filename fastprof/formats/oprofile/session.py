@@ -1,4 +1,4 @@
-"""What stands in a session beside its sample files: statistics, and the layout of the machine that wrote it."""
+"""A session's other files: statistics, and the data layout of the machine that wrote it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_abi(source: Source, files: Iterable[File], reader: Any) -> None:
 
 
 def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report: Report) -> None:
-    """Facts and warnings from stats/ of the sessions that are read: what the profiler has lost."""
+    """Facts and warnings from stats/ of the sessions read: samples lost by the profiler."""
     lost: Counter[str] = Counter()
     throttled: set[str] = set()
     total = 0

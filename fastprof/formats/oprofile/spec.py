@@ -21,7 +21,7 @@ _NUMBERS = ("count", "unit-mask", "cpu", "tid", "tgid")
 
 
 class Spec(NamedTuple):
-    """The values of each tag; () for one that does not restrict anything.  `images`: bare words."""
+    """The values of each tag; () for a tag that restricts nothing.  `images`: bare words."""
 
     text: str
     tags: dict[str, tuple[str, ...]]
@@ -49,7 +49,7 @@ class Spec(NamedTuple):
 
 
 def _path(name: str) -> str:
-    """An image as OProfile compares it: also what has no path begins with a slash."""
+    """An image as OProfile compares it: names without a path get a slash, too."""
     return name if name.startswith("/") else f"/{name}"
 
 

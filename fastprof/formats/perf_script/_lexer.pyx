@@ -5,7 +5,7 @@
     	            118f main+0x5f (/srv/demo/demo)
 
 A sample ends where the next one begins.  Without a call chain the sample's place stands on the event's own line.
-docs/formats/perf-script.md lists the shapes, what is repaired and what is an error.
+docs/formats/perf-script.md lists the shapes, repairs and errors.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -20,7 +20,7 @@ from fastprof.formats.perf_script.lines cimport *
 cdef enum:
     OK = 0
     MOST_EVENTS = 256
-    CACHED_LINES = 1 << 20  # distinct frame lines that are remembered
+    CACHED_LINES = 1 << 20  # distinct frame lines that are cached
     LONGEST_CACHED = 1 << 14  # bytes of such a line
     HEADER = 1 << 16  # bytes of comments that are kept
 
@@ -46,7 +46,7 @@ cdef class Lexer:
     """Reads the lines of `perf script` into stacks batches.
 
     `comm_frames`: stacks begin with the name of the process.  Borrows the model, whose address it is given.  Memory:
-    what the model gets, a million frame lines at most, the frames of one sample, and ROWS samples.
+    the model's growth, a million frame lines at most, the frames of one sample, and ROWS samples.
     """
 
     cdef fp_model *model
@@ -65,7 +65,7 @@ cdef class Lexer:
     cdef Location *frames  # leaf first
     cdef uint32_t n_frames, cap_frames
     cdef Chains chains
-    cdef uint32_t chain  # of the open sample; 0: none, or not to be remembered
+    cdef uint32_t chain  # of the open sample; 0: none, or not cached
     cdef uint32_t known_stack  # of the open sample, if its chain is known
     cdef uint32_t *comm_roots  # by string: the stack of a frame of that name
     cdef uint32_t cap_comm_roots
@@ -133,7 +133,7 @@ cdef class Lexer:
         return status
 
     def use_columns(self):
-        """The next rows have the part of the present `columns`."""
+        """The next rows belong to the part with the current `columns`."""
         self.n_known_columns = self.n_columns
 
     cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
@@ -369,7 +369,7 @@ cdef class Lexer:
 
     cdef int read_place(self, const uint8_t *line, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole,
                         fp_err *err) noexcept nogil:
-        """What follows the event: the place of a sample without a call chain, or the fields of a tracepoint.
+        """The text after the event: the place of a sample without a call chain, or the fields of a tracepoint.
 
         `           7f844bb8199a [unknown] (/usr/lib/ld.so)`: perf aligns the address to the right in 16 columns, so
         that it can be told from fields.  An address of -F +addr may come before.
@@ -430,7 +430,7 @@ cdef class Lexer:
         cdef int status
         if not whole and (stop - 1)[0] != c')':
             return self.bad(err, FP_E_TRUNCATED, offset, "the line", p, stop - p, "a whole line")
-        if not self.in_sample or (self.blank_seen and self.n_frames):  # -F ip,sym has start lines without a word
+        if not self.in_sample or (self.blank_seen and self.n_frames):  # -F ip,sym has empty start lines
             status = self.close_sample(err)
             if status < 0:
                 return status
@@ -491,7 +491,7 @@ cdef class Lexer:
         return FP_E_NOMEM if self.push(&location) else OK
 
     cdef void remember(self, uint32_t i, const Location *location) noexcept nogil:
-        """Keep what a line says; all is forgotten when there are too many."""
+        """Cache a line's frame; the cache is cleared when full."""
         cdef uint32_t k
         if self.lines.n > CACHED_LINES:
             fp_strings_empty(&self.lines)

@@ -7,7 +7,7 @@ from fastprof.core.fp cimport *
 
 cdef enum:
     LONGEST_CHAIN = 1 << 16  # bytes of a chain that is looked up whole
-    CHAIN_BYTES = 1 << 24  # of all of these; then all are forgotten
+    CHAIN_BYTES = 1 << 24  # of all of these; then the cache is cleared
 
 
 cdef struct Chain:
@@ -24,10 +24,10 @@ cdef struct Chains:
 
 cdef inline int find_chain(Chains *c, const uint8_t *p, const uint8_t **next, const uint8_t *end,
                            uint32_t *found) noexcept nogil:
-    """Sets *found to the chain that begins at p; *next, the line after its first, moves behind it if it has a stack.
+    """Sets *found to the chain that begins at p; *next, the line after its first, moves past it if it has a stack.
 
-    It is one if its lines begin with tabs and an empty line follows; *found is 0 for what is none, is too long, or has
-    carriage returns, which are counted.  0, or FP_E_NOMEM.
+    It is one if its lines begin with tabs and an empty line follows; *found is 0 for other text, and for chains that
+    are too long or have carriage returns, which are counted.  0, or FP_E_NOMEM.
     """
     cdef const uint8_t *q = next[0]
     cdef uint32_t n = 1

@@ -75,7 +75,7 @@ cdef inline bint begins(const uint8_t *p, const uint8_t *stop, const char *text,
 
 
 cdef inline bint number(const uint8_t *p, const uint8_t *stop, uint64_t *to) noexcept nogil:
-    """Is it all digits?  What does not fit into 64 bits becomes the largest number."""
+    """Is it all digits?  Numbers beyond 64 bits become the largest."""
     cdef uint64_t v = 0, digit
     if p == stop:
         return False
@@ -147,7 +147,7 @@ cdef inline bint is_misc(const uint8_t *p, const uint8_t *stop) noexcept nogil:
 
 
 cdef inline void before_time(const uint8_t *p, const uint8_t *stop, Start *to) noexcept nogil:
-    """`demo  6598/6599 [001] K`: from the right, because a process may be called anything."""
+    """`demo  6598/6599 [001] K`: from the right, because a process name may be any text."""
     cdef const uint8_t *token
     cdef uint64_t cpu
     stop = strip_blanks(p, stop)
@@ -254,7 +254,7 @@ cdef inline const uint8_t *address_end(const uint8_t *p, const uint8_t *stop) no
 
 
 cdef inline const uint8_t *object_start(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """Where ` (/opt/x/app (deleted))` begins, which `stop` ends; `stop` if there is none.
+    """The beginning of ` (/opt/x/app (deleted))`, which ends at `stop`; `stop` if there is none.
 
     Parentheses are counted from the right.  If a name has one too many, the last ` (` is taken.
     """
@@ -308,7 +308,7 @@ cdef inline const uint8_t *without_branches(const uint8_t *p, const uint8_t *sto
 
 
 cdef inline const uint8_t *source_line_end(const uint8_t *p, const uint8_t *end) noexcept nogil:
-    """Where the line at p ends if it is one of -F +srcline, `  demo.c:11 (inlined)`; NULL if it is not."""
+    """The end of the line at p if -F +srcline wrote it, `  demo.c:11 (inlined)`; NULL otherwise."""
     cdef Start start
     cdef const uint8_t *stop
     if end - p <= 2 or p[0] != c' ' or p[1] != c' ' or is_blank(p[2]):

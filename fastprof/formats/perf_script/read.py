@@ -18,7 +18,7 @@ from fastprof.formats.perf_script.reported import REPORTED
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = re.compile(r"(?:cpu|task)-clock(?::[a-zA-Z]*)?")
-# What `--header` says of the recording.
+# Fields of the recording in the output of `--header`.
 _FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
 
 

@@ -42,14 +42,14 @@ class PerfettoWriter(Writer):
             self._status(lib.fp_perfetto_begin(w, w.asked, self.out))
 
     def _name_thread(self, thread: int, ids: ThreadIds, called: str) -> None:
-        # the UI shows the number behind the name, "f 7", and without a name "Thread 7"
+        # the UI shows the number after the name, "f 7", and without a name "Thread 7"
         name = b"" if called == f"thread {ids.tid}" else called.encode()
         self._status(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
 
     def end(self) -> None:
         w, report = self._w, self.report
         self._status(lib.fp_perfetto_end(w, self.out))
-        # The source may name them at its end.  Of a process the first name holds, of a thread the last.
+        # The source may name them at its end.  The first name of a process is used, and the last of a thread.
         for thread, ids, part in self._seen:
             process, called = self._threads.called(thread, ids, self.model.parts[part])
             if ids.new_process:

@@ -1,7 +1,7 @@
 """pprof's profile.proto.  See docs/formats/pprof.md.
 
-What a profile says apart from its samples is kept in `Part`: sample types are
-`value_types`, comments are `comments`, and `extra` has, if the profile says so,
+`Part` keeps a profile's other fields: sample types are `value_types`, comments
+are `comments`, and `extra` has, if the profile has them,
 
     period (int), period_type ((type, unit)), time_ns (int, since 1970),
     duration_ns (int), drop_frames, keep_frames, doc_url (bytes),

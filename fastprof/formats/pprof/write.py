@@ -58,7 +58,7 @@ class PprofWriter(Writer):
             self._value_type(1, t.name, t.unit)
 
     def _begin_part(self, index: int) -> None:
-        """Which of its columns go where."""
+        """The target of each of its columns."""
         part = self.model.parts[index]
         if self._types is None:
             self._begin(part)
@@ -105,7 +105,7 @@ class PprofWriter(Writer):
     def _metadata(self, part: Part) -> None:
         """Fields of the profile as a whole."""
         types, extra = part.value_types, part.extra
-        # some readers fail without a type; a period that is not known is left out, since 1 would be a wrong one
+        # some readers fail without a type; an unknown period is left out, since 1 would be wrong
         self._value_type(11, *extra.get("period_type", (types[-1].name, types[-1].unit)))
         self._number(12, extra.get("period", 0))
         time_ns = self.options[TIME]

@@ -31,7 +31,7 @@ class SpeedscopeReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self.source.spool()  # the first profile may stand far behind; and there are two passes
+        self.source.spool()  # the first profile may be far from the beginning; and there are two passes
         first = self.source.search(_TYPE, _LONGEST)
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
@@ -48,7 +48,7 @@ class SpeedscopeReader(Reader):
         yield 0, None
 
     def _plan(self) -> None:
-        """What becomes of each profile."""
+        """The use of each profile."""
         r, model = self._r, self.model
         wanted = lib.FP_SPEEDSCOPE_EVENTED if self.view == "timeline" else lib.FP_SPEEDSCOPE_SAMPLED
         profiles = [r.profiles[i] for i in range(r.n_profiles)]
@@ -70,14 +70,14 @@ class SpeedscopeReader(Reader):
             p.part = parts[is_time]
 
     def _plan_samples(self, mine: list[tuple[int, Any]], input_: int) -> None:
-        """Profiles that say whose samples they are (fastprof's) are value types of these threads.  Of others, profiles
-        of equal value types are threads."""
+        """Profiles that name their thread (fastprof's) are value types of these threads.  Other profiles of
+        equal value types are threads."""
         model, r = self.model, self._r
         alike = Counter(self._value_type(p) for _, p in mine)
         columns: dict[ValueType, list[int]] = {}  # by value type: a thread may have several of one name
         types: list[ValueType] = []
         seen: Counter[tuple[ValueType, int]] = Counter()
-        threads: dict[int, int] = {}  # by whose samples they are: the number of the first profile
+        threads: dict[int, int] = {}  # by the thread of the samples: the number of the first profile
         default = 0
         for i, p in mine:
             p.wanted = 1
@@ -105,7 +105,7 @@ class SpeedscopeReader(Reader):
         part = Part(value_types=types or [ValueType("weight", "count")])
         if any(p.says_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
             part.comments.append(b"stacks are estimated from a call graph")
-        if default < len(types) - 1:  # the last one is the default if nothing is said
+        if default < len(types) - 1:  # the last one is the default anyway
             part.extra["default_sample_type"] = types[default].name
         numbered = [(i, p.whose or p.name) for i, p in mine if p.thread and (not p.whose or threads[p.whose] == i)]
         if numbered:
@@ -116,12 +116,12 @@ class SpeedscopeReader(Reader):
             p.part = index
 
     def _names(self, numbered: Iterable[tuple[int, int]]) -> dict[str, Any]:
-        """What threads are called, by their numbers, and that their process has no name."""
+        """Names of threads by their numbers; their process has none."""
         names = [(0, i, self.model.string(name)) for i, name in numbered if name]
         return {"process_names": [(0, b"")], "thread_names": names}
 
     def _value_type(self, profile: Any) -> ValueType:
-        """What a profile's samples are values of.  Others call a profile as they like: its name says nothing."""
+        """The value type of a profile's samples.  Profile names of other writers are arbitrary and ignored."""
         if profile.says_value:
             name, unit = (self.model.string(text) for text in (profile.value, profile.value_unit))
             return ValueType(name.decode("utf-8", "replace"), unit.decode("utf-8", "replace"))

@@ -21,7 +21,7 @@ from fastprof.formats.speedscope.reported import REPORTED
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 PACKED = 1 << 20  # bytes of packed rows that there may be in memory
 
-# What speedscope calls a unit, by what others call it.
+# speedscope's names of units, by the usual names.
 _UNITS = {
     **dict.fromkeys(("nanoseconds", "nanosecond", "ns"), "nanoseconds"),
     **dict.fromkeys(("microseconds", "microsecond", "us"), "microseconds"),
@@ -34,7 +34,7 @@ _UNITS = {
 class SpeedscopeWriter(Writer):
     """A profile for each thread, or for each thread and value type; frames at the end.
 
-    Rows are kept, packed, until it is known which are of one thread; beyond PACKED bytes in a temporary file.
+    Rows are kept, packed, until the rows of each thread are known; beyond PACKED bytes in a temporary file.
     """
 
     format = "speedscope"
@@ -142,7 +142,7 @@ class SpeedscopeWriter(Writer):
         self.text(f'],"startValue":0,"endValue":{w.now}}}'.encode())
 
     def _sample_head(self, part: Part, k: int, whose: str, n: int) -> None:
-        """What a profile is called, for people, and what it is, for readers."""
+        """The name of a profile for people, and its identity for readers."""
         value_type = part.value_types[k]
         name = f"{whose}: " * bool(whose) + value_type.name + f" ({value_type.unit})" * bool(value_type.unit)
         said = {"valueType": value_type.name, "valueUnit": value_type.unit, "samplesOf": whose}
@@ -155,7 +155,7 @@ class SpeedscopeWriter(Writer):
         self.text(f'{"," * bool(n)}\n{{"type":"{type_}","name":{_json(name)},"unit":"{unit}"'.encode())
 
     def _whose(self, number: int, part: Part) -> str:
-        """The thread or part that a group's rows are of, told apart from all others; "" if they are of none."""
+        """A unique name of the thread or part of a group's rows; "" if they have none."""
         if number not in self._names:
             name = own = self._name(self._w.groups[number], part)
             while own and name in self._taken:

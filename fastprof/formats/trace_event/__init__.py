@@ -1,4 +1,4 @@
-"""Chrome's Trace Event JSON, for Perfetto's UI, chrome://tracing and speedscope; and what V8 samples.  See
+"""Chrome's Trace Event JSON, for Perfetto's UI, chrome://tracing and speedscope; and V8's samples.  See
 docs/formats/trace-event.md."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAMPLES = Option(
 )
 
 
-# What the object form begins with where its events stand far behind, after the devices of a machine or source maps.
+# Beginnings of the object form whose events come late, after the devices of a machine or source maps.
 _FIRST = (
     rb"schemaVersion|deviceProperties|distributedInfo|cuda_runtime_version|displayTimeUnit|otherData|metadata|traceEvents"
     rb"|stackFrames|systemTraceEvents|controllerTraceDataKey|beginningOfTime|baseTimeNanoseconds"
@@ -35,7 +35,7 @@ _FIRST = (
 
 
 def sniff(head: bytes) -> int:
-    """An object with an array of events or with what stands before it, or that array alone: objects of which one has a
+    """An object with an array of events or with the fields before it, or that array alone: objects, one of them with a
     phase."""
     from re import match, search, sub
 

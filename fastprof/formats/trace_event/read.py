@@ -137,7 +137,7 @@ class TraceEventReader(Reader):
 
 
 def reader(source: Source, model: Model, options: Options, report: Report) -> Reader:
-    """The reader of a trace's calls; of its samples if the options ask for them, or if there is nothing else."""
+    """The reader of a trace's calls; of its samples if the options select them, or if it has nothing else."""
     source.spool()
     samples = options[SAMPLES] or (not source.search(_CALLS, _LONGEST) and source.search(_SAMPLED, _LONGEST))
     return (SamplesReader if samples else TraceEventReader)(source, model, options, report)

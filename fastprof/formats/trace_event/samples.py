@@ -21,7 +21,7 @@ _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 
 
 def count_ends(report: Report, r: Any) -> None:
-    """Count in what the text differs from standard JSON, and warn if it ends early.  `r` is either reader's struct."""
+    """Count deviations from standard JSON, and warn if the text ends early.  `r` is either reader's struct."""
     if r.killed:
         report.warn(REPORTED["maybe-cut-off"])
     json = r.json
@@ -60,7 +60,7 @@ class SamplesReader(Reader):
         yield 0, None
 
     def _plan(self) -> None:
-        """What samples are worth."""
+        """The values of samples."""
         r, model = self._r, self.model
         names = [model.string(r.types.words[2 * i]).decode("utf-8", "replace") for i in range(1, r.types.n)]
         if len(names) > MAX_VALUE_TYPES:
@@ -137,6 +137,6 @@ class SamplesReader(Reader):
 
 
 class CpuProfileReader(SamplesReader):
-    """The same, of a file that is one profile of V8."""
+    """The same for a file that is one V8 profile."""
 
     format = "cpuprofile"

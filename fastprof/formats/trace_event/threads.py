@@ -13,7 +13,7 @@ _LANES = 1 << 31  # lanes have numbers below, which viewers take
 
 
 class ThreadNames:
-    """Ids of an input.  What is asked for is a struct fp_trace_who."""
+    """Ids of an input.  Lookups take a struct fp_trace_who."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -27,7 +27,7 @@ class ThreadNames:
         self._lane = _LANES
 
     def _number(self, id_: Any, *scope: int) -> int:
-        """An id as the model holds it.  One that is a text or no 32-bit number gets a number that no other has."""
+        """An id as the model holds it.  A text, or a number beyond 32 bits, gets a unique number."""
         if id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID:
             return int(id_.number)
         key = (*scope, int(id_.kind), int(id_.number), int(id_.string))
@@ -37,7 +37,7 @@ class ThreadNames:
         return self._numbers[key]
 
     def _called(self, id_: Any) -> bytes | None:
-        """What an id is really, if the model cannot hold it."""
+        """The original id, if the model cannot hold it."""
         if id_.kind == lib.FP_TRACE_TEXT:
             return self._model.string(id_.string)
         return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
@@ -47,7 +47,7 @@ class ThreadNames:
         return pid, self._number(who.tid, pid)
 
     def tell(self, who: Any) -> None:
-        """Say which thread that is."""
+        """Tell the reader its thread."""
         if self._input is None:
             self._input = self._model.input()
         pid, tid = self._ids(who)
@@ -83,8 +83,8 @@ class ThreadNames:
         self._n_new += 1
 
     def say(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
-        """Put the names into the parts, if many are new or these are all: a list of all of them for each that comes
-        would take time that is quadratic in their number."""
+        """Put the names into the parts, if many are new or these are all: a new list for each name would take quadratic
+        time."""
         if not self._n_new or (not at_end and self._n_new < (len(self._processes) + len(self._threads)) // 2):
             return
         self._n_new = 0
@@ -92,5 +92,5 @@ class ThreadNames:
             if self._processes:
                 part.extra["process_names"] = [*self._processes.items()]
             if self._threads:
-                part.extra.pop("thread_names", None)  # so that the order of keys is always the same
+                part.extra.pop("thread_names", None)  # for a fixed order of keys
                 part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]

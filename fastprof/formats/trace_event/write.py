@@ -63,7 +63,7 @@ class TraceEventWriter(Writer):
         if lib.fp_trace_write_end(w, self.out):
             raise MemoryError("no memory for output")
         self.written = int(w.rows)
-        # Viewers take names wherever they stand, and a reader may have learned them late.
+        # Viewers accept names anywhere, and readers may learn them late.
         rows = [row for seen in self._seen for row in self._named(*seen)]
         self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
         if w.zero:
@@ -80,7 +80,7 @@ class TraceEventWriter(Writer):
         )
 
     def _named(self, thread: int, ids: ThreadIds, part: Part) -> list[str]:
-        """Rows that say what a thread is called, and its process if it is the first of that."""
+        """Rows with the name of a thread, and of its process if it is the first of that process."""
         from json import dumps
 
         process, name = self._threads.called(thread, ids, part)

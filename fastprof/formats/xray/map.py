@@ -86,7 +86,7 @@ class Function(NamedTuple):
     is_named: bool
 
     def can(self, operations: int) -> bool:
-        """Whether the function has sleds for what it did: bit k of `operations` is what sleds of kind k record.
+        """Whether the function has sleds for `operations`, where bit k is recorded by sleds of kind k.
 
         Where a machine has no sleds for tail calls, they are exits.  A sled that could record arguments may not.
         """
@@ -97,7 +97,7 @@ class Function(NamedTuple):
 class InstrumentationMap:
     """The functions of one program or shared object by XRay id; symbolized when asked for, each id once.
 
-    `warnings` holds what is odd about the map but does not make it unusable.
+    `warnings` lists oddities that do not make the map unusable.
     """
 
     def __init__(self, path: str, addresses: dict[int, int], sleds: dict[int, int], demangle: Demangle) -> None:
@@ -162,7 +162,7 @@ class InstrumentationMap:
         return Function(name, given or name, "", 0, address, self.program, sleds, bool(given))
 
     def notes(self, named: Iterable[Function]) -> list[str]:
-        """What is to be said of these functions' names."""
+        """Warnings about these functions' names."""
         unnamed = [function for function in named if not function.is_named]
         names = {function.system_name for function in named}
         notes = []
@@ -249,7 +249,7 @@ class FunctionNames:
         return found
 
     def notes(self) -> list[str]:
-        """What is to be said of the maps, and of the names of the functions that were looked up."""
+        """Warnings about the maps, and about the names of looked-up functions."""
         pairs = zip(self.maps, self._named, strict=True)
         return [note for one, named in pairs for note in (*one.warnings, *one.notes(named))]
 
@@ -301,7 +301,7 @@ def _read_index(elf: ElfFile, sleds: Section, count: int) -> tuple[list[int], st
     """From xray_fn_idx: the number of the first entry of each function ([] without index), and a warning or "".
 
     An index entry is two words: the distance from itself to the first sled entry, and how many there are; before
-    LLVM 17 the absolute start and end address. One that fits neither way is not used: the ids of runs remain.
+    LLVM 17 the absolute start and end address. An index that fits neither way is not used: the ids of runs remain.
     """
     section = elf.section("xray_fn_idx")
     if section is None:

@@ -1,7 +1,7 @@
 """FDR logs for several cores: buffers are read in order, and decoded where they are folded (engine.Encoded).
 
 Functions get their numbers in the model as decoders meet them, and these numbers have to be those that a single thread
-would give.  So a decoder that meets a new function waits until the others have passed all buffers before its own:
+would give.  So a decoder that meets a new function waits until the others have passed all earlier buffers:
 
     buffer        0    1    2    3    4    5           a decoder of share 0 meets a function in buffer 2:
     share         0    1    0    1    0    1           it waits until that of share 1 is in 3, or has no buffer left
@@ -29,13 +29,13 @@ from fastprof.formats.xray.read import ALL
 if TYPE_CHECKING:
     from fastprof.formats.xray.read import XRayReader
 
-# Of a piece.  The larger it is, the fewer wake a thread.  A buffer that is larger is decoded by who reads.
+# Of a piece.  The larger it is, the fewer wake a thread.  A larger buffer is decoded by the reading thread.
 _BYTES = 2 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows,
 _RARE = 300  # and new functions in it, of which each makes the threads wait for each other
 # Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
-# more are for when one share has the more laborious part of the log, so that the others need not wait.
+# more let the others continue while one share has a harder part of the log.
 _FEW, _PIECES = 4, 20
 _NOBODY = (1 << 64) - 1
 
@@ -70,13 +70,13 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
 
 
 class _Shares:
-    """What the shares of a log have in common.  Buffers are numbered in order."""
+    """The common state of a log's shares.  Buffers are numbered in order."""
 
     def __init__(self, reader: XRayReader) -> None:
         self.reader = reader
         self.decoders: dict[int, _Decoder] = {}
         self._n_buffers = 0  # so far
-        self._moved = threading.Condition()  # for what is below; who reads looks at it first, as only that adds to it
+        self._moved = threading.Condition()  # for the fields below; the reading thread alone adds to them
         self._free: list[_Piece] = []
         self._n_pieces = 0  # that are not free
         self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
@@ -84,7 +84,7 @@ class _Shares:
         self.awaited = ffi.new("uint64_t *", _NOBODY)  # the least of these, for decoders
 
     def next_piece(self) -> _Piece:
-        """With the next buffers, not yet read; none, if the next one is too large."""
+        """A piece of the next buffers, not yet read; empty if the next one is too large."""
         if not self._has_room():
             with self.reader.model.lent(), self._moved:
                 self._moved.wait_for(self._has_room)
@@ -107,7 +107,7 @@ class _Shares:
                 self._todo.setdefault(share, deque()).append(buffer)
 
     def taken(self, share: int, piece: _Piece) -> None:
-        """It is done with the piece at hand."""
+        """The share is done with its current piece."""
         with self._moved:
             self._todo[share].popleft()
             self.release(piece)
@@ -135,19 +135,19 @@ class _Shares:
         self.moved()
 
     def wait_for_turn(self, share: int, buffer: int) -> None:
-        """Until the others have passed all buffers before this one."""
+        """Wait until the others have passed all earlier buffers."""
         self._wait(share, buffer, lambda: self._is_first(share, buffer))
 
     def _is_first(self, share: int, buffer: int) -> bool:
         return all(not todo or self._at(other) > buffer for other, todo in self._todo.items() if other != share)
 
     def _at(self, share: int) -> int:
-        """The buffer at hand."""
+        """The current buffer."""
         decoder, first = self.decoders.get(share), self._todo[share][0]
         return first if decoder is None else max(first, decoder.c.at)
 
     def _wait(self, share: int, buffer: int, until: Callable[[], bool]) -> None:
-        """What can make `until` true: a share passes the buffer, or names a function."""
+        """Wait until `until`, which a share makes true by passing a buffer or naming a function."""
         with self._moved:
             self._waiting[share] = buffer
             self._await()
@@ -158,7 +158,7 @@ class _Shares:
                 self._await()
 
     def _await(self) -> None:
-        # Of several only the least can go on, and the others wait for it, too.
+        # Of several waiters only the least can continue; the others wait for it, too.
         lib.fp_xray_await(self.awaited, min(self._waiting.values(), default=_NOBODY))
 
     def moved(self) -> None:
@@ -171,7 +171,7 @@ class _Shares:
                 self._moved.wait_for(lambda: not any(self._todo.values()))
 
     def in_order(self, batch: Batch, offset: int, nbytes: int) -> Iterator[Batch]:
-        """The rows of a buffer that is decoded by who reads, when all before it are."""
+        """The rows of a buffer that the reading thread decodes, after all earlier ones."""
         self._wait_for_all()
         yield from decode(self.reader, batch, offset, nbytes)
         yield from last(self.reader, batch)
@@ -217,7 +217,7 @@ class _Piece(Encoded):
         self._first = self._end = 0  # the buffers that are lent
         self._firsts: dict[int, int] = {}  # by share
         self._c_shares: Any = None
-        self.holders = 0  # shares that have not taken it, and who reads until all of it is lent
+        self.holders = 0  # shares that have not taken it, plus the reading thread until all of it is lent
 
     def _read(self) -> None:
         c, source, at, next_ = self.c_piece, self._shares.reader.source, 0, ffi.new("uint32_t *")
@@ -267,7 +267,7 @@ class _Piece(Encoded):
         shares, decoder = self._shares, self._shares.decoders[share]
         c, buffer = decoder.c, self.number + decoder.c.next
         if c.feed.status != lib.FP_ASK:
-            shares.wait_for_turn(share, buffer)  # errors before this one are told first
+            shares.wait_for_turn(share, buffer)  # earlier errors are reported first
             check(c.feed.status, ffi.addressof(c, "err"), shares.reader.source.name, shares.reader.format)
         if c.passed:
             shares.moved()

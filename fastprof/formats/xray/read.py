@@ -28,8 +28,8 @@ _MODES = {
     lib.FP_XRAY_PROFILE: "profiling",
     lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
 }
-# What the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more where buffers are
-# so small that going from one to the next costs more than reading what is between.
+# Bytes that the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more if buffers
+# are so small that seeking costs more than reading.
 _INDEX_WINDOW = 1024
 _DENSE_WINDOW = 16 * 1024
 ALL = (1 << 64) - 1  # bytes of a range: as many as there are
@@ -116,7 +116,7 @@ class XRayReader(Reader):
         self._drop_copies()
 
     def _drop_copies(self) -> None:
-        """Leave out buffers that the log has twice.
+        """Skip buffers that occur twice.
 
         The runtime writes a buffer that a thread still holds at exit twice, the second time in another buffer's place.
         """
@@ -152,7 +152,7 @@ class XRayReader(Reader):
         return int(status)
 
     def _see(self, batch: Any) -> None:
-        """Note what the functions of a batch do."""
+        """Note the operations of a batch's functions."""
         n = self.model.count("functions")
         if n > len(self._seen):
             seen = ffi.new("uint8_t[]", 2 * n)
@@ -161,7 +161,7 @@ class XRayReader(Reader):
         lib.fp_xray_seen(batch, self._seen, n)
 
     def _misfits(self) -> int:
-        """How many functions did what they have no sleds for."""
+        """How many functions have operations without sleds."""
         seen = bytes(ffi.buffer(self._seen))
         return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
 
@@ -217,7 +217,7 @@ class XRayReader(Reader):
         )
         self._tell_names()
         if stats.joined:
-            self.model.parts[self.part].pid = None  # a profile's was that of its first log only
+            self.model.parts[self.part].pid = None  # a profile's pid is that of its first log only
         facts = report.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:
@@ -232,7 +232,7 @@ class XRayReader(Reader):
             facts["buffers"] = int(stats.buffers)
 
     def _tell_names(self) -> None:
-        """What is to be said of the names."""
+        """Warnings about the names."""
         report, called = self.report, len(self._numbers) + self._unnamed
         if self._names is None:
             return

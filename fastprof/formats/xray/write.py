@@ -20,14 +20,14 @@ BUFFER_SIZE = 16384  # for the file header; only readers of version 1 need it
 
 
 class XRayWriter(Writer):
-    """One FDR v5 log.  Keeps function ids where the model has them or a function is called `#ID`.
+    """One FDR v5 log.  Keeps function ids that the model has, and those of functions named `#ID`.
 
-    No two functions get the same id.  A function without an id, or with one that is too large or already taken, gets a
-    made-up id, and is counted.  Made-up ids count down from the largest.  The runtime numbers the functions of each
+    No two functions get the same id.  A function whose id is missing, too large or already taken gets a made-up
+    id, and is counted.  Made-up ids count down from the largest.  The runtime numbers the functions of each
     object from 1 up, so they only meet real ids in a log of 16 objects with 16 million functions in the last one.
 
-    Equal processes and threads of different inputs are different ones; readers would take them for the same.  So those
-    of the second get new numbers, and are counted.
+    Equal process and thread numbers of different inputs are different threads; readers would merge them.  So the
+    second input's get new numbers, and are counted.
     """
 
     format = "xray"
@@ -147,7 +147,7 @@ class XRayWriter(Writer):
 
 
 class _Numbers:
-    """Processes or threads: a number that another input has, too, becomes one that is free, from 2^30 up, so that
+    """Processes or threads: a number that another input has, too, becomes a free one from 2^30 up, so that
     readers, which put buffers of one time in the order of their threads, keep the order of the inputs."""
 
     def __init__(self) -> None:
