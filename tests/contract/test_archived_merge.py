@@ -28,6 +28,8 @@ FILES = (
     "gperftools/good/plain.prof",
     "oprofile/good/jit.tar",
     "oprofile/good/oparchive.tar",
+    "perf-script/good/made-names.perf",
+    "perf-script/good/real-default-dwarf.perf",
     "pprof/good/go-heap.pb.gz",
     "pprof/good/go-block.pb.gz",
     "speedscope/good/01_evented.json",

@@ -107,6 +107,29 @@ summary: 105 10
 FOLDED = b"main;work;mix 5\nmain;work 3\nmain;idle;wait 2\nother 1\n"
 
 
+PERF_SCRIPT = b"""# hostname : demo-host
+# cmdline : /usr/bin/perf record -g ./prog
+demo   10/11    [001]     5.000001:     250000 cpu-clock:
+\t            13f8 leaf+0x28
+  mix.h:11 (inlined)
+\t            13f8 hot+0x28 (/srv/prog)
+  a.c:13
+\t            118e main+0x5e (/srv/prog)
+  a.c:21
+
+demo   10/11    [001]     5.000002:          3 page-faults:
+\t            2222 [unknown] (/usr/lib/libc.so.6)
+\t            118e main+0x5e (/srv/prog)
+  a.c:21
+
+V8 Worker 1/2   10/12 5.000900:     250000 cpu-clock:
+\t            13f8 hot+0x28 (/srv/prog)
+  a.c:13
+ ABI:2    AX:0xb605    BX:0x7ffc6e5577e8
+
+"""
+
+
 def _pprof() -> bytes:
     texts = [""]
 
@@ -252,6 +275,7 @@ def sources() -> dict[str, Source]:
         Source("speedscope, samples", "speedscope", _speedscope()),
         Source("speedscope, calls", "speedscope", _speedscope_calls()),
         Source("trace-event", "trace-event", _trace_event()),
+        Source("perf-script", "perf-script", PERF_SCRIPT),
         Source("cpuprofile", "cpuprofile", _corpus("cpuprofile/good/small.cpuprofile")),
         Source("xray", "xray", _xray()),
         Source("xray, profile", "xray", _corpus("xray/good/profile-bare.xray")),

@@ -44,6 +44,7 @@ class PerfScriptReader(Reader):
             model.intern("comm"),
         )
         self._part = -1
+        self._n_comments = 0  # that parts have
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         while True:
@@ -71,19 +72,20 @@ class PerfScriptReader(Reader):
         return types
 
     def _new_part(self, types: list[ValueType]) -> Part:
-        said = self._header()
+        comments = self._lexer.comments.splitlines()
+        self._n_comments = len(comments)
+        found = (re.fullmatch(rb"# (\S.*?)\s*: (.*)", line) for line in comments)  # `# hostname : demo-host`
+        header = {match[1].decode("utf-8", "replace"): match[2].strip() for match in found if match}
         for key, fact in _FACTS.items():
-            if key in said:
-                self.report.facts[fact] = said[key]
-        command = said.get("cmdline")
+            if key in header:
+                self.report.facts[fact] = header[key].decode("utf-8", "replace")
         first = types[1 if self._lexer.columns[0][1] else 0].name  # as perf shows the first event first
-        return Part(types, command=command.encode() if command else None, extra={"default_sample_type": first})
-
-    def _header(self) -> dict[str, str]:
-        """`# hostname : demo-host`."""
-        lines = self._lexer.comments.decode("utf-8", "replace").splitlines()
-        found = (re.fullmatch(r"# (\S.*?)\s*: (.*)", line) for line in lines)
-        return {match[1]: match[2].strip() for match in found if match}
+        return Part(
+            types,
+            command=header.get("cmdline"),
+            comments=[line[1:].strip() for line in comments],
+            extra={"default_sample_type": first},
+        )
 
     def finish(self) -> None:
         counts, report = self._lexer.counts, self.report
@@ -94,7 +96,7 @@ class PerfScriptReader(Reader):
                 "messages": counts["messages"],
                 "open-end": counts["open_end"],
                 "without-period": counts["without_period"],
-                "comments": counts["comments"],
+                "comments": counts["comments"] - self._n_comments,
                 "cpu-numbers": counts["cpus"],
                 "fields": counts["payloads"],
                 "registers-and-branches": counts["extras"],
