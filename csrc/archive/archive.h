@@ -1,8 +1,7 @@
 /* archive/archive.h - the archive's payloads: model tables and chunks of rows.
  *
- * A payload is made from batches or a model, and turned back into them.  What
- * surrounds it in an archive file (sections, checksums, zstandard, index) is
- * written by fastprof/formats/archive.  docs/formats/archive.md specifies both.
+ * A payload is encoded from batches or a model, and decoded to them.  fastprof/formats/archive writes the file around
+ * it (sections, checksums, zstandard, index).  docs/formats/archive.md specifies both.
  */
 #ifndef FP_ARCHIVE_H
 #define FP_ARCHIVE_H
@@ -24,9 +23,8 @@ enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_
  * Sets from[i] to the table's end.  0 or FP_E_NOMEM. */
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out);
 
-/* Which id of the model each id of an archive stands for.  They differ when the
- * model holds entries from elsewhere, too.  Tables are numbered in the order in
- * which an archive has them; id 0 is always 0. */
+/* Maps the ids of an archive to ids of the model.  They differ if the model has entries from other inputs.  Tables are
+ * numbered in the order of the archive; id 0 is always 0. */
 struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
     uint32_t n[9];          /* entries of each table so far, 0 included */
@@ -34,8 +32,8 @@ struct fp_archive_ids {
 
     /* private from here on */
     uint32_t cap[9];
-    int32_t differ; /* some id is not the same in both */
-    /* FP_THREAD_INPUT: a row for each number in the archive, and for each row the model's number */
+    int32_t differ; /* some id differs */
+    /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
     struct fp_table inputs;
     uint32_t *model_inputs, cap_inputs;
 };
@@ -52,7 +50,7 @@ int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t 
 struct fp_archive_enc {
     uint32_t rows;
     uint32_t view;
-    uint64_t nbytes;   /* roughly the bytes held: flush when they become many */
+    uint64_t nbytes;   /* roughly the bytes held, to decide when to flush */
     uint64_t time_min; /* timeline, stacks with times; min > max if no row has a time */
     uint64_t time_max;
     uint32_t n_threads; /* distinct thread ids in `threads`, in order of appearance */
@@ -93,15 +91,13 @@ struct fp_archive_filter {
 /* Sets what feed keeps from now on; borrowed.  NULL: everything. */
 void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *filter);
 
-/* Appends rows to `b` until it is full or the next row is of another part
- * (FP_FULL), or the chunk ends (FP_DONE).  A part without rows gives FP_FULL with
- * an empty batch. */
+/* Appends rows to `b` until it is full or the next row is of another part (FP_FULL), or the chunk ends (FP_DONE).  A
+ * part without rows returns FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
 /* Appends to `out` the difference of the ROWS payload `p` to the one in `base`.  It
  * compresses better than `p` if most numbers of both are the same.
- * FP_DONE, FP_MORE when no stream is like that of the base, FP_E_NOMEM or
- * FP_E_MALFORMED. */
+ * FP_DONE, FP_MORE when no stream resembles that of the base, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
 
 /* The reverse: `p` is a difference to `base`; the payload is appended to `out`.

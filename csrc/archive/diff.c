@@ -3,15 +3,15 @@
 
 #include "archive/private.h"
 
-/* What a stream is made of: unknown bytes, a byte for each row, varints, or a packed value column. */
+/* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
 enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
 
-/* The first byte of a stream in a difference: it follows as it is, or as its difference to the base's. */
+/* The first byte of a stream in a difference: the stream follows unchanged, or as a difference to the base's. */
 enum { WHOLE, AGAINST };
 
 enum { MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX, MOST_NBYTES = 1 << 28 };
 
-/* A chunk taken apart. */
+/* A chunk split into its streams. */
 struct parts {
     const uint8_t *head; /* view and runs */
     size_t head_n;
@@ -71,8 +71,8 @@ static inline uint64_t next(struct numbers *n) {
     return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
 }
 
-/* Appends the differences of `own` to `base` and returns 1, if both have as many numbers and at least half of them are
- * the same; else appends nothing and returns 0. */
+/* Appends the differences of `own` to `base` and returns 1, if both have the same number of numbers and at least half
+ * are equal; otherwise appends nothing and returns 0. */
 static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own, enum kind kind, struct fp_buf *out) {
     size_t same = 0, all = 0;
     const size_t before = out->n;
@@ -120,7 +120,7 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
     return kind == VALUES ? fp_archive_values_pack(out) : 0;
 }
 
-/* A chunk, its base, and its streams in the other form: as differences, or as they are again. */
+/* A chunk, its base, and its streams in the other form: as differences, or restored. */
 struct pair {
     struct parts base, own;
     struct fp_buf *streams; /* as many as `own` has; NULL when opening failed */
@@ -134,7 +134,7 @@ static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, cons
     return pair->streams ? 0 : FP_E_NOMEM;
 }
 
-/* What stream i is made of; OPAQUE if the base has no such stream. */
+/* The content of stream i; OPAQUE if the base has no such stream. */
 static enum kind kind_of_stream(const struct pair *pair, uint32_t i) {
     const int alike = pair->base.view == pair->own.view && i < pair->base.n;
     return alike ? kind_of(pair->own.view, i) : OPAQUE;

@@ -23,8 +23,8 @@ enum {
     S_COUNT2
 };
 
-/* A byte of S_KIND: enum fp_kind, whether function and file are others than in the row before, and whether a row has
- * values although its kind mostly has none. */
+/* A byte of S_KIND: enum fp_kind, whether function and file differ from the previous row's, and whether a row has
+ * values although its kind usually has none. */
 enum { K_KIND = 7, K_FUNCTION = 8, K_FILE = 16, K_VALUES = 32, K_END = 64 };
 
 struct target {
@@ -75,7 +75,7 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     return t;
 }
 
-/* Does every row of this kind have values?  The others say so by K_VALUES. */
+/* Does every row of this kind have values?  Other rows with values have K_VALUES. */
 static inline int always_valued(uint32_t kind) {
     return kind == FP_COST || kind == FP_CALL;
 }
@@ -206,7 +206,7 @@ static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i
     return 0;
 }
 
-/* Sets the columns of the next n rows to 0, for what a row does not say. */
+/* Sets the columns of the next n rows to 0, the default of columns that a row lacks. */
 static void clear(struct fp_batch *b, uint32_t n) {
 #define CLEAR(column) memset(b->column + b->n, 0, n * sizeof *b->column)
     CLEAR(line);

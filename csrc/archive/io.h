@@ -5,9 +5,8 @@
 
 #include "core/buf.h"
 
-/* A stream being read.  Reading past the end, or a number that is too large, sets
- * `bad`; what is returned means nothing then.  So a decoder may check once for
- * many numbers. */
+/* A stream being read.  Reading past the end, or a number that is too large, sets `bad`; the result is then undefined.
+ * So a decoder may check once for many numbers. */
 struct fp_archive_cur {
     const uint8_t *p;
     const uint8_t *end;
@@ -51,7 +50,7 @@ static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
     return 0;
 }
 
-/* Appends a varint; a failed allocation is remembered in `failed`. */
+/* Appends a varint; a failed allocation sets `failed`. */
 static inline void fp_archive_varint(struct fp_buf *b, uint64_t v) {
     if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;
     b->n = (size_t)(fp_varint(b->p + b->n, v) - b->p);

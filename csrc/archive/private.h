@@ -14,7 +14,7 @@ struct fp_archive_run {
     uint32_t positions;
 };
 
-/* Which table of struct fp_archive_ids. */
+/* The tables of struct fp_archive_ids. */
 enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
 
 /* ---- an encoder and a decoder for each view ---------------------------- */
@@ -59,8 +59,8 @@ static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
     return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
 }
 
-/* What each view has.  put takes the rows of a batch; flush completes the streams.  open begins a chunk; pull decodes
- * its next n rows behind those of `b`, and on an error says in *what where it is. */
+/* The functions of each view.  put takes the rows of a batch; flush completes the streams.  open begins a chunk; pull
+ * appends its next n rows to `b`, and on an error sets *what to its place. */
 #define FP_VIEW_CODEC(name)                                                                                 \
     struct fp_archive_##name *fp_archive_##name##_new(void);                                                \
     void fp_archive_##name##_free(struct fp_archive_##name *s);                                             \
@@ -82,8 +82,8 @@ struct fp_archive_value_cur {
     uint64_t last; /* zigzag of the last value, divided */
 };
 
-/* Begins to read `n` packed value columns.  *values, an array of capacity *cap that
- * the caller owns, becomes large enough and gets their states.  0 or FP_E_NOMEM. */
+/* Begins to read `n` packed value columns.  Grows *values, an array of capacity *cap that the caller owns, and
+ * initializes their states in it.  0 or FP_E_NOMEM. */
 int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
                            uint32_t *cap);
 

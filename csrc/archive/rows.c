@@ -343,7 +343,7 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
     for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
 }
 
-/* Translates the ids of the n new rows behind the batch's rows from the archive's to the model's. */
+/* Translates the ids of the n new rows after the batch's rows from the archive's to the model's. */
 static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
     if (b->view != FP_GRAPH) translate_column(ids, T_THREADS, b->thread + b->n, n);
     if (b->view == FP_TIMELINE) {

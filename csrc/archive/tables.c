@@ -4,7 +4,7 @@
 #include "archive/private.h"
 #include "core/array.h"
 
-/* What a column of a table is. */
+/* The type of a column. */
 enum word {
     END,
     NUMBER,
@@ -78,7 +78,7 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
     free(ids);
 }
 
-/* Notes that the archive's next id of a table is `id` in the model. */
+/* Records that the archive's next id of a table is `id` in the model. */
 static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     if (id == FP_NO_ID) return FP_E_NOMEM;
     uint32_t n = ids->n[table];
@@ -89,7 +89,7 @@ static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     return 0;
 }
 
-/* The model's number for input `own` of the archive; a new one if it is met first. */
+/* The model's number for input `own` of the archive, which is created at its first use. */
 static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
     const uint32_t known = ids->inputs.n, id = fp_table_intern(&ids->inputs, &own);
     if (id == FP_NO_ID) return FP_NO_ID;
@@ -147,7 +147,7 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
     return 0;
 }
 
-/* The payload has one column after the other.  A cursor on each reads them side by side, row by row. */
+/* The payload has one column after the other.  One cursor per column reads them in parallel, row by row. */
 static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
                       struct fp_err *err) {
     const unsigned own = k + 1;

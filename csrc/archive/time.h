@@ -1,6 +1,6 @@
 /* archive/time.h - times of a timeline chunk.  A time is a number of steps since
  * the thread's last time; a range coder writes it with frequencies that depend on
- * its context.  The lattice is the times that whole steps lead to.
+ * its context.  The lattice consists of the times that whole steps lead to.
  * Private to the archive's C files; see docs/formats/archive.md, "Times". */
 #ifndef FP_ARCHIVE_TIME_H
 #define FP_ARCHIVE_TIME_H
@@ -14,7 +14,7 @@ enum {
     FP_TIME_HASH_BITS = 18, /* key and history are hashed to this many bits */
     FP_TIME_BITS = 10,      /* frequencies of a table add up to 1 << 10 */
     FP_TIME_M = 1 << FP_TIME_BITS,
-    FP_TIME_TABLES = 1000, /* most tables of keys in one chunk */
+    FP_TIME_TABLES = 1000, /* maximum number of tables of keys in a chunk */
     FP_TIME_SMALL = 32,    /* a symbol below this is the step count itself */
     FP_TIME_WIDE = 480,    /* a symbol from here on has more raw bits than one load gives */
     FP_TIME_ESCAPE = 504,  /* symbol: the time went back; 64 raw bits follow */
@@ -46,9 +46,9 @@ static inline uint32_t fp_archive_time_class(uint32_t symbol, const uint64_t *li
     return (symbol > limits[0]) + (symbol > limits[1]);
 }
 
-/* Does the lattice go on after a step of k, whose time it missed by `miss` ticks?
- * A miss by one moves the lattice by a sixteenth of a tick.  After a long pause or
- * a greater miss the lattice starts anew at the time itself. */
+/* Does the lattice continue after a step of k, whose time it missed by `miss` ticks?
+ * A miss by one moves the lattice by a sixteenth of a tick.  After a long pause or a larger miss the lattice restarts
+ * at the time itself. */
 static inline int fp_archive_time_follows(uint64_t k, uint64_t miss) {
     return miss + 1 <= 2 && k <= 4096;
 }

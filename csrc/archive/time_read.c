@@ -12,8 +12,8 @@
  * BAD: the table has no symbols. */
 enum { BAD = 511, PAD = 32, HEAD = 600 };
 
-/* The likeliest symbol of a table, if it is much likelier than the others.  Most rows
- * then need not look at the table's places; those of all tables do not fit into a cache. */
+/* The most likely symbol of a table, if it is much more likely than the others.  Then most rows need not read the
+ * table's places; the places of all tables do not fit a cache. */
 struct head {
     uint16_t start, freq; /* freq 0: no symbol is that likely */
     uint16_t what;        /* symbol << 2 | class */
@@ -24,7 +24,7 @@ struct context {
     uint16_t table[32];
 };
 
-/* A table for jitters, which have at most four symbols: where each begins, and its frequency. */
+/* A table for jitters, which have at most four symbols: the start and the frequency of each. */
 struct jitter_table {
     uint16_t start[4], freq[4];
 };
@@ -34,7 +34,8 @@ struct fp_archive_time_dec {
     struct head *heads;
     uint32_t tables_cap;
     struct jitter_table jitters[FP_TIME_PHASES];
-    struct context *contexts; /* for each table one that uses no other, then those of keys with hashed tables */
+    struct context
+        *contexts; /* for each table a context that uses only that table, then contexts of keys with hashed tables */
     uint32_t n_contexts, contexts_cap;
     uint32_t *context_of; /* per key: 1 + its context; 0 = not yet known */
     uint32_t keys_cap;
@@ -83,7 +84,7 @@ void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     free(d);
 }
 
-/* ---- beginning a chunk ------------------------------------------------------ */
+/* ---- opening a chunk ------------------------------------------------------ */
 
 /* Reads a frequency table into symbols and freqs, which have room for n_symbols.
  * Returns the number of symbols in it, or -1 when the frequencies do not add up. */
@@ -148,7 +149,7 @@ static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, in
     return 0;
 }
 
-/* Forgets the chunk before, in time that grows with the keys it used, not with all keys. */
+/* Resets the previous chunk, in time linear in the keys it used, not in all keys. */
 static int forget(struct fp_archive_time_dec *d, uint32_t n_keys) {
     for (uint32_t i = 0; i < d->n_known; i++) d->context_of[d->known[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[0]; i++) d->table_of[d->given[i]] = 0;

@@ -64,7 +64,7 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
     *jitter = 0;
     uint64_t g = 0, first = time[0], last = time[0];
     for (uint32_t i = 1; i < n && g != 1; i++) {
-        /* Not modulo 2^64: 1, 0 is one apart, whatever 2^64 - 1 is divisible by. */
+        /* Not modulo 2^64: 1 and 0 are one apart, whatever divides 2^64 - 1. */
         const uint64_t apart = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
         if (!g || apart % g) g = gcd(apart, g);
         if (time[i] < first) first = time[i];
@@ -161,7 +161,7 @@ static void accumulate(struct model *m) {
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
 enum { LEAST_ROWS = 32 }; /* of a key that gets a table of its own */
 
-/* What the encoder knows of a chunk's rows. */
+/* The encoder's state for a chunk's rows. */
 struct work {
     uint16_t *symbols;  /* per row: the step's symbol */
     uint16_t *jitters;  /* per row: jitter symbol, its context << 2, and HAS_JITTER; 0 = none */
@@ -265,7 +265,7 @@ static void sort_rows(struct work *w, const uint32_t *key, uint32_t n, uint32_t 
     for (uint32_t i = 0; i < n; i++)
         if (key[i] < n_keys) w->start[key[i] + 2]++;
     for (uint32_t k = 2; k < n_keys + 2; k++) w->start[k] += w->start[k - 1];
-    for (uint32_t i = 0; i < n; i++) /* start[k + 1] moves from the beginning of key k to its end */
+    for (uint32_t i = 0; i < n; i++) /* moves start[k + 1] from the beginning of key k to its end */
         if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = i;
 }
 

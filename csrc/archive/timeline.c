@@ -18,12 +18,12 @@ enum {
     S_BITS    /* times: raw bits */
 };
 
-/* What a row does.  Encoder and decoder keep the call stack of each thread; "top" is the function on its top. */
+/* The operation of a row.  Encoder and decoder keep the call stack of each thread; "top" is the function on its top. */
 enum code {
     C_EXIT = 0,         /* leaves the top */
     C_TAIL = 1,         /* the same by a tail call */
     C_ENTER = 2,        /* + rank, from 0, of the function among the callees last entered from the top */
-    C_ENTER_OTHER = 18, /* the same; it has arguments and had none the last time, or the other way round */
+    C_ENTER_OTHER = 18, /* the same; it has arguments and had none the last time, or vice versa */
     C_ENTER_NEW = 34,   /* enters a function from S_FUNCTION */
     C_ENTER_NEW_OTHER = 35,
     C_EXIT_OF = 36, /* leaves a function from S_FUNCTION, which is not the top */
@@ -34,7 +34,7 @@ enum code {
 
 enum { RANKS = 16, DEPTH = 1024 };
 
-/* The functions last entered from a function, the latest first; 0 where there are none yet. */
+/* The functions last entered from a function, the latest first; 0 for unused places. */
 struct callees {
     uint32_t function[RANKS];
 };
@@ -132,7 +132,7 @@ static inline struct timeline_thread *thread_at(struct fp_archive_timeline *s, u
     return t;
 }
 
-/* Makes room for one more frame.  A stack of DEPTH frames forgets its lower half. */
+/* Makes room for one more frame.  A stack of DEPTH frames drops its lower half. */
 static int make_room(struct timeline_thread *t) {
     if (t->cap == DEPTH) {
         memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
@@ -165,7 +165,7 @@ static inline struct callees *callees_of(struct fp_archive_timeline *s, const st
     return &s->callees[caller];
 }
 
-/* Moves a callee from `rank` to the front.  A loop, because mostly it moves one or two places. */
+/* Moves a callee from `rank` to the front.  A loop, because it usually moves one or two places. */
 static inline void to_front(struct callees *c, uint32_t rank, uint32_t callee) {
     for (uint32_t i = 0; i <= rank; i++) {
         uint32_t out = c->function[i];

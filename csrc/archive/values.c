@@ -1,4 +1,4 @@
-/* Value columns, which chunks of stacks and of graphs have alike.
+/* Value columns, used by chunks of stacks and of graphs.
  * See docs/formats/archive.md, "Rows". */
 #include "archive/private.h"
 #include "core/array.h"

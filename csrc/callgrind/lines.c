@@ -7,14 +7,14 @@
 #include <emmintrin.h>
 #endif
 
-/* Text is looked at in blocks of 64 bytes, each of which begins with a line.  Each property of the bytes is a bit mask,
- * bit i for byte i.  So all lines of a block are checked and taken apart together, without a branch for each byte,
- * number or line:
+/* Text is parsed in blocks of 64 bytes, each of which begins with a line.  Each property of the bytes is a bit mask,
+ * bit i for byte i.  So all lines of a block are checked and split together, without a branch for each byte, number or
+ * line:
  *
  *     text      + 4   1 2   7 \n * - 3   5 \n 0 x ...
  *     newline   0 0 0 0 0 0 0 1  0 0 0 0 0 1
  *     start     0 1 0 1 0 0 1 0  1 0 1 0 1 0         of a number
- *     end       0 0 1 0 0 1 0 1  0 1 0 1 0 1         behind its last byte
+ *     end       0 0 1 0 0 1 0 1  0 1 0 1 0 1         after its last byte
  *     odd       0 0 0 0 0 0 0 0  1 1 0 0 0 0         * must be followed by a blank, - must follow one
  */
 struct block {
@@ -95,18 +95,18 @@ WIDE_TARGET FP_INLINE struct block block_wide(const uint8_t *p) {
 
 /* ---- a block ---------------------------------------------------------------- */
 
-enum { BLOCK_LINES = 32 }; /* lines that are taken from a block at most: one vector store writes so many `begin`s */
+enum { BLOCK_LINES = 32 }; /* maximum number of lines taken from a block: one vector store writes this many `begin`s */
 
-/* The masks of the drawing above, for the whole lines of a block. */
+/* The masks in the figure above, for the complete lines of a block. */
 struct found {
     uint64_t newline, start, end, digit;
     uint64_t line;        /* where each line begins */
-    uint64_t minus;       /* at the start of a number: it is behind a minus */
+    uint64_t minus;       /* at the start of a number: a minus precedes it */
     uint64_t cost;        /* how a cost line begins */
     uint64_t relative[3]; /* the sign or star of position k */
     uint64_t odd;
     uint64_t in;   /* the bytes of those lines */
-    unsigned size; /* how many these are */
+    unsigned size; /* their number */
 };
 
 FP_INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
@@ -150,7 +150,7 @@ FP_INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
     for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* compilers make one store of this */
 }
 
-/* What fp_callgrind_lines has a bit a line for; bit n is that of a block's nth line. */
+/* The properties that fp_callgrind_lines has as a bit per line; bit n is that of a block's nth line. */
 struct line_bits {
     uint64_t cost, odd, relative[3];
 };
@@ -161,7 +161,7 @@ FP_INLINE void append_line_bits(struct fp_callgrind_lines *l, const struct line_
     for (uint32_t k = 0; k < columns; k++) append_bits(l->relative[k], l->n, b.relative[k]);
 }
 
-/* Appends a block's lines and numbers; returns how many numbers.  p: the block; at: where it is in the text. */
+/* Appends a block's lines and numbers; returns the number of numbers.  p: the block; at: its offset in the text. */
 typedef unsigned take_fn(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
                          const struct found f, uint32_t columns);
 
@@ -192,7 +192,7 @@ FP_INLINE unsigned take_plain(struct fp_callgrind_lines *l, const uint8_t *p, ui
 
 #if WIDE
 AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
-    /* adding a bit within a line carries to the newline behind it */
+    /* adding a bit within a line carries to its newline */
     const uint64_t within = ~f->newline & f->in;
     struct line_bits b = {_pext_u64(f->cost, f->line), _pext_u64(within + f->odd, f->newline), {0, 0, 0}};
     b.relative[0] = _pext_u64(f->relative[0], f->line);
@@ -200,7 +200,8 @@ AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uin
     return b;
 }
 
-/* A block's numbers; returns how many.  First the digits of each at the end of eight bytes, then the numbers of four.
+/* A block's numbers; returns how many.  First right-aligns the digits of each in eight bytes, then converts four at a
+ * time.
  */
 AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
     uint64_t start = f->start, end = f->end;
@@ -276,7 +277,7 @@ WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_callgrind_lines *l, const uin
     const uint64_t minus = _pext_u64(f.minus, f.start);
     __m512i lane = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
                                     0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
-    /* few blocks have more than sixteen numbers, so mostly there is no branch to guess wrong */
+    /* few blocks have more than sixteen numbers, so this branch is predictable */
     for (unsigned t = 0; t < 16 || t < n; t += 8) {
         const __m512i v = eight_numbers(digits, starts, ends, lane);
         lane = _mm512_add_epi8(lane, _mm512_set1_epi8(8));
@@ -295,9 +296,9 @@ WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_callgrind_lines *l, const uin
 
 /* ---- all blocks --------------------------------------------------------------- */
 
-enum { TAIL = 64 + 8 }; /* bytes that a block's numbers may be looked for in */
+enum { TAIL = 64 + 8 }; /* bytes in which a block's numbers are searched */
 
-/* A line of 64 bytes or more as one without numbers; what is behind it, or NULL if it is too long. */
+/* Adds a line of 64 bytes or more without its numbers; returns the byte after it, or NULL if it is too long. */
 static const uint8_t *take_long(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end, uint32_t at,
                                 uint32_t n_numbers) {
     const size_t n = end - p < FP_LINES_LONGEST ? (size_t)(end - p) : FP_LINES_LONGEST;

@@ -2,7 +2,7 @@
 
 #include "core/memory.h"
 
-/* Places to begin with, and then for each number that was defined: 64 KiB, and 128 bytes. */
+/* Places allowed initially, and for each number defined: 64 KiB, and 128 bytes. */
 enum { PLACES = 1 << 12, PLACES_EACH = 8 };
 
 static void release_segment(struct fp_callgrind_numbers *t, unsigned k) {
@@ -25,7 +25,7 @@ static struct fp_callgrind_far_number *slot_of(const struct fp_callgrind_numbers
     return &t->far[at];
 }
 
-/* Hashes the far numbers anew, with room for one more, and moves those that have a segment by now there. */
+/* Rehashes the far numbers, with room for one more, and moves those that have a segment by now into it. */
 static int rehash(struct fp_callgrind_numbers *t) {
     struct fp_callgrind_far_number *was = t->far;
     const size_t mask = t->far_mask, were = was ? mask + 1 : 0;
@@ -51,7 +51,7 @@ static int rehash(struct fp_callgrind_numbers *t) {
 
 struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_numbers *t, uint64_t id) {
     const unsigned k = fp_callgrind_numbers_segment(id);
-    const uint64_t places = (uint64_t)1 << k; /* and as many before them */
+    const uint64_t places = (uint64_t)1 << k; /* after the same number in the segments before */
     if (places <= (PLACES + (uint64_t)PLACES_EACH * t->n) / 2) {
         t->segment[k] = fp_zeroed((size_t)places * sizeof *t->segment[k]);
         if (!t->segment[k]) return NULL;

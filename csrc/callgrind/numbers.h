@@ -1,13 +1,13 @@
-/* callgrind/numbers.h - what the numbers of Callgrind's names, `(12)`, stand for.
+/* callgrind/numbers.h - looks up the numbers of Callgrind's names, `(12)`.
  *
- * Writers may number names in any order and begin anywhere, but mostly they use every number from 1 on.  So
+ * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So
  * each number has a place of its own.  Places are allocated in segments that double in size:
  *
  *     segment    8         9          10          11 ...
  *     numbers    0..255    256..767   768..1791   1792..3839 ...
  *
  * Places never move, and a segment is allocated when its first number is used.  A number that is far greater than the
- * count of defined ones, as in a hostile file, would need a large segment for itself.  It is kept in a hash table until
+ * count of defined ones, as in a hostile file, would need a large segment for itself.  It stays in a hash table until
  * enough numbers are defined.
  */
 #ifndef FP_CALLGRIND_NUMBERS_H
@@ -15,18 +15,18 @@
 
 #include "core/secret.h"
 
-/* What a number stands for.  All 0: not defined.
+/* The meaning of a number.  All 0: not defined.
  *
  * The number of a function is bound to the function that it is first used for, in some file and object.  Later uses
- * mean that function, too, even where another file or object is current, until `(12) name` is read `again`. */
+ * refer to the same function, even where another file or object is current, until `(12) name` is read `again`. */
 struct fp_callgrind_number {
     uint32_t name;        /* a string; 0: not defined yet */
-    uint32_t function;    /* that it is bound to; 0: none yet */
+    uint32_t function;    /* the function it is bound to; 0: none yet */
     uint32_t file : 31;   /* of that function; ids of strings and objects are below 2^31 (core/model.c, grow_index) */
     uint32_t again : 1;   /* `(12) name` was read since its last use: it stays bound only if its next use is in the same
                              file and object */
     uint32_t object : 31; /* of that function; for an object's number, the object itself */
-    uint32_t object_assumed : 1; /* it was bound at a cfn= without cob=, so a later ob= may say another object */
+    uint32_t object_assumed : 1; /* it was bound at a cfn= without cob=, so a later ob= may specify another object */
 };
 
 struct fp_callgrind_numbers {
@@ -64,14 +64,14 @@ static inline size_t fp_callgrind_numbers_slot(const struct fp_callgrind_numbers
 /* fp_callgrind_numbers_find for a number whose segment does not exist yet. */
 struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_numbers *t, uint64_t id);
 
-/* What a number stands for.  The pointer is valid until the next lookup.  NULL when memory ran out. */
+/* The meaning of a number.  The pointer is valid until the next lookup.  NULL when memory ran out. */
 static inline struct fp_callgrind_number *fp_callgrind_numbers_find(struct fp_callgrind_numbers *t, uint64_t id) {
     struct fp_callgrind_number *segment = t->segment[fp_callgrind_numbers_segment(id)];
     return FP_LIKELY(segment) ? segment + fp_callgrind_numbers_place(id) : fp_callgrind_numbers_find_far(t, id);
 }
 
-/* Where fp_callgrind_numbers_find will look first, for a prefetch; NULL: nowhere.  (The caller prefetches, because gcc
- * 12 drops calls of a function that does nothing but prefetch.) */
+/* The place that fp_callgrind_numbers_find will read first, for a prefetch; NULL: none.  (The caller prefetches,
+ * because gcc 12 drops calls of a function that only prefetches.) */
 static inline const void *fp_callgrind_numbers_place_of(const struct fp_callgrind_numbers *t, uint64_t id) {
     const struct fp_callgrind_number *segment = t->segment[fp_callgrind_numbers_segment(id)];
     if (FP_LIKELY(segment)) return segment + fp_callgrind_numbers_place(id);

@@ -3,7 +3,7 @@
 #include "callgrind/wide.h"
 #include "core/digits.h"
 
-/* What making a row needs to know of the part and the batch. */
+/* The state of the part and the batch that making a row needs. */
 struct columns {
     uint32_t instr, has_bb, lines, n_values;
     uint32_t max_counts; /* that a line may have */
@@ -45,7 +45,7 @@ FP_INLINE int take_positions(const struct fp_callgrind_lines *l, uint32_t i, uin
     return 1;
 }
 
-/* Makes rows of `run` lines from line i on, none of which is odd; returns how many.  `self`: -1 when they are self
+/* Turns `run` lines from line i on, none of which is odd, into rows; returns how many.  `self`: -1 when they are self
  * cost, else 0. */
 FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
                               uint32_t run, struct fp_batch *b, const struct columns c, int64_t self) {
@@ -74,7 +74,7 @@ FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_call
 }
 
 #if WIDE
-/* Rows and columns of 8 x 8 exchanged. */
+/* Transposes 8 x 8. */
 WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
     __m512i pairs[8], fours[8];
     for (unsigned i = 0; i < 8; i += 2) {
@@ -93,13 +93,13 @@ WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
     }
 }
 
-/* A position a lane, of what is written in each: relative to the lane before, the first to `base`, but for those
- * that are `absolute`.
+/* A position per lane, from the number written in each: relative to the previous lane, the first to `base`, except
+ * those that are `absolute`.
  *
  *     written              +2   *  100  +1   *    base 7
  *     v                     2   0  100   1   0
  *     sums s                2   2  102 103 103
- *     s before that lane    0   0    2   2   2    which is the last absolute one: what is taken off
+ *     s before that lane    0   0    2   2   2    of the last absolute one: subtracted
  *     base                  7   7    0   0   0    added before the first one: last, so that eight more need not wait */
 WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
     const __m512i zero = _mm512_setzero_si512();
@@ -109,7 +109,7 @@ WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint
     s = _mm512_add_epi64(s, _mm512_alignr_epi64(s, zero, 6));
     s = _mm512_add_epi64(s, _mm512_alignr_epi64(s, zero, 4));
     const __m512i before = _mm512_maskz_compress_epi64(absolute, _mm512_sub_epi64(s, v));
-    /* which absolute one is the last up to each lane: a byte a lane, counted by a multiplication */
+    /* the last absolute one up to each lane: a byte a lane, counted by a multiplication */
     const uint64_t ones = 0x0101010101010101;
     const __m128i last = _mm_cvtsi64_si128((long long)((_pdep_u64(absolute, ones) - 1) * ones));
     s = _mm512_sub_epi64(s, _mm512_permutexvar_epi64(_mm512_cvtepu8_epi64(last), before));
@@ -132,8 +132,8 @@ WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
     }
 }
 
-/* The numbers of eight lines from line i on, of which those `in` count, column by column: the first eight in `low`, in
- * `high` the others if `many`.  `sums` are those of the values as fp_callgrind_costs has them, of `low` and of `high`.
+/* The numbers of eight lines from line i on, only lines `in`, column by column: the first eight in `low`, the others in
+ * `high` if `many`.  `sums` are those of the values as fp_callgrind_costs has them, of `low` and of `high`.
  */
 WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32_t i, __mmask8 in, __m128i width,
                                       const struct columns c, const int many, __m512i low[8], __m512i high[8],
@@ -161,8 +161,8 @@ WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32
     if (c.n_values == 1) sums[0] = low[columns];
 }
 
-/* Makes eight rows at a time, so that a column of them is one store; the last ones may be fewer.  Stops when a line is
- * not as expected or the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
+/* Makes eight rows at a time, so that a column of them is one store; the last group may have fewer.  Stops at an
+ * unexpected line or when the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
 WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
                                          uint32_t run, struct fp_batch *b, const struct columns c, const int many) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
@@ -173,7 +173,7 @@ WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_callgrind_costs *s, const str
     while (row != from + run && c.cap - row >= 8) {
         const uint32_t left = from + run - row, n = left < 8 ? left : 8;
         const __mmask8 in = (__mmask8)((1u << n) - 1);
-        /* how many numbers the lines have */
+        /* the number of numbers per line */
         const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(l->first + i));
         const __m128i width = _mm_sub_epi16(_mm_loadu_si128((const __m128i *)(const void *)(l->first + i + 1)), first);
         const __m128i counts = _mm_sub_epi16(width, _mm_set1_epi16((short)columns));
@@ -215,9 +215,9 @@ FP_INLINE void fill(uint32_t *to, uint32_t v, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) to[k] = v;
 }
 
-/* How many lines from i on are cost lines and not odd. */
+/* The number of lines from i on that are cost lines and not odd. */
 FP_INLINE uint32_t run_length(const struct fp_callgrind_lines *l, uint32_t i) {
-    enum { STEP = 56 }; /* bits that are there for sure */
+    enum { STEP = 56 }; /* bits that are always valid */
     for (uint32_t n = 0;; n += STEP) {
         const uint64_t costs = fp_callgrind_line_bits(l->cost, i + n) & ~fp_callgrind_line_bits(l->odd, i + n);
         const unsigned here = fp_lowest_bit(~costs | (uint64_t)1 << STEP);
@@ -225,7 +225,7 @@ FP_INLINE uint32_t run_length(const struct fp_callgrind_lines *l, uint32_t i) {
     }
 }
 
-/* Makes rows of a run of lines of self cost, as far as they can be read. */
+/* Turns a run of lines of self cost into rows, up to the first that cannot be read. */
 typedef void run_fn(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i, uint32_t run,
                     struct fp_batch *b, const struct columns c);
 

@@ -20,7 +20,7 @@ struct fp_callgrind_position {
  * Sums of self cost are kept in three places: `recent` and `sums` are added to without a check for overflow, and
  * fp_callgrind_costs_settle moves them into `totals`, with a check. */
 struct fp_callgrind_costs {
-    uint32_t instr, bb, lines; /* which position columns there are: 0 or 1, at least one of them */
+    uint32_t instr, bb, lines; /* whether each position column exists: 0 or 1, at least one of them */
     uint32_t n_values;
     uint32_t function, file;           /* of the rows */
     uint32_t wide;                     /* enum fp_wide, at most fp_callgrind_costs_wide() */
@@ -28,9 +28,9 @@ struct fp_callgrind_costs {
     int64_t *totals;                   /* n_values settled sums, modulo 2^64 */
     int64_t *beyond;                   /* n_values: the true total is totals[k] + 2^64 * beyond[k] */
     int64_t *recent;                   /* n_values sums of counts below 10^8 */
-    /* Sums that the AVX-512 way keeps, of counts below 10^8.  With several events, sums[j] is the sum of each line's
-     * number j: first the positions, whose sums mean nothing, then the counts.  With one event, each of the sixteen is
-     * a part of the sum of its counts. */
+    /* Sums of the AVX-512 code, of counts below 10^8.  With several events, sums[j] is the sum of each line's number j:
+     * first the positions, whose sums are meaningless, then the counts.  With one event, each of the sixteen is a part
+     * of the sum of its counts. */
     int64_t sums[16];
 };
 
@@ -39,10 +39,10 @@ static inline void fp_callgrind_costs_add(struct fp_callgrind_costs *s, uint32_t
     if (__builtin_add_overflow(s->totals[k], v, &s->totals[k])) s->beyond[k] += v < 0 ? -1 : 1;
 }
 
-/* Moves `recent` and `sums` into the totals.  To be called at least every 2^36 rows, or they overflow. */
+/* Moves `recent` and `sums` into the totals.  Call at least every 2^36 rows, or they overflow. */
 void fp_callgrind_costs_settle(struct fp_callgrind_costs *s);
 
-/* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or no cost line, and
+/* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or not a cost line, and
  * when the batch is full.
  *
  * The first row is of `kind`, the others are self cost.  A first row that is not FP_COST is not added to the sums and
@@ -52,7 +52,7 @@ uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, con
                                 uint32_t i, struct fp_batch *b);
 
 /* The same for the one line at p, which ends in a newline.  The batch must have room for it.  The line may be odd: it
- * may have addresses in hex and numbers of up to 18 digits.  Returns 1, or 0 if there is anything else in it. */
+ * may have addresses in hex and numbers of up to 18 digits.  Returns 1, or 0 if it contains anything else. */
 int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b);
 
 #endif

@@ -71,7 +71,7 @@ FP_INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
     return p + 1;
 }
 
-/* ---- the counts of a line, behind the blank that ends its positions ---- */
+/* ---- the counts of a line, after the blank that ends its positions ---- */
 
 typedef uint8_t *counts_fn(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p);
 
@@ -148,7 +148,7 @@ WIDE_TARGET FP_INLINE __m512i four_digits(__m512i v) {
  *     written         ?1234        ?0       ?77     without leading zeros
  */
 WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
-    /* all ones in the bytes of leading zeros; the last digit always counts as one that is not 0 */
+    /* all ones in the bytes of leading zeros; the last digit always counts as nonzero */
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi32(1 << 24));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi32(some, _mm512_set1_epi32(1)));
     const __mmask64 digits = _mm512_cmpneq_epu8_mask(before, _mm512_set1_epi8(-1));
@@ -215,12 +215,12 @@ static int has_control_bytes(const uint8_t *text, size_t n) {
     return least <= '\r';
 }
 
-/* What stands for a byte that would end the line, or the text in some readers; 0 for others. */
+/* The escape for a byte that would end the line, or the text in some readers; 0 for others. */
 static uint8_t escaped(uint8_t byte) {
     return byte == '\n' ? 'n' : byte == '\r' ? 'r' : byte == 0 ? '0' : 0;
 }
 
-/* Has a name such a byte, or the text of one? */
+/* Does a name contain such a byte, or the text of its escape? */
 static int is_special(const uint8_t *text, size_t n, int *has_byte) {
     *has_byte = 0;
     if (FP_LIKELY(!has_control_bytes(text, n) && !memchr(text, '\\', n))) return 0;
@@ -288,8 +288,8 @@ FP_INLINE uint32_t name_of(struct fp_callgrind_body *w, uint32_t function) {
 
 /* The name that an object is written by, a string of the model.  FP_NO_ID when memory ran out.
  *
- * Callgrind knows objects by their names only.  Where two builds of one file are in a profile, the second says which it
- * is: `ob=(2) /bin/prog [9b0d1c...]`; so does an object that is really called that, if it comes later. */
+ * Callgrind identifies objects by name only.  If a profile has two builds of one file, the second gets its build id:
+ * `ob=(2) /bin/prog [9b0d1c...]`; so does an object that is literally named that, if it comes later. */
 static uint32_t name_of_object(struct fp_callgrind_body *w, uint32_t object) {
     const struct fp_model *m = w->model;
     uint32_t name = name_string(w, FP_NAMED_OBJECT, object);
@@ -315,8 +315,8 @@ static uint32_t name_of_object(struct fp_callgrind_body *w, uint32_t object) {
 /* Writes what follows `fn=`, the name of `id`, and makes room for the next row.  NULL when memory ran out.
  *
  * With compression that is `(5) name` the first time in a part, then `(5)`.  A name that looks like a number in
- * parentheses always gets a number, else it would be read as one.  A name that is empty or begins with a blank never
- * gets a number, because a reader would not read back the same name. */
+ * parentheses always gets a number, or it would be read as one.  A name that is empty or begins with a blank never gets
+ * a number, because a reader would not read back the same name. */
 static uint8_t *put_name_in_full(struct fp_callgrind_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
     const uint32_t name = kind == FP_NAMED_OBJECT ? name_of_object(w, id) : name_string(w, kind, id);
@@ -363,7 +363,7 @@ FP_INLINE uint8_t *put_name(struct fp_callgrind_body *w, uint8_t *p, const char 
     return put_name_in_full(w, p, kind, id);
 }
 
-/* Ends a block.  If no row followed `fn=(5) name`, readers take it for the definition of the number alone: a second
+/* Ends a block.  If no row followed `fn=(5) name`, readers treat it only as the definition of the number: a second
  * `fn=(5)` makes it a block. */
 FP_INLINE uint8_t *close_block(struct fp_callgrind_body *w, uint8_t *p) {
     if (w->empty && is_named(w, FP_NAMED_FUNCTION, w->function))
@@ -372,7 +372,7 @@ FP_INLINE uint8_t *close_block(struct fp_callgrind_body *w, uint8_t *p) {
     return p;
 }
 
-/* Ends the block before and writes the lines that begin a function's block; NULL when memory ran out. */
+/* Ends the previous block and writes the lines that begin a function's block; NULL when memory ran out. */
 FP_INLINE uint8_t *put_block(struct fp_callgrind_body *w, uint8_t *p, uint32_t model_function) {
     const uint32_t function = name_of(w, model_function);
     if (function == FP_NO_ID) return NULL;
@@ -381,7 +381,7 @@ FP_INLINE uint8_t *put_block(struct fp_callgrind_body *w, uint8_t *p, uint32_t m
     const uint32_t *f = fp_table_row(&w->names, function);
     if (w->function != FP_NO_ID) {
         if (!(p = close_block(w, p))) return NULL;
-        /* After fn= some readers still are in the file of the last fi= or fe=, others are not.  Go back to the block's.
+        /* After fn= some readers remain in the file of the last fi= or fe=, others do not.  Return to the block's file.
          */
         if (w->file != w->block_file && !(p = put_name(w, p, "fe=", FP_NAMED_FILE, w->block_file))) return NULL;
         *p++ = '\n';
@@ -435,7 +435,7 @@ FP_INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct 
     return p;
 }
 
-/* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row that is left. */
+/* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row not written. */
 FP_INLINE uint8_t *put_costs(struct fp_callgrind_body *w, const struct fp_batch *b, const struct shape s, uint32_t i,
                              uint32_t until, uint8_t *p, uint32_t *next, counts_fn *counts) {
     const uint32_t function = w->model_function, file = w->file, compress = w->compress_positions;

@@ -1,6 +1,7 @@
 /* callgrind/write.h - rows of graph batches -> the body lines of a Callgrind part.
  *
- * fastprof/formats/callgrind/write.py writes what stands once per part; here is what stands once per row.
+ * fastprof/formats/callgrind/write.py writes the lines that occur once per part, this code those that occur once per
+ * row.
  * The block of one function, names and positions compressed:
  *
  *     fl=(2) util.c            the function's file, when it differs from the last fl=
@@ -21,13 +22,13 @@
 
 enum fp_callgrind_named_kind { FP_NAMED_FUNCTION, FP_NAMED_FILE, FP_NAMED_OBJECT, FP_NAMED_KINDS };
 
-/* The number that a name was given last, and in which part.  In another part it has no number. */
+/* The last number of a name, and its part.  In another part the name has no number. */
 struct fp_callgrind_named {
     uint32_t part, number;
 };
 
-/* Names as a line of text can hold them: a newline is `\n`, CR `\r` and NUL `\0`.  One that is called that already is
- * told apart.  0 everywhere before the first call. */
+/* Names as lines of text: a newline is `\n`, CR `\r` and NUL `\0`.  If another name already has that text, a number is
+ * appended.  0 everywhere before the first call. */
 struct fp_callgrind_line_names {
     struct fp_apart apart;
     struct fp_buf scratch;
@@ -43,9 +44,9 @@ void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t);
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
  * buffer.
  *
- * To Callgrind a function is an object, a file and a name: `names` has these.  Functions of a model that differ in
- * their first line or mangled name alone (methods of several classes in a Python file) are one in what readers make of
- * the text, so they have one number and one block, too.
+ * Callgrind identifies a function by object, file and name: the rows of `names`.  Functions of a model that differ only
+ * in their first line or mangled name (methods of several classes in a Python file) are one to readers of the text, so
+ * they share a number and a block.
  *
  * Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name, some 30 for each
  * function's entry in `names`. */
@@ -55,26 +56,27 @@ struct fp_callgrind_body {
     uint32_t compress_names, compress_positions;
     uint32_t wide; /* enum fp_wide, at most fp_callgrind_costs_wide() */
 
-    uint32_t instr, bb, lines, n_values; /* columns of the part */
-    uint32_t all_counts;                 /* write trailing zeros of a line, too */
-    size_t room;                         /* bytes that are free in `out` behind each name that is written */
-    uint32_t part;                       /* from 1 */
+    uint32_t instr, bb, lines, n_values;              /* columns of the part */
+    uint32_t all_counts;                              /* write trailing zeros of a line, too */
+    size_t room;                                      /* free bytes in `out` after each name written */
+    uint32_t part;                                    /* from 1 */
     struct fp_callgrind_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
     uint32_t n_named[FP_NAMED_KINDS];
     uint32_t next_number[FP_NAMED_KINDS];
     struct fp_table names; /* object, file, name */
-    uint32_t *name_of;     /* by function: its row in `names`, and 1; 0 = not looked up */
+    uint32_t *name_of;     /* by function: its row in `names` + 1; 0 = not looked up */
     uint32_t n_name_of;
-    uint32_t *object_of; /* by string: the first object of that name that was written, and 1 */
+    uint32_t *object_of; /* by string: the first object of that name that was written, + 1 */
     uint32_t cap_object_of;
     struct fp_callgrind_line_names line_names[FP_NAMED_KINDS];
 
-    /* What readers take to be current; a function is its row in `names`.  FP_NO_ID: not yet said in this part. */
+    /* The current names in the readers' state; a function is its row in `names`.  FP_NO_ID: not set yet in this
+     * part. */
     uint32_t function, object, block_file, file;
     uint32_t model_function; /* of the last row */
-    uint32_t empty; /* the block has no rows yet, and its fn= defined a number: so far readers take it for that only */
+    uint32_t empty; /* the block has no rows yet, and its fn= defined a number: so far readers see only a definition */
     /* In Callgrind a relative position counts from the last self cost line.  In KCachegrind and the format document it
-     * counts from the last line with a source position.  We write relative positions only where both are the same. */
+     * counts from the last line with a source position.  We write relative positions only where both agree. */
     struct fp_callgrind_position base; /* of the last self cost line */
     struct fp_callgrind_position from; /* the same, but 0 in a column where no relative position may be written */
 
@@ -82,12 +84,12 @@ struct fp_callgrind_body {
     uint32_t rows[16][16]; /* the values of sixteen rows; 2^32 - 1 for values beyond 32 bits */
 };
 
-/* Bytes that a cost line takes at most, and those that are written behind it and then overwritten. */
+/* The maximum length of a cost line, and of the bytes written after it and then overwritten. */
 static inline size_t fp_callgrind_cost_room(uint32_t n_values) {
     return 256 + 21 * (size_t)n_values;
 }
 
-/* Begins a part.  Its names are numbered from 1 on again. */
+/* Begins a part, which numbers its names from 1 again. */
 void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb,
                                   uint32_t lines, uint32_t all_counts);
 
