@@ -31,7 +31,7 @@ int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const
     return 0;
 }
 
-/* An entry of a table is a bit of several columns.  0 or FP_E_NOMEM. */
+/* An entry of a table is an item in each of several columns.  0 or FP_E_NOMEM. */
 struct table_item {
     uint32_t column;
     int64_t number;
@@ -97,8 +97,8 @@ static int64_t source_of(struct fp_firefox *w, uint32_t file) {
     return w->source_of[file];
 }
 
-/* A frame in a function, or, without one, in code that is called `name`.  `address` and `line`: below 0 = unknown.  Its
- * index + 1, or 0 when memory ran out. */
+/* A frame in a function or, without one, in code named `name`.  `address` and `line`: below 0 = unknown.  Its index +
+ * 1, or 0 when memory ran out. */
 static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name, uint32_t object, int64_t address,
                           int64_t line, uint32_t depth) {
     const uint32_t *row = fp_table_row(&w->model->functions, function);
@@ -134,7 +134,7 @@ static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix)
     return put_items(w, items, 2) ? 0 : next_id(&w->n_stacks);
 }
 
-/* Paths that were entered lately, so that most are found without the table. */
+/* Recent paths, so that most are found without the table. */
 struct fp_firefox_recent {
     uint32_t prefix, function, path;
 };
@@ -168,11 +168,11 @@ static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     const uint32_t object = mapping[FP_MAPPING_OBJECT];
     uint64_t address = fp_frame_code(row);
     w->unplaced += !object && address;
-    if (!object || !address) /* only a place in a file means something */
+    if (!object || !address) /* only an offset in a file is meaningful */
         address = UINT64_MAX;
     else
         address = address - fp_words_u64(mapping + FP_MAPPING_START) + fp_words_u64(mapping + FP_MAPPING_OFFSET);
-    const int64_t place = address >> 53 ? -1 : (int64_t)address; /* what a number of JavaScript holds */
+    const int64_t place = address >> 53 ? -1 : (int64_t)address; /* the range of JavaScript's integers */
     uint32_t n = 0, first = 0, depth = 0;
     for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
         if (fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above)) return 0;

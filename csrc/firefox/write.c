@@ -64,7 +64,7 @@ void fp_firefox_taken(struct fp_firefox *w) {
 
 /* ---- numbers ---- */
 
-/* v / 10^places, without zeros at the end: 0, 123e-6, 1.5.  Most are small, and an exponent is shorter than zeros.
+/* v / 10^places, without trailing zeros: 0, 123e-6, 1.5.  Most are small, and an exponent is shorter than zeros.
  * FP_DIGITS_ROOM + 8 bytes must be writable. */
 static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
     const uint64_t one = places == 6 ? 1000000 : 1000;
@@ -76,7 +76,7 @@ static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
     }
     to = fp_put_decimal(to, v / one);
     if (v % one == 0) return to;
-    uint64_t digits = one + v % one; /* 1, and behind it all zeros that v has there */
+    uint64_t digits = one + v % one; /* 1, then all zeros that v has there */
     while (digits % 10 == 0) digits /= 10;
     uint8_t *end = fp_put_decimal(to, digits);
     *to = '.';
@@ -172,7 +172,7 @@ static int put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i
 
 /* ---- timelines ---- */
 
-/* What lasted from t->last to `now`. */
+/* Adds the sample from t->last to `now`. */
 static int put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t now) {
     if (now == t->last) return 0;
     const uint32_t stack = column_of(w, t, FP_FIREFOX_STACK), weight = column_of(w, t, FP_FIREFOX_WEIGHT);
@@ -188,7 +188,7 @@ static int put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t 
     return 0;
 }
 
-/* `payload` as a JSON text: as it is if it is printable, else in hexadecimal. */
+/* `payload` as a JSON string: unchanged if it is printable, otherwise in hexadecimal. */
 static int put_payload(struct fp_firefox *w, const uint8_t *p, size_t n) {
     if (fp_is_text(p, n)) return fp_json_text(&w->text, p, n, &w->replaced);
     return fp_buf_hex(&w->text, p, n);

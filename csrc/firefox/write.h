@@ -1,18 +1,17 @@
 /* firefox/write.h - processed profiles of the Firefox Profiler: their tables, as columns of JSON text.
  *
- * The format holds a table as arrays of equal length, which stand one after the other.  Rows come one by one, so each
- * array is a buffer here, a comma behind each item; the caller writes full buffers away and puts all together at the
- * end.
+ * The format stores a table as arrays of equal length, one after the other.  Rows come one by one, so each array is a
+ * buffer here, with a comma after each item; the caller spills full buffers and assembles the file at the end.
  *
  *   stack tree    0: main   1: main > f     "stackTable": {"frame": [0,1], "prefix": [null,0], "length": 2}
  *   samples of a thread                     "stack": [0,1,0,null], "timeDeltas": [0,10e-6,20e-6,70e-6],
  *                                           "weight": [10e-6,20e-6,70e-6,0]
  *
- * A sample of a timeline is a time in which the stack of a thread stays the same; its weight is how long that is, in
- * milliseconds, and so is the way to the next sample.  Calls must nest, times are nanoseconds (bridges/rows/nest.h).
+ * A sample of a timeline is an interval in which the stack of a thread stays the same; its weight is its length in
+ * milliseconds, and so is the time to the next sample.  Calls must nest, times are nanoseconds (bridges/rows/nest.h).
  *
- * Memory: linear in the model's tables, in threads and in calls that are open; call paths of a timeline are forgotten
- * when they are many, and written again when they come again.  Viewers take equal paths for one.
+ * Memory: linear in the model's tables, in threads and in open calls; when a timeline has many call paths, they are
+ * dropped and later written again.  Viewers merge equal paths.
  * Source: firefox-devtools/profiler src/types/profile.ts, version 60.
  */
 #ifndef FP_FIREFOX_WRITE_H
@@ -48,26 +47,26 @@ enum fp_firefox_shared {
  * each value type.  Of a timeline: */
 enum fp_firefox_timeline {
     FP_FIREFOX_STACK = 0,
-    FP_FIREFOX_WEIGHT = 1, /* also the way to the next sample; of the last sample it is not there */
+    FP_FIREFOX_WEIGHT = 1, /* also the time to the next sample; the last sample has none */
     FP_FIREFOX_MARKER_DATA = 2,
     FP_FIREFOX_MARKER_NAME = 3,
     FP_FIREFOX_MARKER_TIME = 4, /* 8 bytes each, for fp_firefox_times */
     FP_FIREFOX_TIMELINE = 5
 };
 
-/* Categories, which have colours: 0 is any other, 1 to 11 are the first objects. */
+/* Categories, which have colours: 1 to 11 are the first objects, 0 is everything else. */
 enum { FP_FIREFOX_CATEGORIES = 12 };
 
 /* How the values of a column become weights. */
 enum fp_firefox_unit {
     FP_FIREFOX_AS_IT_IS = 0,
-    FP_FIREFOX_SECONDS = 1, /* these become milliseconds */
+    FP_FIREFOX_SECONDS = 1, /* written as milliseconds */
     FP_FIREFOX_MICROSECONDS = 2,
     FP_FIREFOX_NANOSECONDS = 3
 };
 
 struct fp_firefox_thread {
-    uint32_t thread, part; /* of the model: who it is; of its first row */
+    uint32_t thread, part; /* its id in the model; the part of its first row */
     uint64_t first;        /* timeline: time of the first sample */
     uint64_t samples, markers;
     /* private: open calls, outermost first, and the time of the last change */
@@ -83,7 +82,7 @@ struct fp_firefox {
     const int32_t *units;                      /* of each: enum fp_firefox_unit; borrowed */
     uint32_t unknown, no_stack, custom, typed; /* names, strings of the model */
     uint32_t most_paths;                       /* of a timeline in memory */
-    /* What is written away: columns[dirty[0 .. n_dirty)], the only ones that are not empty, `buffered` bytes. */
+    /* The columns to spill: columns[dirty[0 .. n_dirty)], the only non-empty ones, `buffered` bytes. */
     struct fp_buf *columns;
     uint32_t *dirty;
     uint32_t n_dirty;
@@ -95,10 +94,10 @@ struct fp_firefox {
     uint32_t *objects;                 /* of the model, by resource */
     /* counts */
     uint64_t samples, events, calls;
-    uint64_t empty;     /* calls that no sample shows, because they took no time */
+    uint64_t empty;     /* calls without a sample, because they took no time */
     uint64_t arguments; /* left out */
     uint64_t without_stack;
-    uint64_t unplaced; /* frames whose address is left out, because it is in no known object */
+    uint64_t unplaced; /* frames whose address is dropped, because it is in no known object */
     uint64_t replaced; /* bytes of names that are no UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
@@ -124,20 +123,20 @@ void fp_firefox_free(struct fp_firefox *w);
  * FP_DONE or FP_E_NOMEM. */
 int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t *columns);
 
-/* After the last row of a timeline: adds to each thread the sample with which it ends, but for its weight, 0, so that
- * the weights are the ways to all samples behind the first.  FP_DONE or FP_E_NOMEM. */
+/* After the last row of a timeline: adds the final sample of each thread without its weight, 0, so that the weights are
+ * the times to all samples after the first.  FP_DONE or FP_E_NOMEM. */
 int fp_firefox_end(struct fp_firefox *w);
 
-/* Says that all columns were written away. */
+/* To be called when all columns were spilled. */
 void fp_firefox_taken(struct fp_firefox *w);
 
-/* Appends n times as milliseconds since `start`, a comma behind each.  0 or FP_E_NOMEM. */
+/* Appends n times as milliseconds since `start`, each with a comma after it.  0 or FP_E_NOMEM. */
 int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_buf *out);
 
-/* Appends `item`, n bytes, for so many times. */
+/* Appends `item`, n bytes, `times` times. */
 int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf *out);
 
-/* Appends from, from + 1 ... below `to`, a comma behind each. */
+/* Appends from, from + 1 ... below `to`, each with a comma after it. */
 int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out);
 
 /* cffi-end */

@@ -47,7 +47,7 @@ void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u
         case FP_FORM_SEC_OFFSET:
         case FP_FORM_GNU_REF_ALT:
         case FP_FORM_GNU_STRP_ALT: v->number = fp_dwarf_take(c, u->offset_size); return;
-        case FP_FORM_REF_ADDR: /* DWARF 2 took it for an address */
+        case FP_FORM_REF_ADDR: /* an address in DWARF 2 */
             v->number = fp_dwarf_take(c, u->version < 3 ? u->address_size : u->offset_size);
             return;
         case FP_FORM_STRING: v->text = fp_dwarf_take_string(c); return;

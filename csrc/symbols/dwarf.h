@@ -1,9 +1,9 @@
-/* symbols/dwarf.h - what all of DWARF is made of: sections, numbers, forms.
+/* symbols/dwarf.h - the basics of DWARF: sections, numbers, forms.
  *
  * Numbers have a fixed size, or are LEB128: 7 bits a byte, the lowest first; the top bit says that another byte
- * follows. A form says how a value is stored.  A unit is a length and what follows it; where the length is 0xffffffff,
- * a length of 8 bytes follows, and offsets in the unit have 8 bytes ("64-bit DWARF") instead of 4. Source: DWARF 5,
- * sections 7.4 to 7.6.
+ * follows.  A form says how a value is stored.  A unit begins with its length; if that is 0xffffffff, a length of 8
+ * bytes follows, and offsets in the unit have 8 bytes ("64-bit DWARF") instead of 4.  Source: DWARF 5, sections 7.4 to
+ * 7.6.
  */
 #ifndef FP_DWARF_H
 #define FP_DWARF_H
@@ -28,20 +28,20 @@ struct fp_dwarf_bytes {
     size_t n;
 };
 
-/* The sections of a file, decompressed; those it does not have are empty. */
+/* The sections of a file, decompressed; missing ones are empty. */
 struct fp_dwarf {
     struct fp_dwarf_bytes sections[7]; /* by enum fp_dwarf_section */
     int32_t swap;                      /* the other byte order */
     int32_t address_size;              /* of the file: 4 or 8 */
-    int32_t has_all;                   /* else only the first two are there yet: what needs others returns FP_ASK */
+    int32_t has_all; /* otherwise only the first two are loaded: functions that need others return FP_ASK */
 };
 
-/* Whether a unit has its functions in another file (.dwo), as .debug_abbrev says. */
+/* Whether, by .debug_abbrev, a unit has its functions in another file (.dwo). */
 int fp_dwarf_is_split(const struct fp_dwarf *d);
 
 /* cffi-end */
 
-/* Reads from p up to `end`.  `bad` is sticky: a value reached past the end or does not fit; what is read then is 0. */
+/* Reads from p up to `end`.  `bad` is sticky: a value reached past the end or did not fit; further reads return 0. */
 struct fp_dwarf_cursor {
     const uint8_t *p, *end;
     int32_t swap;
@@ -130,7 +130,7 @@ static inline int64_t fp_dwarf_take_sleb(struct fp_dwarf_cursor *c) {
 
 enum { FP_LONGEST_STRING = 1 << 16 }; /* of names of files; real systems end at 4096 */
 
-/* A string up to its NUL. */
+/* A NUL-terminated string. */
 static inline struct fp_dwarf_bytes fp_dwarf_take_string(struct fp_dwarf_cursor *c) {
     const size_t left = fp_dwarf_cursor_left(c), most = left < FP_LONGEST_STRING ? left : FP_LONGEST_STRING;
     const uint8_t *p = c->p, *nul = most ? memchr(p, 0, most) : NULL;
@@ -142,16 +142,16 @@ static inline struct fp_dwarf_bytes fp_dwarf_take_string(struct fp_dwarf_cursor 
     return (struct fp_dwarf_bytes){p, (size_t)(nul - p)};
 }
 
-/* What the forms of a unit depend on. */
+/* The parameters of a unit's forms. */
 struct fp_dwarf_unit {
     uint16_t version;
     uint8_t address_size; /* 1 to 8 */
     uint8_t offset_size;  /* 4 or 8 */
-    uint64_t str_offsets; /* where its part of .debug_str_offsets begins */
+    uint64_t str_offsets; /* the start of its part of .debug_str_offsets */
 };
 
-/* Reads the length of a unit and the version behind it.  Returns the end of the unit, or NULL, with c->bad set, if
- * there is none. */
+/* Reads the length and the version of a unit.  Returns the end of the unit, or NULL, with c->bad set, if there is
+ * none. */
 static inline const uint8_t *fp_dwarf_take_unit(struct fp_dwarf_cursor *c, struct fp_dwarf_unit *u) {
     uint64_t length = fp_dwarf_take(c, 4);
     u->offset_size = 4;
@@ -168,7 +168,7 @@ static inline const uint8_t *fp_dwarf_take_unit(struct fp_dwarf_cursor *c, struc
     return end;
 }
 
-/* Where a string of a form is; `value` is what the form holds. */
+/* The location of a form's string; `value` is the content of the form. */
 struct fp_dwarf_value {
     uint64_t number;            /* of a constant, an offset, an index, an address */
     struct fp_dwarf_bytes text; /* of DW_FORM_string */
@@ -224,7 +224,8 @@ enum fp_form {
 void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u, uint64_t form,
                         struct fp_dwarf_value *v);
 
-/* The string that a value is; empty if it is none, or lies elsewhere (in another file, past the end). */
+/* The string of a value; empty if the value is not a string, or the string is elsewhere (in another file, past the
+ * end). */
 struct fp_dwarf_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
                                       const struct fp_dwarf_value *v);
 

@@ -36,9 +36,9 @@ struct line_unit {
     uint64_t tables, program, end;
     uint8_t min_instruction, max_operations, line_range, opcode_base;
     int8_t line_base;
-    uint8_t is_statement;    /* whether rows are at first */
-    const uint8_t *operands; /* how many each standard opcode has, from opcode 1 on */
-    /* read when a file is asked for */
+    uint8_t is_statement;    /* initial value of the register */
+    const uint8_t *operands; /* number of operands of each standard opcode, from opcode 1 on */
+    /* read when a file is requested */
     int has_files;
     struct file *files;
     struct fp_dwarf_bytes *directories;
@@ -47,10 +47,10 @@ struct line_unit {
 
 struct sequence {
     uint64_t high;
-    uint64_t program; /* where it begins in .debug_line */
+    uint64_t program; /* its start in .debug_line */
     uint32_t unit;
     uint32_t n;    /* rows */
-    uint64_t rows; /* 1 + where they begin in `rows`, 0 = not read yet */
+    uint64_t rows; /* 1 + their start in `rows`, 0 = not read yet */
 };
 
 /* A file that a program adds to its unit's table, as versions 2 to 4 may. */
@@ -69,13 +69,13 @@ struct fp_dwarf_lines {
     struct defined *defined;
     uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
     uint32_t n_lows;
-    struct fp_dwarf_units *infos; /* opened when something is asked that only .debug_info says */
+    struct fp_dwarf_units *infos; /* opened for the first question that needs .debug_info */
     struct fp_dwarf_lines_stats stats;
 };
 
 /* ---- headers */
 
-/* Reads the header at the cursor, which moves behind the unit.  0 or FP_E_MALFORMED. */
+/* Reads the header at the cursor, which moves to the end of the unit.  0 or FP_E_MALFORMED. */
 static int read_header(const struct fp_dwarf_lines *l, struct fp_dwarf_cursor *c, struct line_unit *u) {
     const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
     *u = (struct line_unit){.offset = (uint64_t)(c->p - section)};
@@ -145,7 +145,7 @@ static int read_old_tables(struct line_unit *u, struct fp_dwarf_cursor *c, struc
     return status;
 }
 
-/* Version 5: a table says of what its entries are made, then how many there are. */
+/* Version 5: a table begins with the format of its entries, then their number. */
 static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, struct fp_dwarf_cursor *c,
                           int is_files) {
     uint64_t contents[MOST_CONTENTS], forms[MOST_CONTENTS];
@@ -168,7 +168,7 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
             if (contents[k] == PATH) file.name = fp_dwarf_string(l->d, &u->forms, forms[k], &v);
             if (contents[k] == DIRECTORY_INDEX) file.directory = v.number;
         }
-        if (c->p == before) fp_dwarf_cursor_fail(c); /* or a count could ask for any number of empty entries */
+        if (c->p == before) fp_dwarf_cursor_fail(c); /* a count could otherwise specify any number of empty entries */
         if (!c->bad) status = is_files ? add_file(u, file) : add_directory(u, file.name);
     }
     return status;
@@ -211,8 +211,8 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
 
 /* ---- programs */
 
-/* The row is not where a function begins: it is the first one behind a prologue, or no statement begins there.  Behind
- * the last instruction of a function GCC may have rows that are no statements; they are at the address of the next. */
+/* The row is not the start of a function: it is the first one after a prologue, or no statement begins there.  After
+ * the last instruction of a function GCC may emit rows that are not statements, at the address of the next function. */
 #define BODY ((uint64_t)1 << 63)
 enum { BEHIND_PROLOGUE = 1, NO_STATEMENT = 2 };
 
@@ -222,7 +222,7 @@ struct machine {
     uint64_t operation; /* of an instruction that is a bundle of several */
 };
 
-/* Moves the address on by `n` operations. */
+/* Advances the address by `n` operations. */
 static inline void advance(const struct line_unit *u, struct machine *m, uint64_t n) {
     if (FP_LIKELY(u->max_operations == 1)) {
         m->address += n * u->min_instruction;
@@ -233,7 +233,7 @@ static inline void advance(const struct line_unit *u, struct machine *m, uint64_
     m->operation %= u->max_operations;
 }
 
-/* A file that a program defines.  Only the run that looks for sequences enters it. */
+/* A file that a program defines.  Only the run that searches for sequences adds it. */
 static int define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_cursor *c) {
     const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
     const struct defined d = {unit, take_file(c, name)};
@@ -243,7 +243,7 @@ static int define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_
     return 0;
 }
 
-/* What is wanted of a run: `rows`: they are appended to l->rows; otherwise the sequence is measured in *low and *s. */
+/* The output of a run: with `rows`, rows are appended to l->rows; otherwise the sequence is measured in *low and *s. */
 struct wanted {
     int rows;
     uint64_t mask; /* of addresses */
@@ -265,7 +265,7 @@ FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, c
     return 0;
 }
 
-/* An extended instruction, behind its opcode, after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
+/* An extended instruction, after its opcode and after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
  * FP_E_NOMEM. */
 FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, struct machine *m,
                        uint64_t n, const struct wanted w) {
@@ -289,7 +289,7 @@ FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwar
     return 0;
 }
 
-/* An instruction that neither makes a row nor is extended. */
+/* A standard instruction that makes no row. */
 FP_INLINE void standard(const struct line_unit *u, unsigned opcode, struct fp_dwarf_cursor *c, struct machine *m) {
     switch (opcode) {
         case ADVANCE_PC: advance(u, m, fp_dwarf_take_uleb(c)); break;
@@ -306,12 +306,12 @@ FP_INLINE void standard(const struct line_unit *u, unsigned opcode, struct fp_dw
             m->address += fp_dwarf_take(c, 2);
             m->operation = 0;
             break;
-        default: /* one of later versions */
+        default: /* unknown, from a later version */
             for (unsigned i = 0; i < u->operands[opcode - 1]; i++) fp_dwarf_take_uleb(c);
     }
 }
 
-/* Runs a program from the start of a sequence to its end.  Returns 1 behind a sequence, 0 at the end of the program,
+/* Runs a program from the start of a sequence to its end.  Returns 1 after a sequence, 0 at the end of the program,
  * FP_E_MALFORMED or FP_E_NOMEM. */
 FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, const struct wanted w) {
     const struct line_unit u = l->units[number];
@@ -339,7 +339,7 @@ FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cur
     return n ? FP_E_MALFORMED : 0; /* rows without an end */
 }
 
-/* Enters the sequences of a unit.  Damage ends it. */
+/* Adds the sequences of a unit, up to the first damage. */
 static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
     const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, l->units[number].program);
@@ -350,7 +350,7 @@ static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
         const int status = run(l, number, &c, (struct wanted){0, l->mask, &low, &s});
         if (status <= 0) return status;
         l->stats.rows += s.n;
-        if (!low || low >= s.high) continue; /* left out by the linker (0 or -1), or without rows */
+        if (!low || low >= s.high) continue; /* dropped by the linker (0 or -1), or without rows */
         if (fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s) ||
             fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows))
             return FP_E_NOMEM;
@@ -359,7 +359,7 @@ static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
     }
 }
 
-/* Sorts the sequences by address, without those that begin inside the one before. */
+/* Sorts the sequences by address and drops those that begin inside the previous one. */
 static int sort_sequences(struct fp_dwarf_lines *l) {
     if (l->n_sequences && fp_pairs_sort(l->lows, l->n_sequences)) return FP_E_NOMEM;
     uint64_t taken = 0;
@@ -416,9 +416,9 @@ struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l)
     return l->stats;
 }
 
-/* ---- questions */
+/* ---- queries */
 
-/* The sequence that an address is in, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
+/* The sequence that contains an address, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
 static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t address, int *status) {
     *status = 0;
     const size_t at = fp_pairs_upper(l->lows, l->n_lows, address);
@@ -458,7 +458,7 @@ int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dw
     return at ? is_row(s, &rows[at - 1], found) : 0;
 }
 
-/* The row that a declaration says, in a unit that may have no rows. */
+/* The row of a declaration, in a unit that may have no rows. */
 static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
     struct fp_dwarf_declaration d;
     if (!l->d->has_all) return FP_ASK;
@@ -503,7 +503,7 @@ int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, 
         const int status = read_files(l, unit);
         if (status) return status;
     }
-    const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* they count from 1 before version 5; 0 is none */
+    const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* before version 5 they count from 1, and 0 is none */
     if (at >= u->n_files) return 0;
     const uint64_t directory = u->files[at].directory;
     pieces[0] = u->n_directories ? u->directories[0] : (struct fp_dwarf_bytes){NULL, 0};

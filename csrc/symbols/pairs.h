@@ -1,4 +1,4 @@
-/* symbols/pairs.h - sorting: a key, and whatever goes with it. */
+/* symbols/pairs.h - sorts pairs of a key and a payload. */
 #ifndef FP_PAIRS_H
 #define FP_PAIRS_H
 
@@ -8,11 +8,11 @@ struct fp_pairs_item {
     uint64_t key, value;
 };
 
-/* Sorts by key; pairs of equal keys stay in their order.  Time is linear: a pass for each byte in which keys differ,
- * none if they are in order.  0 or FP_E_NOMEM. */
+/* Sorts by key, stable.  Linear time: a pass for each byte in which keys differ, none if they are sorted.  0 or
+ * FP_E_NOMEM. */
 int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n);
 
-/* The number of pairs whose key is at most `key`, in pairs that are sorted. */
+/* The number of pairs whose key is at most `key`, in sorted pairs. */
 static inline size_t fp_pairs_upper(const struct fp_pairs_item *pairs, size_t n, uint64_t key) {
     size_t low = 0;
     while (n) {

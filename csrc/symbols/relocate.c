@@ -2,7 +2,7 @@
 
 enum { SYMBOL_32 = 16, SYMBOL_64 = 24, RESERVED = 0xff00, NONE = -1 };
 
-/* The relocations of each machine that fill in an address. */
+/* The relocations of each machine that store an address. */
 static const struct {
     uint32_t machine;
     int of_4, of_4_signed, of_8; /* types, by the bytes of the number */
@@ -17,7 +17,7 @@ static const struct {
     {183, 258, NONE, 257}, /* AArch64: R_AARCH64_ABS32, _ABS64 */
 };
 
-/* The bytes of the number that a relocation fills in; 0: it does nothing; -1: not known. */
+/* The size in bytes of the number that a relocation stores; 0: no effect; -1: unknown. */
 static int width_of(uint32_t machine, uint32_t type) {
     if (!type) return 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

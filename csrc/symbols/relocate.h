@@ -1,13 +1,13 @@
-/* symbols/relocate.h - files that are not linked: kernel modules, code that was made at run time.
+/* symbols/relocate.h - files that are not linked: kernel modules, code generated at run time.
  *
- * Their symbols count from their sections, and numbers that a linker would fill in are zero.  Both need an address for
- * each section, its place, which the caller chooses:
+ * Their symbols are relative to their sections, and numbers that a linker would fill in are zero.  Both need an address
+ * for each section, its place, which the caller chooses:
  *
  *   .text is placed at 0x1000         symbol blk_complete   .text + 0x38                       -> 0x1038
  *   .rela.debug_line: byte 0x3b       R_X86_64_64           symbol of .text, addend 0          -> 00 10 00 00 00 ...
  *                     byte 0x22       R_X86_64_32           symbol of .debug_line_str (no place), addend 0x17
  *
- * Only what debug sections need is known: whole addresses of 32 and 64 bits.
+ * Supports only the relocations of debug sections: whole addresses of 32 and 64 bits.
  * Source: System V ABI, chapter 4, "Relocation"; the supplements of the processors.
  */
 #ifndef FP_RELOCATE_H
@@ -17,12 +17,12 @@
 
 /* cffi-begin */
 
-/* Adds to each symbol of a table the place of its section.  `flags`: FP_SYMTAB_SWAP, FP_SYMTAB_WIDE. */
+/* Adds the place of its section to each symbol of a table.  `flags`: FP_SYMTAB_SWAP, FP_SYMTAB_WIDE. */
 void fp_relocate_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags);
 
-/* Fills in a section of `n` bytes what its relocations say; `symbols` are placed.  `addends`: they are of the kind that
- * has addends (SHT_RELA), else those are in the section.  0, FP_E_MALFORMED for a place or symbol that is not there, or
- * FP_E_VERSION for a kind of relocation or machine that is not known. */
+/* Applies relocations to a section of `n` bytes; `symbols` are placed.  `addends`: relocations have addends (SHT_RELA),
+ * otherwise those are in the section.  0, FP_E_MALFORMED for a missing place or symbol, or FP_E_VERSION for an unknown
+ * relocation type or machine. */
 int fp_relocate(uint8_t *data, size_t n, const uint8_t *relocations, size_t n_relocations, int addends,
                 const uint8_t *symbols, size_t n_symbols, uint32_t machine, uint32_t flags);
 

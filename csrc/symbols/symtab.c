@@ -31,8 +31,8 @@ static struct symtab_entry read_entry(const uint8_t *p, uint32_t flags) {
     return e;
 }
 
-/* `free@V1`, which programs that were linked long ago call, and not `free@@V2` or `free`.  Looks at 256 bytes of a
- * name, because all symbols may have one name. */
+/* True for `free@V1`, for programs linked long ago, and not for `free@@V2` or `free`.  Reads at most 256 bytes of a
+ * name, because all symbols may share one long name. */
 static int is_old_version(const uint8_t *strings, size_t n_strings, uint32_t name) {
     if (name >= n_strings) return 0;
     const uint8_t *p = strings + name;

@@ -3,9 +3,9 @@
  *   64 bits   name u32   info u8   other u8   section u16   address u64   size u64
  *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
  *
- * Kept are symbols that may name code: of no type (assembly), data, functions and indirect functions that are defined
- * in the file.  Of symbols at one address the longest is kept, of equally long ones the last that is no old version
- * (`cfree@GLIBC_2.2.5`), if there is another.
+ * Keeps symbols defined in the file that may name code: without a type (assembly), data, functions and indirect
+ * functions.  Of symbols at one address it keeps the longest, and of equally long ones the last that is not an old
+ * version (`cfree@GLIBC_2.2.5`), if possible.
  * Source: System V ABI, chapter 4, "Symbol Table".
  */
 #ifndef FP_SYMTAB_H
@@ -15,17 +15,17 @@
 
 /* cffi-begin */
 
-/* How machines differ. */
+/* Differences between machines. */
 enum fp_symtab_flag {
     FP_SYMTAB_SWAP = 1,    /* the other byte order */
     FP_SYMTAB_WIDE = 2,    /* 64 bits */
-    FP_SYMTAB_MARKERS = 4, /* ARM, RISC-V: symbols `$x` mark what is code and what is data */
-    FP_SYMTAB_THUMB = 8    /* ARM: bit 0 of a function's address says which instruction set it has */
+    FP_SYMTAB_MARKERS = 4, /* ARM, RISC-V: symbols `$x` mark code and data */
+    FP_SYMTAB_THUMB = 8    /* ARM: bit 0 of a function's address selects the instruction set */
 };
 
 struct fp_symtab {
     uint64_t *starts, *sizes; /* by address, each address once */
-    uint32_t *names;          /* where the name begins in the strings */
+    uint32_t *names;          /* offset of the name in the strings */
     uint32_t n;
 };
 

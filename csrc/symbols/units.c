@@ -19,14 +19,14 @@ enum attribute {
     AT_GNU_ADDR_BASE = 0x2133
 };
 enum { UNIT_TYPE = 2, UNIT_SKELETON = 4, UNIT_SPLIT_COMPILE = 5, UNIT_SPLIT_TYPE = 6 };
-enum { MOST_REFERENCES = 16 }; /* from a function to what it is a copy of, and so on */
+enum { MOST_REFERENCES = 16 }; /* followed from a function to its origin, and so on */
 
 struct info_unit {
     struct fp_dwarf_unit forms;
     uint64_t offset, first, end; /* in .debug_info: the unit, its first entry, its end */
     uint64_t abbreviations;      /* in .debug_abbrev */
     uint64_t line_table;
-    uint64_t addresses; /* where its part of .debug_addr begins */
+    uint64_t addresses; /* the start of its part of .debug_addr */
     struct fp_dwarf_bytes directory;
 };
 
@@ -58,7 +58,7 @@ struct fp_dwarf_units {
     struct fp_pairs_item *by_line_table; /* the number of the unit */
     struct table table;
     uint64_t work, most_work;        /* bytes of abbreviations read: damaged files could make that quadratic */
-    struct fp_pairs_item *functions; /* by address: where the entry begins in .debug_info */
+    struct fp_pairs_item *functions; /* by address: the start of the entry in .debug_info */
     uint32_t n_functions, cap_functions;
     int has_functions;
 };
@@ -74,7 +74,7 @@ static uint64_t take_abbreviation(struct fp_dwarf_cursor *c, struct abbreviation
     return c->bad ? 0 : code;
 }
 
-/* Reads one attribute of an abbreviation.  Returns 0 behind the last one. */
+/* Reads one attribute of an abbreviation.  Returns 0 after the last one. */
 static int take_attribute(struct fp_dwarf_cursor *c, struct attribute_form *a) {
     const uint64_t attribute = fp_dwarf_take_uleb(c), form = fp_dwarf_take_uleb(c);
     a->constant = form == FP_FORM_IMPLICIT_CONST ? fp_dwarf_take_sleb(c) : 0;
@@ -84,7 +84,7 @@ static int take_attribute(struct fp_dwarf_cursor *c, struct attribute_form *a) {
     return !c->bad && (attribute || form);
 }
 
-/* Reads the table at `offset`, unless it is the one that was read last.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the table at `offset`, unless it was the last one read.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int read_table(struct fp_dwarf_units *u, uint64_t offset) {
     struct table *t = &u->table;
     if (t->is_read && t->offset == offset) return 0;
@@ -125,7 +125,7 @@ static const struct abbreviation *find_abbreviation(const struct table *t, uint6
 
 /* ---- entries */
 
-/* What is wanted of an entry. */
+/* The attributes needed of an entry. */
 struct info_entry {
     uint64_t line_table, low_pc, str_offsets, addresses, decl_file, decl_line;
     uint64_t reference; /* in .debug_info; of a specification or an abstract origin */
@@ -211,7 +211,7 @@ static struct fp_dwarf_cursor entries_from(const struct fp_dwarf_units *u, const
 
 /* ---- units */
 
-/* Reads the abbreviation of a unit's first entry alone, which is nearly always the first of its table. */
+/* Reads only the abbreviation of a unit's first entry, which is nearly always the first of its table. */
 static int read_first_entry(struct fp_dwarf_units *u, struct info_unit *unit) {
     struct fp_dwarf_cursor c = entries_from(u, unit, unit->first);
     const uint64_t code = fp_dwarf_take_uleb(&c);
@@ -247,7 +247,7 @@ static int read_first_entry(struct fp_dwarf_units *u, struct info_unit *unit) {
     return status;
 }
 
-/* Reads the unit at the cursor and moves behind it.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the unit at the cursor and moves to its end.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c) {
     const uint8_t *info = u->d->sections[FP_DWARF_INFO].p;
     struct info_unit unit = {.offset = (uint64_t)(c->p - info)};
@@ -309,7 +309,7 @@ struct fp_dwarf_bytes fp_dwarf_units_directory(const struct fp_dwarf_units *u, u
 
 /* ---- functions */
 
-/* Enters the functions of a unit.  Damage ends it. */
+/* Adds the functions of a unit, up to the first damage. */
 static int list_functions(struct fp_dwarf_units *u, const struct info_unit *unit) {
     const int status = read_table(u, unit->abbreviations);
     if (status) return status;
@@ -375,7 +375,7 @@ int fp_dwarf_units_declaration(struct fp_dwarf_units *u, uint64_t address, struc
         if (!a) return 0;
         take_entry(&u->table, a, unit, &c, &e);
         if (c.bad) return 0;
-        if (!line) line = e.decl_line; /* what an entry does not say is as in the one that it refers to */
+        if (!line) line = e.decl_line; /* missing attributes come from the entry that it refers to */
         if (line && e.has_decl_file) {
             *found = (struct fp_dwarf_declaration){unit->line_table, e.decl_file, line};
             return 1;

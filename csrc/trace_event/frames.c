@@ -6,7 +6,8 @@ uint32_t fp_trace_samples_frame(struct fp_model *m, uint32_t function, uint32_t 
     return place == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, place);
 }
 
-/* The function of the frame at hand: 0 for the root of a profile, which is no frame.  FP_NO_ID when memory ran out. */
+/* The function of the current frame: 0 for the root of a profile, which is not a frame.  FP_NO_ID when memory ran
+ * out. */
 static uint32_t function_of(struct fp_trace_samples_read *r) {
     struct fp_model *m = r->model;
     const struct fp_trace_samples_frame *f = &r->frame;
@@ -14,7 +15,7 @@ static uint32_t function_of(struct fp_trace_samples_read *r) {
     const uint8_t *name = fp_string(&m->strings, f->name, &n);
     if (f->is_call && n == 6 && !memcmp(name, "(root)", 6)) return 0;
     uint32_t called = f->name, object = 0;
-    if (!called) /* as V8's own tools call it */
+    if (!called) /* as V8's own tools name it */
         called = f->is_call ? fp_strings_intern(&m->strings, "(anonymous)", 11)
                             : fp_strings_intern(&m->strings, "[unknown]", 9);
     if (f->object) object = fp_model_object(m, f->object, 0);
@@ -22,7 +23,7 @@ static uint32_t function_of(struct fp_trace_samples_read *r) {
     return fp_model_function(m, object, f->file, called, 0, f->line);
 }
 
-/* As fp_trace_samples_node, but the node is added.  FP_NO_ID when memory ran out. */
+/* Like fp_trace_samples_node, but adds the node.  FP_NO_ID when memory ran out. */
 static uint32_t add_node(struct fp_trace_samples_read *r, uint32_t owner, uint32_t id) {
     const uint32_t key[2] = {owner + 1, id}, node = fp_table_intern(&r->node_keys, key);
     if (node == FP_NO_ID || fp_array_zeroed(&r->nodes, &r->cap_nodes, (uint64_t)node + 1, sizeof *r->nodes))
@@ -56,7 +57,7 @@ int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionar
     const struct fp_trace_samples_said said = {f->at, f->id, f->parent, function_of(r), f->hits};
     if (said.function == FP_NO_ID) return fp_no_memory(err);
     if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &said) ? fp_no_memory(err) : FP_DONE;
-    /* in a profile with a head its children's children are among them, too */
+    /* in a profile with a head this includes its children's children */
     for (uint32_t i = f->first_child; i < r->n_said; i++)
         if (!r->said[i].parent) r->said[i].parent = f->id;
     if (fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said)) return fp_no_memory(err);
@@ -71,7 +72,7 @@ int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile) {
     return 0;
 }
 
-/* Makes the stack of a node, and those above it.
+/* Makes the stack of a node and of its parents.
  *
  *   node 7 -> 5 -> 2, which has a stack: first 7 and 5 are put into the chain, then 5 gets its stack, then 7. */
 static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_err *err) {

@@ -3,7 +3,7 @@
 #include "core/array.h"
 #include "trace_event/read_private.h"
 
-/* By thread and time, then as they stand in the file. */
+/* By thread and time, then in file order. */
 static int by_time(const void *one, const void *other) {
     const struct fp_trace_record *a = one, *b = other;
     if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
@@ -11,7 +11,7 @@ static int by_time(const void *one, const void *other) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* The same, but callers before callees that begin with them; FP_TRACE_ENDLESS is longest. */
+/* The same, but callers before callees that begin at the same time; FP_TRACE_ENDLESS is longest. */
 static int by_length(const void *one, const void *other) {
     const struct fp_trace_record *a = one, *b = other;
     if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
@@ -85,7 +85,7 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* Makes calls of begins and ends, which come by time.  FP_ASK, FP_E_NOMEM. */
+/* Turns begins and ends, sorted by time, into calls.  FP_ASK, FP_E_NOMEM. */
 static int pair_all(struct fp_trace_read *r) {
     for (;;) {
         const struct fp_trace_record *h = &r->head;
@@ -136,7 +136,7 @@ static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32
     return i;
 }
 
-/* Ends the calls that do not last until the head.  FP_FULL or FP_DONE. */
+/* Ends the calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const int same = r->has_head && r->head.thread == l->thread;
@@ -152,7 +152,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-/* A call goes to the first lane in which it nests; what is more by rounding, 1 ns, is cut.  The batch has room.
+/* A call goes to the first lane in which it nests; an excess of 1 ns, from rounding, is cut.  The batch has room.
  * FP_DONE, FP_ASK, FP_E_NOMEM. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
@@ -189,7 +189,7 @@ void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread) {
     if (r->lane >= l->n) l->n = r->lane + 1;
 }
 
-/* The row of the head, which is no end.  FP_DONE, FP_FULL, FP_ASK, FP_E_NOMEM. */
+/* The row of the head, which is not an end.  FP_DONE, FP_FULL, FP_ASK, FP_E_NOMEM. */
 static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     const struct fp_trace_record *h = &r->head;
     if (out->n == out->cap) return FP_FULL;

@@ -38,8 +38,8 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     return 0;
 }
 
-/* How many calls that are open end, from the innermost one on; 0: the call is not open.  One that is very deep is not
- * looked for. */
+/* The number of open calls to end, from the innermost one on; 0: the call is not open.  Very deep calls are not
+ * searched. */
 static uint32_t ended_by(const struct fp_trace_stack *s, uint32_t name) {
     enum { LOOK = 4096 };
     if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;

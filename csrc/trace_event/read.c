@@ -40,7 +40,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     free(r);
 }
 
-/* ---- what an event says ---- */
+/* ---- fields of an event ---- */
 
 static void begin_event(struct fp_trace_read *r, const struct fp_in *in) {
     struct fp_trace_event *e = &r->event;
@@ -85,7 +85,7 @@ static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-/* Hexadecimal digits as bytes; *well is 0 if it is something else. */
+/* Hexadecimal digits as bytes; *well is 0 for anything else. */
 static int copy_data(struct fp_trace_read *r, int *well) {
     const struct fp_json *j = &r->json;
     struct fp_buf *to = &r->event.data;
@@ -100,7 +100,7 @@ static int copy_data(struct fp_trace_read *r, int *well) {
     return 0;
 }
 
-/* Microseconds as nanoseconds.  *has is 0 if there is a word instead, as null. */
+/* Microseconds as nanoseconds.  *has is 0 for a word such as null. */
 static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
     size_t n = j->text_n;
     const uint8_t *p = fp_json_trim(j->text, &n);
@@ -108,7 +108,7 @@ static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
     return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
 }
 
-/* A text, number or word of an event.  0 or an error that is not yet described. */
+/* A text, number or word of an event.  0 or an error without a description. */
 static int take_value(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
@@ -167,7 +167,7 @@ static int take_value(struct fp_trace_read *r) {
     }
 }
 
-/* ---- who ---- */
+/* ---- threads ---- */
 
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
     const int status = fp_trace_thread_of(&r->who, thread);
@@ -190,7 +190,7 @@ static uint32_t function_of(struct fp_trace_read *r) {
 
 /* ---- records ---- */
 
-/* Adds a record of the event, whose arguments take the next places in the order. */
+/* Adds a record of the event, whose arguments get the next positions in the order. */
 static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
     struct fp_trace_record *record = fp_trace_add(r);
     if (!record) return NULL;
@@ -401,7 +401,7 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     return FP_ASK;
 }
 
-/* The text ends too early, or is no JSON.  FP_ASK, or the error. */
+/* The text ends too early, or is not JSON.  FP_ASK, or the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
     const int between = r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
     if (status == FP_E_TRUNCATED && r->seen_events) { /* its writer was killed; an array may lack its end anyway */

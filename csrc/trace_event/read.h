@@ -2,18 +2,18 @@
  *
  *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone
  *
- * A complete event (X) stands where it ended, and its begin may have been at the start of the file.  So calls and
- * instants become records, which are sorted by thread, time, longest first, order in the file, in runs that the caller
- * writes away, and merged at the end.  Begins and ends (B, E) are paired in the order of the file.  If their times go
- * back within a thread (`went_back`), the file must be read again `by_time`: they are then sorted by time first.
+ * A complete event (X) is written at its end, so a call may appear long after its begin.  So calls and instants become
+ * records, sorted by thread, time, longest first, order in the file, in runs that the caller spills, and merged at the
+ * end.  Begins and ends (B, E) are paired in the order of the file.  If their times go back within a thread
+ * (`went_back`), the file must be read again `by_time`: they are then sorted by time first.
  *
  * Calls of one thread may overlap without nesting: PyTorch's annotations, kernels of a stream, Bazel's virtual threads.
- * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; others are threads
- * that the caller names.  A call that ends 1 ns after its caller, by rounding, is cut instead.
+ * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; the others become
+ * threads that the caller names.  A call that ends 1 ns after its caller, by rounding, is cut instead.
  *
- * Times are in microseconds, and made nanoseconds digit by digit.  Numbers may be texts.  If some are below 0, all are
- * shifted so that the earliest is 0.
- * Memory: linear in distinct names and threads, calls that are open at a time, and FP_TRACE_RECORDS.
+ * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If some are below 0,
+ * all are shifted so that the earliest is 0.
+ * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H
 #define FP_TRACE_EVENT_READ_H
@@ -26,20 +26,20 @@
 
 /* cffi-begin */
 
-/* RECORDS: that are kept before they are written away.  ARGS: arguments of a call that are kept. */
+/* RECORDS: kept in memory before a spill.  ARGS: maximum number of arguments kept per call. */
 enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
-/* What is to be done after FP_ASK, before the next call. */
+/* What the caller must do after FP_ASK, before the next call. */
 enum fp_trace_asks {
     FP_TRACE_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_TRACE_NAME = 2,   /* note that r->who.meta of r->who.pid, r->who.tid is r->event.text; set r->who.noted */
-    FP_TRACE_SPILL = 3,  /* call fp_trace_sort, write the records away and set r->n_records to 0 */
-    FP_TRACE_MERGE = 4,  /* set r->runs; the last is what is still in memory, sorted */
+    FP_TRACE_NAME = 2,   /* record r->event.text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
+    FP_TRACE_SPILL = 3,  /* call fp_trace_sort, spill the records and set r->n_records to 0 */
+    FP_TRACE_MERGE = 4,  /* set r->runs; the last one is the records in memory, sorted */
     FP_TRACE_REFILL = 5, /* r->runs[r->hungry] is used up */
     FP_TRACE_LANE = 6    /* call fp_trace_lane_is for lane r->lane (> 0) of thread r->lane_of */
 };
 
-/* Durations of calls that have none. */
+/* Durations of calls without one. */
 enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
 
 struct fp_trace_record {
@@ -57,12 +57,12 @@ struct fp_trace_run {
 };
 
 struct fp_trace_event {
-    uint64_t at; /* where it begins */
+    uint64_t at; /* its offset */
     uint8_t ph;  /* 0: none */
     uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
     int64_t ts, dur, type;
     struct fp_buf name, data, text; /* data: decoded; text: args.name */
-    uint32_t n_args, keys;          /* keys: how many it has */
+    uint32_t n_args, keys;          /* keys: their number */
     uint64_t args[16];
 };
 
@@ -71,13 +71,13 @@ struct fp_trace_lanes {
     struct fp_trace_lane *lanes;
     struct fp_trace_ends *ends; /* a tree: ends[1] is of all lanes, ends[cap + i] of lane i */
     uint32_t cap, n;            /* n: lanes in use */
-    uint32_t thread, last;      /* whose they are; where the last call went */
+    uint32_t thread, last;      /* their thread; the lane of the last call */
 };
 
 struct fp_trace_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, by_time;
-    int32_t went_back; /* after FP_DONE: nothing is valid; read the file again by time */
+    int32_t went_back; /* after FP_DONE: the result is invalid; read the file again by time */
     uint32_t asks;     /* after FP_ASK: enum fp_trace_asks */
     uint32_t lane, lane_of;
     struct fp_trace_who who;
@@ -120,7 +120,7 @@ void fp_trace_read_free(struct fp_trace_read *r);
 /* Sorts the records in memory. */
 void fp_trace_sort(struct fp_trace_read *r);
 
-/* Says which thread of the model the lane is that was asked for. */
+/* Sets the thread of the model for the requested lane. */
 void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */

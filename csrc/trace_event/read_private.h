@@ -1,4 +1,4 @@
-/* trace_event/read_private.h - what the files of the reader share.  Private.
+/* trace_event/read_private.h - shared by the files of the reader.  Private.
  *
  *   read.c    the text: events become records
  *   pair.c    begins and ends become calls
@@ -35,7 +35,7 @@ struct fp_trace_call {
 struct fp_trace_lane {
     struct fp_trace_call *calls;
     uint32_t n, cap;
-    uint32_t thread; /* of the model, + 1; 0: nobody has asked */
+    uint32_t thread; /* of the model, + 1; 0: not requested yet */
 };
 
 /* The earliest and the latest end of some lanes' innermost calls; INT64_MAX of a lane without calls. */
@@ -55,17 +55,17 @@ int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_
 /* Calls that are still open become records. */
 int fp_trace_close(struct fp_trace_read *r);
 
-/* merge.c.  Appends rows of the runs' records; by time, first makes calls of them.  FP_FULL, FP_ASK, FP_DONE,
+/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
  * FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
 
-/* lanes.c.  The first lane with room for a call that ends then, or FP_NO_ID when memory ran out. */
+/* lanes.c.  The first lane with room for a call with this end, or FP_NO_ID when memory ran out. */
 uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end);
-/* The lane whose innermost call ends first, if that is no later than `now`; else FP_NO_ID. */
+/* The lane whose innermost call ends first, if that is not later than `now`; otherwise FP_NO_ID. */
 uint32_t fp_trace_lane_ending(const struct fp_trace_lanes *l, int64_t now);
 int fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call);
 void fp_trace_lane_pop(struct fp_trace_lanes *l, uint32_t lane);
-/* Forgets all calls; the lanes are another thread's. */
+/* Drops all calls, to use the lanes for another thread. */
 void fp_trace_lanes_reset(struct fp_trace_lanes *l, uint32_t thread);
 void fp_trace_lanes_free(struct fp_trace_lanes *l);
 

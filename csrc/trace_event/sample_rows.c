@@ -26,7 +26,7 @@ static uint32_t add_row(struct fp_trace_samples_read *r, struct fp_batch *out, u
     return i;
 }
 
-/* The sample of V8 that lasts ends `now`.  0, FP_FULL, FP_E_NOMEM. */
+/* Ends V8's current sample at `now`.  0, FP_FULL, FP_E_NOMEM. */
 static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
@@ -46,8 +46,8 @@ static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_p
     return 0;
 }
 
-/* The time of sample i: the sum of what is between them, or as it stands there, or, of old profiles that say none, so
- * that all last as long.  0 or FP_E_OVERFLOW. */
+/* The time of sample i: the sum of the deltas, or its timestamp, or, in old profiles without either, at equal
+ * distances.  0 or FP_E_OVERFLOW. */
 static int time_of(const struct fp_trace_samples_read *r, const struct fp_trace_samples_profile *p, uint64_t i,
                    int64_t *time) {
     const struct fp_trace_samples_kept *c = r->columns;
@@ -105,12 +105,12 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         p->open = node > 0;
     }
     if (unequal) r->no_deltas += n > n_times ? n - n_times : n_times - n;
-    /* the last one lasts as long as one does on the average: DevTools has it so, and endTime is whole seconds */
+    /* the last one lasts as long as the average: so does DevTools, and endTime is in whole seconds */
     if (r->event.is_absolute) p->end = r->pos > 1 ? p->shown + (p->shown - p->first) / (int64_t)(r->pos - 1) : 0;
     return FP_DONE;
 }
 
-/* The value type of the event or sample at hand: how many stand before it.  FP_NO_ID when memory ran out. */
+/* The value type of the current event or sample, as an index.  FP_NO_ID when memory ran out. */
 static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
     const int named = !is_event && r->name.n;
     const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
@@ -119,7 +119,7 @@ static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
     return row == FP_NO_ID ? FP_NO_ID : row - 1;
 }
 
-/* The profile of a node that has hits, if these are all that it has of samples; else NULL. */
+/* The profile of a node that has hits, if it has hits instead of samples; otherwise NULL. */
 static const struct fp_trace_samples_profile *profile_of_hits(const struct fp_trace_samples_read *r, uint32_t node) {
     const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
     if (owner == FP_SAMPLES_DICTIONARY || owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL;
@@ -162,7 +162,7 @@ int fp_trace_samples_last(struct fp_trace_samples_read *r, struct fp_batch *out,
     return hits_of_nodes(r, out, err);
 }
 
-/* The stack of the event or sample at hand.  FP_DONE or an error. */
+/* The stack of the current event or sample.  FP_DONE or an error. */
 static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_err *err) {
     const struct fp_trace_samples_event *e = &r->event;
     struct fp_model *m = r->model;
@@ -173,7 +173,7 @@ static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_
             return fp_trace_samples_broken(r, e->at, "a sample is of a frame that stackFrames does not have", NULL,
                                            err);
         *stack = r->nodes[node].stack;
-    } else if (!*stack && e->ph && r->name.n) { /* all that the event says */
+    } else if (!*stack && e->ph && r->name.n) { /* the event has nothing else */
         const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
         const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
         const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_trace_samples_frame(m, function, 0);

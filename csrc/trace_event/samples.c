@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "trace_event/samples_private.h"
 
-/* What a level of the text is. */
+/* The kind of a level of the text. */
 enum within {
     NOTHING = 0,
     TOP,
@@ -28,7 +28,7 @@ enum within {
     STACK
 };
 
-/* Keys that mean something somewhere. */
+/* Keys that are known in some object. */
 enum samples_key {
     NO_KEY = 0,
     K_TRACE_EVENTS,
@@ -141,7 +141,7 @@ void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
     free(r);
 }
 
-/* ---- where we are ---- */
+/* ---- position ---- */
 
 static uint8_t becomes(const struct fp_trace_samples_read *r, uint8_t within, int is_object) {
     if (!r->json.depth) return is_object ? TOP : EVENTS;
@@ -203,7 +203,7 @@ static int take_string(struct fp_trace_samples_read *r, struct fp_strings *strin
     return *string == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* An id: a number or a text, which mean the same. */
+/* An id: a number or a string, which are equivalent. */
 static int take_id(struct fp_trace_samples_read *r, uint32_t *id) {
     return r->json.token == FP_JSON_WORD ? 0 : take_string(r, &r->ids, id);
 }
@@ -223,7 +223,7 @@ static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
 }
 
 /* The start or end of a profile: nanoseconds of microseconds, and of seconds; 0 where these are beyond 146 years.
- * Business Central (AL) counts microseconds since the year 1, of which no 64 bits hold the nanoseconds. */
+ * Business Central (AL) counts microseconds since the year 1, which do not fit 64 bits as nanoseconds. */
 static int take_bound(struct fp_trace_samples_read *r, int64_t *ns, int64_t *of_seconds) {
     static const int64_t year_1 = INT64_C(62135596800) * 1000000;
     const struct fp_json *j = &r->json;
@@ -249,7 +249,7 @@ static int take_weight(struct fp_trace_samples_read *r) {
     return status;
 }
 
-/* A line that is counted from `first`; 0: unknown. */
+/* A line, counted from `first`; 0: unknown. */
 static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *line) {
     const struct fp_json *j = &r->json;
     *line = 0;
@@ -258,7 +258,7 @@ static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *li
     return 0;
 }
 
-/* An element of the columns.  0, FP_ASK or an error that is not yet described. */
+/* An element of the columns.  0, FP_ASK or an error without a description. */
 static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_column which) {
     struct fp_trace_samples_kept *c = &r->columns[which];
     uint32_t id = 0;
@@ -281,7 +281,7 @@ static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_c
     return status;
 }
 
-/* The next frame of a stack that stands in its event. */
+/* The next frame of a stack that is part of its event. */
 static int take_frame(struct fp_trace_samples_read *r) {
     uint32_t name = 0;
     if (!r->second || r->json.token != FP_JSON_STRING) return 0;
@@ -315,7 +315,7 @@ static int take_of_event(struct fp_trace_samples_read *r) {
     }
 }
 
-/* What a node says of its function, or its callFrame does. */
+/* The function of a node, from its own fields or its callFrame. */
 static int take_of_call(struct fp_trace_samples_read *r, int64_t first_line) {
     struct fp_trace_samples_frame *f = &r->frame;
     int64_t line;
@@ -353,7 +353,7 @@ static int take_child(struct fp_trace_samples_read *r) {
     return 0;
 }
 
-/* A text, number or word.  0, FP_ASK or an error that is not yet described. */
+/* A text, number or word.  0, FP_ASK or an error without a description. */
 static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
     struct fp_trace_samples_event *e = &r->event;
     switch (within) {
@@ -381,14 +381,13 @@ static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
     }
 }
 
-/* ---- what ends ---- */
+/* ---- ends of objects and arrays ---- */
 
 static int is_named(const struct fp_trace_samples_read *r, const char *name) {
     return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
 }
 
-/* An event, or a whole .cpuprofile, that is of a profile of V8.  Chunks do not say whose it is: another thread writes
- * them. */
+/* An event, or a whole .cpuprofile, of a profile of V8.  Chunks lack its thread: another thread writes them. */
 static int end_of_profile(struct fp_trace_samples_read *r, int says_thread, struct fp_batch *out, struct fp_err *err) {
     const struct fp_trace_samples_event *e = &r->event;
     const uint32_t row = fp_trace_samples_profile(r);
@@ -447,8 +446,8 @@ static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch 
 
 /* ---- the text ---- */
 
-/* Some writers say the timeDeltas of a chunk twice, in its data and in the cpuProfile there: the former count.  FP_ASK
- * if what was written away of the latter is to be forgotten. */
+/* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile: the former are used.  FP_ASK
+ * if spilled ones of the latter must be dropped. */
 static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_t *next) {
     struct fp_trace_samples_kept *c = &r->columns[FP_SAMPLES_DELTAS];
     if (within == PROFILE && r->event.has_deltas) *next = NOTHING;

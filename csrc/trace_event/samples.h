@@ -1,19 +1,19 @@
 /* trace_event/samples.h - samples of Chrome's traces and of V8's CPU profiles -> stacks rows.
  *
- *   {"traceEvents":[{"ph":"P","sf":7, ...}], "samples":[{"sf":7,"weight":2, ...}],          each says its stack
+ *   {"traceEvents":[{"ph":"P","sf":7, ...}], "samples":[{"sf":7,"weight":2, ...}],          each with its stack
  *    "stackFrames":{"5":{"name":"main"}, "7":{"name":"f","parent":5}}}
  *   {"nodes":[{"id":1,"callFrame":{...},"children":[2]}, ...],"samples":[2,2],"timeDeltas":[9,5]}     a .cpuprofile
  *   {"head":{"functionName":"(root)","children":[{"id":2, ...}]},"samples":[2,2],"timestamps":[9,14]}   before 2016
  *   {"traceEvents":[{"name":"Profile","id":"0x1", ...}, {"name":"ProfileChunk","id":"0x1","args":{"data":{
  *    "cpuProfile":{"nodes":[{"id":2,"parent":1, ...}],"samples":[2,2]},"timeDeltas":[9,5],"lines":[3,0]}}}]}
  *
- * The text is read twice, because frames may stand behind the samples: first the frames (nodes) and the threads of
- * profiles, then the samples.  Frames of the dictionary and nodes of profiles are the same: something with a name and a
- * parent, which becomes a stack.
+ * The text is read twice, because frames may come after the samples: first the frames (nodes) and the threads of
+ * profiles, then the samples.  Frames of the dictionary and nodes of profiles are handled alike: both have a name and a
+ * parent, and become stacks.
  *
- * A sample of V8 lasts until the next one, so it becomes a row when the next one is met, or its profile ends.  The
- * arrays of an event (node, time before it, line of each sample) stand one behind the other, in any order: they are
- * kept until the event ends, in columns that the caller writes away when they are full.
+ * A sample of V8 lasts until the next one, so it becomes a row at the next one, or at the end of its profile.  The
+ * arrays of an event (node, time before it, line of each sample) follow each other in any order: they are kept until
+ * the event ends, in columns that the caller spills when they are full.
  *
  * A profile without samples may have hit counts: each node's becomes a row without a time.
  *
@@ -27,15 +27,15 @@
 
 /* cffi-begin */
 
-enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before it is written away */
+enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before a spill */
 
-/* What is to be done after FP_ASK, before the next call. */
+/* What the caller must do after FP_ASK, before the next call. */
 enum fp_trace_samples_asks {
     FP_SAMPLES_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_SAMPLES_NAME = 2,   /* note that r->who.meta of r->who.pid, r->who.tid is r->text; set r->who.noted */
+    FP_SAMPLES_NAME = 2,   /* record r->text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
     FP_SAMPLES_SPILL = 3,  /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
                               for an earlier event is forgotten; add 1 to `written` */
-    FP_SAMPLES_FORGET = 5, /* forget what was written of columns[hungry] */
+    FP_SAMPLES_FORGET = 5, /* drop the spilled part of columns[hungry] */
     FP_SAMPLES_BLOCK = 4   /* if `block` is 0, write the rest of all columns away; then fill each with what it has from
                              block * FP_SAMPLES_KEPT on */
 };
@@ -54,43 +54,43 @@ struct fp_trace_samples_kept {
 
 /* A frame of the dictionary, or a node of a profile. */
 struct fp_trace_samples_node {
-    uint64_t at;               /* where the file has it; 0: it is only referred to */
-    uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, which is no frame */
+    uint64_t at;               /* its offset in the file; 0: it is only referred to */
+    uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, not a frame */
     uint32_t stack;            /* of the model */
-    uint32_t state;            /* 0: has no stack yet, 1: it is being made, 2: it has one */
-    int64_t hits;              /* samples whose innermost frame it is, where the profile has no samples itself */
+    uint32_t state;            /* 0: has no stack yet, 1: in progress, 2: has one */
+    int64_t hits;              /* samples with this innermost frame, if the profile has no samples itself */
 };
 
 /* A profile of V8. */
 struct fp_trace_samples_profile {
     uint32_t thread;           /* 0: unknown */
-    uint32_t node, line, open; /* of the sample that lasts; open: there is one */
+    uint32_t node, line, open; /* of the current sample; open: there is one */
     int64_t start, end;        /* nanoseconds; end 0: unknown */
     int64_t clock, shown;      /* the sum of times so far; the same, but never going back */
     int64_t first;             /* of absolute times: the first one */
     uint64_t n_samples;
 };
 
-/* What was read of a node before its event's end says which profile it is of. */
+/* A node whose profile is known only at the end of its event. */
 struct fp_trace_samples_said {
-    uint64_t at;                   /* 0: only that it is a child of `parent` */
+    uint64_t at;                   /* 0: known only as a child of `parent` */
     uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
     int64_t hits;
 };
 
-/* The event or sample at hand, or the .cpuprofile as a whole. */
+/* The current event or sample, or the .cpuprofile as a whole. */
 struct fp_trace_samples_event {
     uint64_t at;
-    int64_t ts, weight, start, end;             /* nanoseconds, but for the weight */
-    int64_t old_start, old_end;                 /* the same of a profile with a head, which has seconds */
+    int64_t ts, weight, start, end;             /* nanoseconds, except the weight */
+    int64_t old_start, old_end;                 /* the same for a profile with a head, in seconds */
     uint32_t id, process, sf;                   /* strings of `ids` */
-    uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: how many it has */
-    uint8_t has_deltas;                         /* those of its data were met */
-    uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: to be left out; counted */
-    uint8_t has_head, is_absolute;              /* nodes stand in each other; times are no differences */
+    uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: their number */
+    uint8_t has_deltas;                         /* its data has timeDeltas */
+    uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: dropped and counted */
+    uint8_t has_head, is_absolute;              /* nodes are nested; times are absolute */
 };
 
-/* The frame or node at hand. */
+/* The current frame or node. */
 struct fp_trace_samples_frame {
     uint64_t at;
     uint32_t id, parent;                        /* strings of `ids` */
@@ -106,7 +106,7 @@ struct fp_trace_samples_read {
     struct fp_trace_who who;
     struct fp_buf text; /* args.name */
     struct fp_trace_samples_kept columns[3];
-    struct fp_table types; /* names of samples that are not V8's: row i is value type i - 1 of part `named` */
+    struct fp_table types; /* names of samples other than V8's: row i is value type i - 1 of part `named` */
     uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
     /* counted */
     uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
@@ -117,14 +117,14 @@ struct fp_trace_samples_read {
     struct fp_json json; /* counts, too */
     /* private from here on */
     int32_t over, seen;
-    uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: what is open there */
+    uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
     uint32_t key;                      /* the last one */
     struct fp_trace_samples_event event;
     struct fp_trace_samples_frame frame;
-    struct fp_trace_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that the one at hand stands in */
+    struct fp_trace_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that contain the current one */
     uint32_t n_outer, zero_based;                           /* zero_based: a profile with a head counts lines from 0 */
     struct fp_buf name;                                     /* of the event or sample */
-    struct fp_strings ids; /* of frames, nodes, processes and profiles, as they stand in the file */
+    struct fp_strings ids; /* of frames, nodes, processes and profiles, as in the file */
     struct fp_table node_keys, profile_keys;
     struct fp_trace_samples_node *nodes;
     struct fp_trace_samples_profile *profiles;

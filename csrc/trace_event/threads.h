@@ -1,7 +1,7 @@
-/* trace_event/threads.h - whose an event is: its process and thread, as the file says them and as the model has them.
+/* trace_event/threads.h - the process and thread of an event, in the file and in the model.
  *
- * An id may be a number of any size, a text, or missing.  Who calls knows which thread of the model that is, and is
- * asked once for each pair (FP_ASK; then fp_trace_is).
+ * An id may be a number of any size, a string, or missing.  The caller maps it to a thread of the model, and is asked
+ * once for each pair (FP_ASK; then fp_trace_is).
  */
 #ifndef FP_TRACE_EVENT_THREADS_H
 #define FP_TRACE_EVENT_THREADS_H
@@ -20,17 +20,17 @@ struct fp_trace_id {
 };
 
 struct fp_trace_who {
-    struct fp_trace_id pid, tid; /* of the event at hand */
+    struct fp_trace_id pid, tid; /* of the current event */
     uint32_t meta;               /* its name for the process: 1, the thread: 2, none: 0 */
-    int32_t noted;               /* that name was taken */
+    int32_t noted;               /* that name was recorded */
     /* private from here on */
     struct fp_table pairs; /* kinds and numbers of ids */
-    uint32_t *thread_of;   /* by row of `pairs`: thread + 1, 0 = not yet asked */
+    uint32_t *thread_of;   /* by row of `pairs`: thread + 1, 0 = not requested yet */
     uint32_t cap_thread_of, last;
     uint32_t last_key[6];
 };
 
-/* Says which thread of the model was asked for. */
+/* Sets the requested thread of the model. */
 void fp_trace_is(struct fp_trace_who *w, uint32_t thread);
 
 /* cffi-end */
@@ -42,10 +42,10 @@ void fp_trace_who_clear(struct fp_trace_who *w);
 /* Takes an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
 
-/* The thread of the event at hand.  0, FP_ASK, FP_E_NOMEM. */
+/* The thread of the current event.  0, FP_ASK, FP_E_NOMEM. */
 int fp_trace_thread_of(struct fp_trace_who *w, uint32_t *thread);
 
-/* What an event of metadata with this name says: w->meta. */
+/* Sets w->meta for a metadata event of this name. */
 void fp_trace_meta(struct fp_trace_who *w, const struct fp_buf *name);
 
 #endif

@@ -7,12 +7,12 @@
 #include "core/json.h"
 #include "core/utf8.h"
 
-/* TEXT: a longer payload is no text to call an event by.  FIXED: more than what a row has beside its name. */
+/* TEXT: a longer payload is not used as the name of an event.  FIXED: an upper bound of a row without its name. */
 enum { TEXT = 200, FIXED = 256 };
 
 struct fp_trace_thread {
-    uint32_t depth;   /* calls that are open */
-    uint32_t tail_n;  /* bytes of `tail`; 0: nobody has said its ids */
+    uint32_t depth;   /* open calls */
+    uint32_t tail_n;  /* bytes of `tail`; 0: its ids are not known yet */
     uint8_t tail[40]; /* ,"pid":1,"tid":2 */
 };
 
@@ -115,7 +115,7 @@ static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, ui
     return is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5);
 }
 
-/* Appends what an event has behind its thread. */
+/* Appends the fields of an event after its thread. */
 static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
@@ -157,7 +157,7 @@ static int put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_b
     return 0;
 }
 
-/* Is this row of a call that is too deep? */
+/* Does this row belong to a call that is too deep? */
 static int is_deep(struct fp_trace_write *w, struct fp_trace_thread *t, uint8_t op) {
     if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) return --t->depth >= FP_TRACE_DEPTH;
     if (op != FP_OP_ENTER && op != FP_OP_ENTER_ARGS) return 0;

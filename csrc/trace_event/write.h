@@ -6,12 +6,12 @@
  *   {"name":"main","ph":"E","ts":1.5,"pid":7,"tid":7}
  *
  * The calls of the timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  `ts` is in microseconds,
- * made from integers.  Viewers take it for a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
- * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is taken off, such that the first is between 2^51
- * and 2^52.  Rows that are earlier still get times below 0.
+ * made from integers.  Viewers read it as a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
+ * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is subtracted, such that the first is between 2^51
+ * and 2^52.  Rows before that zero get negative times.
  *
- * An event whose payload is a short printable text is called like it.  Others are called "event", and their bytes are
- * in hexadecimal: "args":{"data":"00ff"}.  A typed event has its type beside that: "args":{"type":5,"data":"00ff"}.
+ * An event whose payload is a short printable text is named after it.  Others are named "event", with their bytes in
+ * hexadecimal: "args":{"data":"00ff"}.  A typed event also has its type: "args":{"type":5,"data":"00ff"}.
  *
  * Memory: linear in distinct functions.
  */
@@ -25,19 +25,19 @@
 
 /* cffi-begin */
 
-/* Levels of calls at most: Perfetto loses the beginnings of deeper ones without a word, but not their ends. */
+/* Maximum depth of calls: Perfetto silently drops the begins of deeper ones, but not their ends. */
 enum { FP_TRACE_DEPTH = 512 };
 
 struct fp_trace_write {
     const struct fp_model *model; /* borrowed */
     int32_t args;                 /* write arguments of calls; set by the caller */
     uint32_t asked;               /* after FP_ASK: the thread to call fp_trace_thread for */
-    uint32_t row;                 /* of the batch: the first one that was not written */
+    uint32_t row;                 /* of the batch: the first row not written */
     uint64_t rows;
-    uint64_t deep;      /* calls left out because of FP_TRACE_DEPTH */
-    uint64_t arguments; /* that are not written */
+    uint64_t deep;      /* calls dropped because of FP_TRACE_DEPTH */
+    uint64_t arguments; /* arguments not written */
     uint64_t replaced;  /* bytes of names that are no UTF-8 */
-    uint64_t zero;      /* nanoseconds that are taken off each time; known after the first row */
+    uint64_t zero;      /* nanoseconds subtracted from each time; known after the first row */
 
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */
@@ -45,11 +45,11 @@ struct fp_trace_write {
     struct fp_buf names;   /* {"name":"...","ph":" of functions */
     struct fp_apart texts; /* names as UTF-8 */
     struct fp_buf scratch;
-    uint64_t *starts; /* by function: where it begins in `names`, + 1; 0 = not there yet */
+    uint64_t *starts; /* by function: its offset in `names` + 1; 0 = not added yet */
     uint32_t cap_starts;
     int32_t begun;   /* has there been a row? */
     int32_t open;    /* the last row has no } yet: 1, and its arguments: 2 */
-    int32_t skipped; /* the last call was left out */
+    int32_t skipped; /* the last call was dropped */
     uint32_t n_args; /* of the last row */
 };
 
@@ -57,17 +57,17 @@ struct fp_trace_write {
 struct fp_trace_write *fp_trace_write_new(const struct fp_model *model);
 void fp_trace_write_free(struct fp_trace_write *w);
 
-/* Says which ids a thread has in the output. */
+/* Sets the ids of a thread in the output. */
 void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid);
 
-/* Says the time of the first row, where rows come in another order.  Sets w->zero. */
+/* Sets the time of the first row, if rows come in another order.  Sets w->zero. */
 void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
 
-/* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say its ids
- * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
+/* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a new thread: set its ids and
+ * call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
 
-/* Ends the last row, so that what else there is to say can follow.  0 or FP_E_NOMEM. */
+/* Ends the last row, so that other text can follow.  0 or FP_E_NOMEM. */
 int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out);
 
 /* cffi-end */
