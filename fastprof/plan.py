@@ -1,4 +1,4 @@
-"""The plan from inputs to an end: which operators their rows go through, and which options are used.
+"""The plan from inputs to an end: the operators for their rows, and the options used.
 
 The plan is data.  Each input's rows go through the operators of its branch; then the rows of all branches go together
 through the operators in `joined`:
@@ -6,8 +6,8 @@ through the operators in `joined`:
     trace.xray   timeline ── fold ──┐
     day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
 
-Operators say themselves when they are needed (bridges/__init__.py).  Where inputs become one profile, they have to have
-the same value types (bridges/sums/agree.py).
+Operators declare when they are needed (bridges/__init__.py).  Inputs that become one profile must have the same
+value types (bridges/sums/agree.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fastprof.core.words import Message, joined
 
 
 class End(NamedTuple):
-    """What a plan leads to: a writer, or what a verb shows.  The verb runs it (verbs/run.py)."""
+    """The end of a plan: a writer, or the table of a verb.  The verb runs it (verbs/run.py)."""
 
     name: str
     # The view that it takes: one for all inputs, which may depend on theirs, or "": each input's own.
@@ -52,7 +52,7 @@ class Branch(NamedTuple):
 
     @property
     def renews_stacks(self) -> bool:
-        """Whether what makes its stacks does without those of earlier batches."""
+        """Whether the source of its stacks does not need those of earlier batches."""
         return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
 
 
@@ -105,7 +105,7 @@ class Way(NamedTuple):
         """
         options = self.options
         encoded = self._takes_encoded(encoded)
-        # what adds up the stacks of several branches needs all of them
+        # adding up the stacks of several branches needs all of them
         holds = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
 
         def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
@@ -154,7 +154,7 @@ class Way(NamedTuple):
                     report.warn(input_.advice, file=input_.name)
 
     def _takes_encoded(self, asked: bool) -> bool:
-        """Does the rows' only input stand right before an operator that decodes them, or before an end that does?"""
+        """Is there only one input, directly followed by an operator or an end that decodes rows?"""
         first, *others = self.branches
         if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
             return False
@@ -167,11 +167,11 @@ class Plan(NamedTuple):
     inputs: list[Input]
     ways: list[Way]  # by side, then by view; of an end with one view there is one for each side
     used: set[Option[Any]]  # by readers, operators and the end; or they would add an operator
-    kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan keeps anyway
-    optimistic: bool  # rows may raise OutOfOrder; then everything is done again with a plan that is not
+    kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
+    optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
 
     def rows(self, model: Model, report: Report, capacity: int | None = None) -> Iterator[Batch]:
-        """Those of the only way."""
+        """The inputs of the only way."""
         (way,) = self.ways
         return way.rows(model, report, capacity)
 
@@ -260,7 +260,7 @@ def _way(
         facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
-        # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
+        # similar inputs share a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
         if any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
@@ -288,7 +288,7 @@ def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
         return 0  # the stack machine gives each stack once, and as the target holds it
     if holds.unmerged:
         return 1
-    # what bridges have made of several inputs is one profile already
+    # bridges have already merged several inputs into one profile
     return sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
 
 
@@ -318,7 +318,7 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
 
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
-    """Errors: UsageError if rows were read, and none of what they say was written."""
+    """Errors: UsageError if rows were read, but nothing of them was written."""
     from fastprof.bridges.rows.unheld import CODES
 
     no_rows = {"zero-values", *CODES}
@@ -394,10 +394,10 @@ def idle(options: Options, plan: Plan) -> list[Option[Any]]:
 
 
 def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]], None] | None = None) -> None:
-    """Refuse options that nothing uses, unless they ask for what happens anyway.  Errors: UsageError.
+    """Refuse options that nothing uses, unless the plan satisfies them anyway.  Errors: UsageError.
 
-    `passed_over` is called with options instead of refusing them; never with filters, without which there would be
-    other rows.
+    `passed_over` is called with options instead of refusing them; never with filters, since ignoring those would
+    change the rows.
     """
     for option in idle(options, plan) if options.given else ():
         value = options[option]
@@ -406,7 +406,7 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
         if passed_over is not None and option.group != "filters":
             passed_over(option)
             continue
-        # the error names the first input that does not select by this option
+        # the error names the first input that does not apply this option
         first = next(
             input_
             for input_ in plan.inputs
@@ -418,7 +418,7 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
 
 
 def owners(option: Option[Any]) -> str:
-    """The formats and operators that look at an option, for a sentence."""
+    """The formats and operators that use an option, for a sentence."""
     if option in (LENIENT, CORES):
         return "reading any format"
     found = [f"reading {f.name}" for f in formats.formats() if option in (*f.reads, *f.selects)]
@@ -428,7 +428,7 @@ def owners(option: Option[Any]) -> str:
 
 
 def _first(option: Option[Any], input_: Input) -> str:
-    """The end of the error: a format to convert to first, so that the option does something; "" if there is none."""
+    """The end of the error: a format to convert to first, so that the option has an effect; "" if none."""
     kept = formats.get(input_.format).view == "any"
     for f in formats.formats():
         if f.writer and (option in f.selects or (kept and option in f.reads and f.view == input_.view)):

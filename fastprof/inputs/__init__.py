@@ -26,18 +26,18 @@ Progress = Callable[[Source], None]
 
 
 def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
-    """A path that can be opened again and again: of an archive one that stays what it is now, any other as it is.
+    """A path that can be reopened: an archive is pinned to its current state, other paths are unchanged.
 
-    With `keep` the archive stays open, so that it can be read even if another file takes its place.
+    With `keep` the archive stays open, so that it can be read even after it is replaced.
     """
     if isinstance(path, Stored) or not isinstance(path, str):
         return path
     store, name = in_store(path) or (path, None)
     if name is None and not is_archive(path):
         return path
-    from fastprof.inputs.state import State  # what archives need is loaded where there is one
+    from fastprof.inputs.state import State  # loaded for archives only
 
-    with suppress(FastprofError):  # which reading it says
+    with suppress(FastprofError):  # reading reports it
         return State(store, lenient=lenient, keep=keep).input(name)
     return path
 
@@ -60,7 +60,7 @@ def open_reader(
 
 
 def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Options]:
-    """The source of an input, and the options for its reader: of STORE:NAME those that choose the profile."""
+    """The source of an input, and the options for its reader: for STORE:NAME those that choose the profile."""
 
     handler = report.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
@@ -81,7 +81,7 @@ def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Option
 
 
 def is_file(path: Any) -> bool:
-    """Whether it is an input that can be opened again and again."""
+    """Whether the input can be reopened."""
     if not isinstance(path, str) or path == "-":
         return False
     return os.path.isfile(path) or is_url(path) or in_store(path) is not None
@@ -99,10 +99,10 @@ def _reader(source: Source, from_: str | None, model: Model, options: Options, r
 class Inputs:
     """Several inputs of one conversion, as the plan sees them: `all`.
 
-    Files are looked at, closed, and opened again when their rows are read: any number of them needs one open file
-    and the memory of one reader.  A pipe, which cannot be opened again, stays open, and so does an only input.
-    With `failed` an input that cannot be read is left out as a whole: so each is read to its end before the first row
-    of any is given out.
+    Files are inspected, closed, and reopened when their rows are read: any number of them needs one open file
+    and the memory of one reader.  A pipe, which cannot be reopened, stays open, and so does a single input.
+    With `failed` an unreadable input is skipped as a whole, so each is read to its end before the first row
+    of any is passed on.
     Errors: FastprofError and its subclasses.
     """
 
@@ -150,7 +150,7 @@ class Inputs:
 
     def _look(self, path: str) -> Input:
         path = pinned(path, self._options[LENIENT], keep=False)
-        # what it says of itself it says again when it is read
+        # reading repeats its warnings
         reader = open_reader(path, self._from, Model(), self._options, Report())
         with reader.source:
             seen = _Closed(self, path, reader)
@@ -159,7 +159,7 @@ class Inputs:
             return seen
 
     def rows(self, seen: _Closed, capacity: int | None, encoded: bool) -> Iterator[Batch]:
-        """The rows of a file that was looked at."""
+        """The rows of a file that was inspected."""
         try:
             source, options = _opened(seen.path, self._options, self._report)
             self._open.append(source)
@@ -179,7 +179,7 @@ class Inputs:
     def close(self) -> None:
         while self._open:
             self._open.pop().close()
-        self.all.clear()  # they know this object: a circle, which would keep files of stores open
+        self.all.clear()  # they refer to this object: a cycle, which would keep files of stores open
 
     def __enter__(self) -> Inputs:
         return self
@@ -196,7 +196,7 @@ def _read_to_its_end(reader: Reader) -> None:
 
 
 class _Closed(Input):
-    """A file that was looked at and is opened again when its rows are read."""
+    """A file that was inspected and is reopened when its rows are read."""
 
     def __init__(self, inputs: Inputs, path: str, reader: Reader) -> None:
         self._inputs, self.path = inputs, path

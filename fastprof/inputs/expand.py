@@ -1,4 +1,4 @@
-"""What the user names, as a list of inputs: directories, patterns for profiles of a store, files of names."""
+"""Arguments to a list of inputs: directories, patterns for profiles of a store, files of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastprof.inputs.stored import Stored, in_store
 if TYPE_CHECKING:
     from fastprof.inputs.state import State
 
-Failed = Callable[[FastprofError], None]  # is told of an input that cannot be read, and raises or returns
+Failed = Callable[[FastprofError], None]  # gets the error of an unreadable input, and raises or returns
 
 
 def names_in(path: str) -> list[str]:
@@ -39,17 +39,17 @@ def names_in(path: str) -> list[str]:
 
 
 def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, lenient: bool = False) -> list[Any]:
-    """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
-    by value), and so with a URL that ends in a slash.  File objects stay what they are.
+    """The inputs.  Directories that are not themselves a profile are replaced by the files below them, sorted by name
+    (numbers by value), and so are URLs that end in a slash.  File objects are unchanged.
 
-    Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
-    else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
-    STORE:NAME, a profile of an archive, may have a pattern for names, as a shell has them, and stands for all of these;
-    they stay what they are now.  With `lenient` a store without an index is searched for them.
-    An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
+    Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` gets
+    other entries that are not files.  An unreadable or empty directory is an error, or passed to `failed`.
+    STORE:NAME, a profile of an archive, may have a shell pattern as its name, which selects all that
+    match; they are pinned to their current state.  With `lenient` a store without an index is searched for them.
+    An empty file NAME is skipped if NAME-01 or NAME.1-01 exists: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
-    states: dict[str, State] = {}  # of stores: all inputs of one store are of one moment
+    states: dict[str, State] = {}  # of stores: all inputs of one store have one state
     objects = set[int]()  # their identities, while `found` holds them
     for path in paths:
         if path == "-" and "-" in found:
@@ -86,7 +86,7 @@ def _without_emptied(found: list[Any]) -> list[Any]:
 
 
 def _profiles(store: str, pattern: str, states: dict[str, State], warn: Warn, lenient: bool) -> list[Stored]:
-    from fastprof.inputs.state import State  # what archives need is loaded where there is one
+    from fastprof.inputs.state import State  # loaded for archives only
 
     if store not in states:
         states[store] = State(store, lenient=lenient)

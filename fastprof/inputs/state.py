@@ -1,4 +1,4 @@
-"""Stores as inputs: opened, and kept as they are while others change them."""
+"""Stores as inputs: opened, and pinned while others change them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Ar
 
 
 class State:
-    """A store as it is now.  Its inputs stay what they are while profiles are added or removed, or it is compacted: for
-    that it `keep`s the file open.
+    """The current state of a store.  Its inputs do not change while profiles are added or removed, or it is compacted:
+    for that it `keep`s the file open.
 
     Errors: FastprofError and its subclasses.
     """
@@ -83,8 +83,8 @@ class State:
         return made
 
     def inputs(self, patterns: Iterable[str]) -> list[Stored]:
-        """The profiles of these names or patterns.  Errors: UsageError for one that no profile has."""
-        # without an index what was replaced is found, too
+        """The profiles of these names or patterns.  Errors: UsageError for a name without a profile."""
+        # without an index replaced profiles are found, too
         return [*map(self.input, dict.fromkeys(member.name for member in chosen(self.path, self.archive, patterns)))]
 
 

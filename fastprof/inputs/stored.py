@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Stored(str):
-    """An archive, or STORE:NAME, that stays what it was when it was pinned, whatever is written meanwhile."""
+    """An archive, or STORE:NAME, pinned to its state, whatever is written meanwhile."""
 
     state: State
-    name: str | None = None  # the profile; None: as the options say
-    told = False  # what is wrong with the store was reported
+    name: str | None = None  # the profile; None: chosen by options
+    told = False  # damage of the store was reported
 
 
 def in_store(path: Any) -> tuple[str, str] | None:
-    """STORE and NAME of an input STORE:NAME, a profile of an archive; None of any other input.
+    """STORE and NAME of an input STORE:NAME, a profile of an archive; None for other inputs.
 
-    A file that is really called so is what is meant.
+    A file that is literally named so takes precedence.
     """
     if isinstance(path, Stored):
         return None if path.name is None else (path.state.path, path.name)

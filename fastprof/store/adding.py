@@ -1,7 +1,7 @@
-"""Adding profiles to a store, safely, so that similar ones share storage.
+"""Adds profiles to a store, safely, so that similar ones share storage.
 
-A piece is a profile that another process has compressed for a store: an archive of this one member, whose sections may
-be stored against sections of the store.  The process that has the store locked copies its sections.
+A piece is a profile that another process compressed for a store: an archive of this one member, whose sections may be
+stored against sections of the store.  The process that holds the store's lock copies its sections.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fastprof.store.reported import REPORTED
 
 
 def adding_options() -> list[Option[Any]]:
-    """The options that adding a profile may look at."""
+    """The options that adding a profile may use."""
     writes = formats.get(ArchiveWriter.format).writes
     return [*dict.fromkeys((*plan.reading_options(), *bridges.NAME_ADDRESSES.options, *writes))]
 
@@ -88,7 +88,7 @@ class Adding:
         self._at_first = archive.links[-1][0]
         self._added: list[Member] = []  # since the last commit
         self._removed: set[int] = set()
-        self._end = archive.end  # of what is whole
+        self._end = archive.end  # of complete data
         self.changed = False  # by a commit
         try:
             file.truncate(self._end)
@@ -115,10 +115,10 @@ class Adding:
         progress: Progress | None = None,
         **options: Any,
     ) -> Report:
-        """Add a profile under `name`; with `replace` instead of the one that has this name, if there is one.
+        """Add a profile under `name`; with `replace` it replaces a profile of this name.
 
-        Errors: FastprofError and its subclasses, also when the name is taken; then nothing of it is in the store, and
-        others can be added.
+        Errors: FastprofError and its subclasses, also when the name is taken; the store is then unchanged and still
+        usable.
         """
         asked = checked(options, plan.known_options())
         self._check_name(name, replace)
@@ -129,7 +129,7 @@ class Adding:
         return report
 
     def base(self) -> dict[str, Any]:
-        """For `write_piece`, of what is in the store now.  It can be JSON."""
+        """For `write_piece`, from the current store.  Can be JSON."""
         return {
             "store": self._path,
             "index": self._at_first,
@@ -139,8 +139,8 @@ class Adding:
     def add_piece(self, path: str, base: dict[str, Any], *, replace: bool = False) -> None:
         """Add the profile of a piece that was written with this `base`.
 
-        Its sections are copied.  Only those for which there has come to be a base since then are compressed again: of
-        the first profiles, which several processes read at once.  Errors: as of `add`.
+        Its sections are copied.  Only those that got a base since then are compressed again: of the
+        first profiles, which several processes read at once.  Errors: as of `add`.
         """
         known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
 
@@ -160,7 +160,7 @@ class Adding:
         return offset
 
     def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
-        """Add a member of another store.  `moved` says for sections where they are in this one, and is added to.
+        """Add a member of another store.  `moved` maps offsets of sections to those here; entries are added.
 
         Sections whose base is not here are compressed again.
         """
@@ -199,7 +199,7 @@ class Adding:
         return copied
 
     def remove(self, name: str) -> None:
-        """Take a profile out of the store.  Its bytes stay in the file: others may be stored against them."""
+        """Take a profile out of the store.  Its bytes stay in the file: other sections may be stored against them."""
         number = self._named.pop(name).number
         if self._added and number >= self._added[0].number:  # numbers ascend
             self._added = [member for member in self._added if member.number != number]
@@ -224,12 +224,12 @@ class Adding:
             raise
 
     def _cut(self, end: int) -> None:
-        """Take away what was written behind `end`.  If that fails, it stays as what a killed process leaves does."""
+        """Truncate the file to `end`.  If that fails, the rest stays, as after a killed process."""
         with suppress(OSError):
             self._file.truncate(end)
 
     def _take(self, member: Member) -> None:
-        """A member was written behind the others."""
+        """A member was appended."""
         if member.name in self:
             self.remove(member.name)
         self._bases.note(member)
@@ -239,9 +239,9 @@ class Adding:
         self._added.append(member)
 
     def commit(self) -> None:
-        """Write the index, by which all changes since the last one are made.
+        """Write the index, which makes all changes since the last one effective.
 
-        Errors: FastprofError; then none of them is, and the session is over.
+        Errors: FastprofError; then none is effective, and the session is over.
         """
         if not self._added and not self._removed:
             return
@@ -256,7 +256,7 @@ class Adding:
             self._file.seek(self._end)
             section, trailer = packed_index(Codec(), before, said, self._end, number)
             self._sink.write(section)
-            os.fsync(self._file.fileno())  # before the trailer says that it is there
+            os.fsync(self._file.fileno())  # before the trailer refers to it
             self._sink.write(trailer)
             os.fsync(self._file.fileno())
         except BaseException as error:
@@ -302,10 +302,10 @@ def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
 def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
     """Change the store at `path`, which with `create` is created if there is none.
 
-    The old contents stay readable whatever happens: new profiles go behind the
-    old index and are not part of the store before their own index is complete,
-    which is written at the end, also after an error or an interrupt, for those
-    that are whole.  A process that is killed before leaves what was there.
+    The old contents stay readable whatever happens: new profiles go after the
+    old index and are not part of the store before their own index is complete.
+    It is written at the end, also after an error or an interrupt, for complete
+    profiles.  A process killed before that leaves the old contents.
     Waits while another process changes the store.  Errors: FastprofError and its subclasses.
     """
     if is_url(path) or compression_of_name(path):
@@ -333,7 +333,7 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
                     os.unlink(path)
 
 
-Done = Callable[[str, int, int], None]  # is told of each input that is done: its name, which it is, of how many
+Done = Callable[[str, int, int], None]  # called after each input: name, number, number of all
 
 
 def add(
@@ -351,11 +351,11 @@ def add(
 ) -> Report:
     """Add profiles to the store at `path`, see `adding`.
 
-    A file is called by its name, one in a directory by its path in there, a profile of a store as it is there, a single
-    one by `name` if that is given.  A name that is taken is an error, before anything is added; with `skip_existing`
-    the input is left out, with `replace` it takes the place of what has its name.  With `keep_going` inputs that cannot
-    be added are left out, which the report counts as losses.  `report.facts` has how many were added, replaced and
-    left out.
+    A member is named after its file, relative to the given directory; a profile of a store keeps its name; `name` names
+    a single one.  A name that is taken is an error, before anything is added; with `skip_existing` the input is
+    skipped, with `replace` it replaces the member.  With `keep_going` inputs that cannot be added are skipped and
+    counted as losses.
+    `report.facts` has how many were added, replaced and left out.
     Errors: FastprofError and its subclasses; what was added before is in the store.
 
     >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"]).facts["added"]
@@ -411,7 +411,7 @@ def _refuse(path: str, there: list[str]) -> None:
 
 
 def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, report: Report) -> dict[str, str]:
-    """What was found of the inputs, by the names in the store.  Errors: UsageError if two get the same."""
+    """The inputs by their names in the store.  Errors: UsageError if two get the same."""
     named: dict[str, str] = {}
     folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in found:
@@ -429,7 +429,7 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
 
 
 def _name_of(input_: str, folders: Sequence[str]) -> str:
-    """What an input is called in a store.  Errors: UsageError for standard input."""
+    """The name of an input in a store.  Errors: UsageError for standard input."""
     if input_ == "-":
         raise UsageError(Message("standard input has no name: give one with {--name}"))
     at = in_store(input_)
@@ -451,7 +451,7 @@ def write_piece(
 ) -> Report:
     """Write a profile to the file at `path`, for `Adding.add_piece` of the store that gave the `base`.
 
-    `idle` is told of options that do nothing for this profile; without it they are an error.
+    `idle` collects options without an effect on this profile; without it they are an error.
     Errors: FastprofError and its subclasses; then there is no file.
     """
     asked = checked(options, plan.known_options())
@@ -467,7 +467,7 @@ def write_piece(
 
 @lru_cache(maxsize=1)
 def _bases_at(store: str, index: int, device: int, inode: int) -> Bases:
-    """The bases in a store by its INDEX at this offset.  The file stays open, so that no other gets its inode."""
+    """The bases in a store by its INDEX at this offset.  The file stays open, so that its inode is not reused."""
     source = Source(store)
     with located(store):
         return Bases(source, load_at(source, Codec(), index).members)

@@ -1,4 +1,4 @@
-"""Which sections of a store new ones are stored against, so that similar profiles share storage."""
+"""Chooses the sections of a store that new ones are stored against, so that similar profiles share storage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bases:
         self._source, self._members = source, found
         self._codec = Codec()
         self._before: dict[Key, int | None] = {}  # offsets in `found`
-        self.added: dict[Key, int] = {}  # offsets in profiles that were added behind them
+        self.added: dict[Key, int] = {}  # offsets in profiles added later
 
     def of(self, view: str) -> BaseOf:
         """For the writer of a profile of this view."""
@@ -37,16 +37,16 @@ class Bases:
         return None if offset is None else (offset, self._payload(offset))
 
     def before(self, key: Key) -> int | None:
-        """The offset of the base among the profiles that were there at first."""
+        """The offset of the base among the profiles present at first."""
         if key[1] not in (TABLES, ROWS):
             return None
         if key not in self._before:
-            # once for all profiles that are added: most sections have a base, so the one that has none may be far back
+            # once for all profiles that are added: most sections have a base, so a section without one may be far back
             self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
         return self._before[key]
 
     def note(self, added: Member) -> None:
-        """The sections of a profile that was added may be bases of the next ones."""
+        """Register the sections of an added profile as bases of the next ones."""
         for key, offset in keyed(added):
             if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset

@@ -1,4 +1,4 @@
-"""Taking profiles out of a store, freeing their space, and checking what is there."""
+"""Removes profiles from a store, frees their space, and verifies the rest."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fastprof.inputs import open_reader
 from fastprof.inputs.state import State, chosen, located, open_store
 from fastprof.store.adding import Adding, adding, locked
 
-Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
+Done = Callable[[str, int, int], None]  # called after each profile: name, number, number of all
 
 
 def remove(path: str, patterns: Iterable[str]) -> list[str]:
-    """Take the profiles of these names or patterns out of a store.  Returns their names.
+    """Remove the profiles of these names or patterns from a store.  Returns their names.
 
-    Their space is freed by `compact`: what is left may be stored against them.
-    Errors: FastprofError and its subclasses, also for a pattern that no profile has; then nothing is changed.
+    `compact` frees their space: other profiles may be stored against them.
+    Errors: FastprofError and its subclasses, also for a pattern that matches nothing; then nothing is changed.
 
     >>> from fastprof.store.adding import add
     >>> report = add("all.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
@@ -42,10 +42,10 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
 
 
 def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]:
-    """Write a store anew, without what was removed from it.  Returns its size before and after.
+    """Rewrite a store without removed profiles.  Returns its size before and after.
 
-    Only what was stored against something that is not there any more is compressed again.  The new file takes the old
-    one's place when it is whole and on the disk.  Errors: FastprofError and its subclasses; then the old one is there.
+    Only sections whose base was removed are compressed again.  The new file replaces the old one when it is complete
+    and on disk.  Errors: FastprofError and its subclasses; then the old file stays.
 
     >>> from fastprof.store.adding import add
     >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
@@ -56,7 +56,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     """
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
-        # One name, so that what a process left behind that was killed can be removed.  The lock keeps others away.
+        # A fixed name, so that the leftover of a killed process can be removed.  The lock excludes others.
         # Without the store's, which may be as long as a name can be.
         inode = os.fstat(file.fileno()).st_ino
         new = os.path.join(os.path.dirname(there), f".fastprof-{inode:x}.compact")
@@ -94,7 +94,7 @@ def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done
 def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n, of: None) -> list[dict[str, Any]]:
     """Check a store: the checksums of all its sections, and every row of the profiles that `patterns` choose.
 
-    Returns what is wrong, in the order of the file: "error", and "name" of the profile if it is one's.
+    Returns the errors in the order of the file: "error", and "name" of the profile if it belongs to one.
     Errors: FastprofError and its subclasses, if its index cannot be read.
 
     >>> from fastprof.store.adding import add

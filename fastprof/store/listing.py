@@ -1,4 +1,4 @@
-"""What is in a store."""
+"""Lists the contents of a store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
     (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
     """
     with open_store(path, lenient=lenient) as (_, archive):
-        # without an index what was replaced is found, too
+        # without an index replaced profiles are found, too
         return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
 
 
@@ -39,8 +39,8 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> list[dict[str, Any]]:
-    """What a store holds, without reading rows: for each profile that `patterns` choose its name, view, rows, stored
-    bytes, and what is known of format, file, totals and times.
+    """The contents of a store, without reading rows: for each profile that `patterns` choose its name, view, rows,
+    stored bytes, and, if known, format, file, totals and times.
 
     `sort` is one of SORTS.  Errors: FastprofError and its subclasses.
 
@@ -80,7 +80,7 @@ def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
 
 
 def facts(path: str) -> dict[str, Any] | None:
-    """What `info` says of a store; None of an archive of one profile.
+    """The facts of `info` about a store; None for an archive of one profile.
 
     Errors: FastprofError and its subclasses.
     """

@@ -42,8 +42,8 @@ _OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")
 def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None) -> str:
     """The readable form of one linker symbol.
 
-    A name that is not mangled comes back as it is.  So does one that would take too much time or memory to demangle; it
-    is added to `refused`.
+    Returns a name that is not mangled unchanged, and so a name that would take too much time or memory to demangle,
+    which is added to `refused`.
 
     `full`: everything, parameter lists and template arguments included, as llvm-symbolizer prints it.
     `templates`: as pprof's `demangle=templates`: scope, name and template arguments; the parameter list, the
@@ -63,7 +63,7 @@ def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None
 
 @lru_cache(maxsize=1 << 17)
 def _demangle(name: str, mode: Demangle) -> str | None:
-    """As `demangle`; None if that would take too much."""
+    """As `demangle`; None if it would take too much time or memory."""
     if name.startswith("_D"):
         return _demangle_d(name)
     try:
@@ -81,7 +81,7 @@ def _demangle(name: str, mode: Demangle) -> str | None:
 
 
 def left_mangled(refused: set[str]) -> str:
-    """What a report says of names that `demangle` refused."""
+    """The warning about names that `demangle` refused."""
     return counted(
         len(refused),
         "name would take too much to demangle and stays as it is",
@@ -107,7 +107,7 @@ def _clean_legacy_rust(text: str) -> str:
 def _demangle_d(name: str) -> str:
     """The qualified name of a D symbol: `_D3std5stdio7writelnFZv` is std.stdio.writeln; types are dropped.
 
-    Template instances and back references are not decoded: such a symbol stays as it is.
+    Template instances and back references are not decoded: such a symbol stays mangled.
     """
     if name == "_Dmain":
         return "D main"
@@ -124,9 +124,9 @@ def _demangle_d(name: str) -> str:
 
 
 def _drop_parameters(text: str) -> str:
-    """Cut the last parameter list, what follows it, and the return type in front (only templates show one)."""
+    """Cut the last parameter list, the text after it, and the return type (only templates show one)."""
     end = len(text)
-    # each clone is looked for from the end: a pattern for all of them would try every beginning
+    # clones are matched one by one from the end: a pattern for all of them would try every beginning
     while text.endswith((")", "]"), 0, end):
         at = text.rfind(" (" if text[end - 1] == ")" else " [", 0, end)
         if at < 0 or not _CLONE.fullmatch(text, at, end):
@@ -162,8 +162,8 @@ def _drop_return_type(text: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Drop what stands in `<>`, and in `()` but for `(anonymous namespace)`, clones and operators; a name that would be
-    nothing else stays as it is."""
+    """Drop text in `<>`, and in `()` except `(anonymous namespace)`, clones and operators; a name that would become
+    empty is unchanged."""
     kept: list[str] = []
     depth = at = 0
     for match in _BRACKET.finditer(text):

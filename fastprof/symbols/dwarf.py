@@ -46,7 +46,7 @@ def has_split_units(elf: ElfFile) -> bool:
 
 
 class LineTables:
-    """The line tables of one file.  What is damaged is left out; `damaged` is the number of its units.
+    """The line tables of one file.  Damaged units are skipped; `damaged` is their number.
 
     Files are paths with the compilation directory joined and `..` removed, as symbolic gives them; ("", 0) is unknown.
     Errors: SymbolError for a section that cannot be read.
@@ -64,12 +64,12 @@ class LineTables:
         return int(lib.fp_dwarf_lines_stats(self._lines).damaged)
 
     def find(self, address: int) -> tuple[str, int]:
-        """What holds for an address.  The line is 0 where the compiler says that the code belongs to no line."""
+        """The row of an address.  The line is 0 where the compiler says that the code belongs to no line."""
         return self._place(self._ask(lib.fp_dwarf_lines_find, address, self._found))
 
     def entry(self, address: int) -> tuple[str, int, bool]:
-        """Where the function begins whose first instruction is at an address, and whether that is only where its first
-        statement is, which may be in a function that was inlined into it."""
+        """The file and line of the function whose first instruction is at an address, and whether that is only its
+        first statement's, which may be in an inlined function."""
         place = self._place(self._ask(lib.fp_dwarf_lines_entry, address, self._found))
         return *place, bool(place[1] and self._found.is_body)
 

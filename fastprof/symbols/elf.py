@@ -11,9 +11,9 @@ compressed   type u32, (pad u32), size, align as words, then the data: 1 = zlib,
 ```
 Counts that do not fit into 16 bits stand in section 0.  Source: System V ABI, chapters 4 and 5.
 
-A file that is not linked (ET_REL: a kernel module, code that was made at run time) has no segments, and mostly no
-addresses.  Its sections are placed here one behind the other, so that a debug file has them at the same places; symbols
-and debug sections are given as a linker would fill them in (csrc/symbols/relocate.h).
+A file that is not linked (ET_REL: a kernel module, JIT code) has no segments, and mostly no
+addresses.  Its sections are placed one after the other, so that a debug file has them at the same places; symbols and
+debug sections are relocated as by a linker (csrc/symbols/relocate.h).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PF_X = 1
 _BUILD_ID = 3
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
 _LARGEST = 1 << 34  # bytes of a section, decompressed
-_RATIO, _SMALL = 128, 64 << 20  # nor more than so many times its bytes, if larger than that
+_RATIO, _SMALL = 128, 64 << 20  # nor more than _RATIO times its stored bytes, if larger than _SMALL
 _FIRST_PLACE, _PLACES = 1 << 12, 1 << 4  # where the sections of a file that is not linked begin: multiples
 
 
@@ -69,7 +69,7 @@ class Section(NamedTuple):
 
 
 class ElfFile:
-    """One ELF file.  Never raises for a file that is missing, not ELF or damaged: `reason` says why it cannot be used.
+    """One ELF file.  Never raises for a file that is missing, not ELF or damaged: `reason` then tells why.
 
     `content` is used instead of the file where it is given.
     """
@@ -210,15 +210,15 @@ class ElfFile:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is a file, and still the one that was opened, with the same bytes."""
+        """Whether the opened file is still there, unmodified."""
         try:
             return self._identity is not None and _identity(os.stat(self.path)) == self._identity
         except OSError:
             return False
 
     def digest(self) -> str:
-        """A digest (hex) of all that debug information and symbols are read from: the file without code and data that
-        the program is loaded from.  What is left out is part of the digest, so equal digests are of equal headers."""
+        """A digest (hex) of the file without the code and data that the program loads.  The omitted ranges are part of
+        the digest, so equal digests mean equal headers."""
         from hashlib import sha256
 
         left_out = sorted(
@@ -252,7 +252,7 @@ class ElfFile:
             raise SymbolError(f"{self._where(section)}: {past}")
 
     def data(self, section: Section | None) -> Bytes:
-        """The bytes of a section, decompressed; nothing for none and for one that takes no room in the file.
+        """The bytes of a section, decompressed; empty for None and for a section without bytes in the file.
 
         Errors: SymbolError, which does not name the file, when the section reaches past the end of the file, does
         not decompress, or has relocations that cannot be applied.
@@ -263,7 +263,7 @@ class ElfFile:
         return self._linked(section, data) if self.kind == ET_REL else data
 
     def _linked(self, section: Section, data: Bytes) -> Bytes:
-        """What a linker would make of a symbol table or a debug section; others are as they are."""
+        """A symbol table or debug section, relocated as by a linker; other sections unchanged."""
         flags = lib.FP_SYMTAB_SWAP * self.swapped | lib.FP_SYMTAB_WIDE * (self.bits == 64)
         if section.kind == SHT_SYMTAB:
             places = [s.address if s.flags & SHF_ALLOC else 0 for s in self.sections]
@@ -298,7 +298,7 @@ class ElfFile:
         return data if packed is None else self._decompressed(section, *packed)
 
     def check_compressed(self) -> None:
-        """To be called before another library decompresses sections, which may believe their sizes and end the
+        """Call it before another library decompresses sections: it may trust their sizes and end the
         process.  Errors: SymbolError."""
         for section in self.sections:
             if section.kind != SHT_NOBITS and (section.flags & SHF_COMPRESSED or section.name.startswith(".zdebug")):
@@ -342,7 +342,7 @@ class ElfFile:
         return plain
 
     def file_to_link(self, file_offset: int) -> int | None:
-        """The link-time address of a byte of the file, or None if it is in no PT_LOAD segment."""
+        """The link-time address of a byte of the file, or None outside all PT_LOAD segments."""
         for segment in self.segments:
             if segment.offset <= file_offset < segment.offset + segment.file_size:
                 return segment.address + file_offset - segment.offset

@@ -1,4 +1,4 @@
-"""What a process keeps of files that it has read: a batch of profiles of one program reads that once."""
+"""A cache of files that a process read: a batch of profiles reads their program once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastprof.core._typing import Generic, T
 
 
 class Kept(Generic[T]):
-    """What was made of files, the `most` that were asked for last.
+    """Results by file, the `most` recently used ones.
 
     A file that has changed (device, inode, size or time) is read again.  Several threads may ask at once.
     """
@@ -18,14 +18,15 @@ class Kept(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = Lock()
-        self._items: dict[Hashable, T] = {}  # the one that was asked for last is the last
+        self._items: dict[Hashable, T] = {}  # the most recently used is last
 
     def get(self, path: str | os.PathLike[str], options: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returned for this file and these options.  Errors: those of `make`; nothing is kept then."""
+        """The cached result of `make` for this file and these options.  Errors: those of `make`, which are not
+        cached."""
         try:
             now = os.stat(path)
         except (OSError, ValueError):  # ValueError: a NUL byte
-            return make()  # which says why
+            return make()  # which reports the error
         key = (os.fspath(path), now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, options)
         with self._lock:
             found = self._items.pop(key, None) or make()

@@ -1,6 +1,6 @@
 """LLVM's demangler (pycxxfilt), used so that no name can crash this process.
 
-The demangler recurses for whatever is nested, until the stack overflows.  It also writes out each back reference of a
+The demangler recurses into nested names, until the stack overflows.  It also writes out each back reference of a
 name, until memory runs out: 779 bytes can ask for more than there is.  Both end the process.  So harmless names are
 demangled here.  Other names are demangled in a helper process with limited memory and time; a name that exceeds the
 limits stays mangled.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
-MAX_REFUSED = 32  # names that may exceed the limits, each in a second or two; then the helper is asked no more
+MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; then the helper is not used any more
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
@@ -66,7 +66,7 @@ class TooMuchError(Exception):
 
 
 def demangle(name: str) -> str | None:
-    """What LLVM makes of a C++, Rust or Microsoft symbol; None for a name that is not mangled.
+    """A C++, Rust or Microsoft symbol demangled by LLVM; None for a name that is not mangled.
 
     Errors: TooMuchError.
     """
@@ -117,7 +117,7 @@ def _ways(reference: re.Pattern[str], name: str) -> int:
 
 
 class _Helper:
-    """The helper process, which demangles names that could do harm.  A name or an answer is a line of hexadecimal."""
+    """The helper process, which demangles dangerous names.  A name or an answer is a line of hexadecimal."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class _Helper:
         self._refused = 0
 
     def ask(self, name: str) -> str | None:
-        """Errors: TooMuchError; UnicodeEncodeError for a name that is no text."""
+        """Errors: TooMuchError; UnicodeEncodeError for a name that is not text."""
         line = name.encode().hex().encode() + b"\n"
         with self._lock:
             if self._owner != os.getpid():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import NamedTuple
 
-# Nothing is tried a second time (`*+`), so that a line takes time in proportion to its length, whatever it holds.
+# Nothing is tried a second time (`*+`), so that any line takes linear time.
 # Groups are not repeated like that: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
 _HEX = rb"(?:0x)?([0-9a-fA-F]++)"
 _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
@@ -26,7 +26,7 @@ _LIMIT = 1 << 64
 
 
 class MappedObject(NamedTuple):
-    """The addresses [start, limit) hold `path` from byte `offset` on; `executable` as the line says."""
+    """The addresses [start, limit) hold `path` from byte `offset` on; `executable` from the line's flags."""
 
     start: int
     limit: int
@@ -98,7 +98,7 @@ def _split_brief(text: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
-    """The executable objects as pprof wants them: neighbours joined, the program itself first.
+    """The executable objects in pprof's form: neighbours joined, the program itself first.
 
     A program linked to 0x400000 whose headers lie in a segment before its code
     is widened to begin there, so that run-time and link-time addresses agree.

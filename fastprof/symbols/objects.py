@@ -1,14 +1,14 @@
-"""One ELF object with its debug information: which function and line are at a link-time address.
+"""One ELF object with its debug information: finds the function and line of a link-time address.
 
 Names come from the symbol table (csrc/symbols/symtab.h), lines of functions' first instructions and of code without
 DWARF functions from the line tables (csrc/symbols/lines.h).  Inlined functions are read by symbolic, which builds one
 SymCache per object at the first question that needs it; it is imported then, too.
 
-Peculiarities of symbolic, and what is done about them here:
+Peculiarities of symbolic, and how they are handled here:
 
 * Its addresses are relative to the p_vaddr of the first PT_LOAD, so that is subtracted before asking.
 * Between two functions it answers with the one before, however far away.  An answer with neither file nor line is not
-  used; the symbol table, which has sizes, is asked instead.
+  used; the symbol table, which has sizes, is used instead.
 * For a function in two pieces it gives both the name `f.cold`.  So the outermost name is taken from the symbol table
   wherever that covers the address, as llvm-symbolizer does.
 * It knows neither declaration lines nor the entry addresses of inlined functions, and of several rows at an address
@@ -60,11 +60,11 @@ class Symbol(NamedTuple):
 
 
 class ElfObject(ElfFile):
-    """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
+    """One ELF file, its separate debug file if there is one, looked up by address.
 
-    Never raises for a file that is missing, not ELF or damaged: `reason` says why nothing can be resolved ("" when
-    something can). After the first lookup `note` says which debug information cannot be read. `refused` are the names
-    so far that would take too much to demangle.
+    Never raises for a file that is missing, not ELF or damaged: `reason` tells why nothing can be resolved ("" if
+    something can). After the first lookup `note` names unreadable debug information. `refused` are the names so far
+    that would take too much to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
     `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.  Several threads may ask at once.
     """
@@ -130,18 +130,18 @@ class ElfObject(ElfFile):
                 return [self._entry(address) for address in addresses]
 
     def _give_up_lines(self, error: SymbolError) -> None:
-        """A section that line tables refer to is damaged, which is seen when it is first needed."""
+        """Notes a damaged section of the line tables, which is found when first needed."""
         self._lines, self._has_lines = None, False
         self._remark(f"its line tables cannot be read: {error}")
 
     def debug_path(self) -> str:
-        """The path of its separate debug file; "" for none, and for an object that has debug information itself."""
+        """The path of its separate debug file; "" for none, and if the object itself has debug information."""
         with self._lock:
             self._load()
             return self._debug.path if self._debug else ""
 
     def extent(self, address: int) -> tuple[int, int] | None:
-        """First address of the function around a link-time address, and the one behind it; None when unknown."""
+        """First address of the function around a link-time address, and the first one after it; None when unknown."""
         with self._lock:
             self._load()
             at = lib.fp_symtab_find(self._symbols, address) if self._symbols else -1
@@ -184,7 +184,7 @@ class ElfObject(ElfFile):
 
     @property
     def _base(self) -> int:
-        """What symbolic counts addresses from."""
+        """The base of symbolic's addresses."""
         return self._source.segments[0].address if self._source.segments else 0
 
     def _frames(self, address: int) -> list[Any]:
@@ -200,18 +200,18 @@ class ElfObject(ElfFile):
         return frames if any(frame.line or frame.full_path for frame in frames) else []
 
     def _begin(self, entry: int) -> tuple[str, int]:
-        """Where the function begins whose first instruction is at `entry`, ("", 0) if that is not known."""
+        """File and line of the function whose first instruction is at `entry`, ("", 0) if unknown."""
         if entry not in self._begins:
             lines = self._line_tables()
             file, line, is_body = lines.entry(entry) if lines else ("", 0, False)
             frames = self._frames(entry) if is_body else []
-            if len(frames) > 1 and frames[-1].line:  # it begins with an inlined function: where that is called
+            if len(frames) > 1 and frames[-1].line:  # it begins with an inlined function: use the line of that call
                 file, line = frames[-1].full_path or "", frames[-1].line
             self._begins[entry] = file, line
         return self._begins[entry]
 
     def _ask_where_begin(self, entries: Sequence[int]) -> None:
-        """What `_begin` is to say of functions whose declarations are in .dwo files."""
+        """The results of `_begin` for functions whose declarations are in .dwo files."""
         lines = self._line_tables()
         new = [entry for entry in entries if entry not in self._begins and lines and lines.entry(entry)[2]]
         for entry, chain in zip(new, self._ask_llvm_symbolizer(new) if new else (), strict=True):
@@ -233,7 +233,7 @@ class ElfObject(ElfFile):
         self.note = f"{self.note}; {note}" if self.note else note
 
     def _find_symbol(self, address: int) -> tuple[str, int] | None:
-        """The name and the start of the symbol that an address is in."""
+        """The name and the start of the symbol at an address."""
         symbols = self._symbols
         at = lib.fp_symtab_find(symbols, address) if symbols else -1
         if at < 0:
@@ -264,7 +264,7 @@ class ElfObject(ElfFile):
             source = self._source
             self.note = source._alternate()
             self._has_lines = any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
-            if source._has_dwarf() and source.kind != ET_REL:  # others read the file as it is, which is not linked
+            if source._has_dwarf() and source.kind != ET_REL:  # other tools do not relocate the file
                 split = has_split_units(source)
                 if split:
                     import shutil
@@ -296,7 +296,7 @@ class ElfObject(ElfFile):
                 self._remark(f"debug information cannot be read: {error}")
 
     def _alternate(self) -> str:
-        """What cannot be read because dwz has moved it into another file; "" for nothing."""
+        """Debug information that is unreadable because dwz moved it into another file; "" for none."""
         link = self.section(".gnu_debugaltlink")
         if link is None:
             return ""
@@ -387,7 +387,7 @@ class ElfObject(ElfFile):
                 )
         except OSError as failed:
             raise SymbolError(f"{path}: llvm-symbolizer: {failed.strerror}") from None
-        except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is something else
+        except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is another program
             raise SymbolError(f"{path}: llvm-symbolizer answered what is not understood: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
             told = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"
@@ -405,7 +405,7 @@ def kept_object(
     sysroot: str = "",
     demangle: Demangle = "full",
 ) -> ElfObject:
-    """The object of a file as it is now, which this process may have read for another profile."""
+    """The object of a file, which may be cached from another profile."""
 
     def read() -> ElfObject:
         return ElfObject(path, debug_dirs=debug_dirs, sysroot=sysroot, demangle=demangle)

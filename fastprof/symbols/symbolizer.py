@@ -3,7 +3,7 @@
 A profile says which files were mapped where (`Mapping`). `Symbolizer` finds those files, turns a run-time address
 into a file offset and that into a link-time address, and asks the `ElfObject`. This works the same for
 position-independent programs, shared objects and prelinked objects. In programs linked to a fixed address (ET_EXEC)
-the run-time address is the link-time address, whatever the profile says about their mapping.
+the run-time address is the link-time address, whatever their mapping in the profile.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Mapping(NamedTuple):
 
 
 class Mappings:
-    """The mappings of one process, in the order given.  Where ranges overlap, the one that starts last wins, else the
+    """The mappings of one process, in the order given.  Where ranges overlap, the range that starts last wins, else the
     earlier one.
 
     A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is treated as part of the file in the range next
@@ -54,11 +54,11 @@ class Mappings:
         self._start, self._limit, self._offset = array("Q"), array("Q"), array("Q")
         self._path: list[str] = []
         self._build_id: list[str] = []
-        self._order = array("q")  # indexes, sorted by start; of the same start the later one first
+        self._order = array("q")  # indexes, sorted by start; for equal starts the later one first
         self._starts = array("Q")  # in that order
         self._reach = array("Q")  # in that order: the highest limit so far
         self._covers: tuple[list[int], list[int]] | None = None  # see _cover
-        self._copies = False  # some huge pages' file is unknown
+        self._copies = False  # the file of some huge pages is unknown
         self._main: int | None = None
         self.add(mappings)
 
@@ -71,7 +71,7 @@ class Mappings:
         )
 
     def add(self, mappings: Iterable[Mapping]) -> None:
-        """More of the same process.  Takes time for what is new, and little for what was there."""
+        """Add mappings of the same process.  Takes time for the new ones, and little for the old."""
         n = len(self)
         for start, limit, offset, path, build_id in mappings:
             self._start.append(start)
@@ -120,7 +120,7 @@ class Mappings:
         return None if found < 0 else found
 
     def _cover(self) -> tuple[list[int], list[int]]:
-        """Addresses, sorted, and the first mapping of what lies between each and the next, -1 if there is none."""
+        """Addresses, sorted, and the first mapping between each and the next, -1 if none."""
         bounds = sorted({*self._start, *self._limit})
         first: list[int] = []
         there: list[int] = []  # a heap of the mappings that have begun
@@ -150,7 +150,7 @@ def _is_program(path: str) -> bool:
 
 
 def own_vdso() -> ElfObject:
-    """The vdso of this process, as an object; its `reason` says why there is none."""
+    """The vdso of this process, as an object; its `reason` tells why there is none."""
     vdso = b""
     try:
         with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -159,12 +159,12 @@ def own_vdso() -> ElfObject:
             memory.seek(start)
             vdso = memory.read(limit - start)
     except OSError:
-        pass  # it stays empty, which the object's `reason` says
+        pass  # it stays empty; the object's `reason` tells why
     return ElfObject(_VDSO, content=vdso)
 
 
 class Location(NamedTuple):
-    """Where one address lies and what is there.
+    """The mapping and symbols of one address.
 
     `mapping` is an index into the mappings, -1 for none; `link_address` is the address as in the ELF file, or the
     run-time address where no file is known; `symbols` is the inline chain, innermost first, () when unknown.
@@ -187,7 +187,7 @@ class Symbolizer:
     3. The debug directories, by build id.
 
     Errors: SymbolError when a file that the user named has the right name but another build id; with `force` it is
-    used. A file found by its path that has another build id is passed over and counted in `unresolved`.
+    used. A file found by path with another build id is skipped and counted in `unresolved`.
     """
 
     def __init__(
@@ -226,8 +226,8 @@ class Symbolizer:
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
         """The locations of run-time addresses, in their order.  Each object is asked once for all new addresses.
 
-        `returns` says, for all or for each address, that it is a return address: one byte before it is looked up,
-        which is inside the call. What follows a call may be another line or even another function.
+        `returns` marks all addresses, or each, as return addresses: the byte before is looked up, which is inside the
+        call. The next instruction may belong to another line or even another function.
         """
         flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
         wanted = [address - 1 if flag and address else address for address, flag in zip(addresses, flags, strict=True)]
@@ -235,11 +235,11 @@ class Symbolizer:
         return [self._known[address] for address in wanted]
 
     def unresolved(self) -> list[tuple[str, str, int]]:
-        """(object, reason, number of distinct addresses) of what could not be resolved, most addresses first."""
+        """(object, reason, number of distinct unresolved addresses), most addresses first."""
         return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
 
     def notes(self) -> list[tuple[str, str]]:
-        """(object, what of its debug information or names could not be read), of the objects that were asked."""
+        """(object, its unreadable debug information or names), of the objects used."""
         chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None}
         notes = [(path, elf.note) for path, elf in chosen.items() if elf.note]
         return notes + [(path, left_mangled(elf.refused)) for path, elf in chosen.items() if elf.refused]
@@ -279,7 +279,7 @@ class Symbolizer:
     # ---- finding the file of a mapping
 
     def object_of(self, index: int) -> tuple[ElfObject | None, str]:
-        """The object of a mapping, or None and why there is none."""
+        """The object of a mapping, or None and the reason."""
         mapping = self.mappings[index]
         key = (mapping.path, mapping.build_id)
         if key not in self._chosen:

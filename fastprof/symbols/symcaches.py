@@ -1,11 +1,11 @@
-"""SymCaches on disk: what symbolic made of the debug information of a build, for the next process.
+"""SymCaches on disk: symbolic's index of a build's debug information, cached for the next process.
 
     $XDG_CACHE_HOME/fastprof/symcaches/DIGEST-VERSION       default: ~/.cache
 
-DIGEST is that of what symbolic reads (ElfFile.digest), because any file may claim any build id.  It takes a twentieth
-of the time of making a SymCache.  VERSION is that of symbolic's format.  A file appears whole or not at all, so any
-number of processes may read and write.  Beyond a limit those that were used longest ago are deleted.  Where the
-directory cannot be written, nothing is kept.
+DIGEST covers the bytes that symbolic reads (ElfFile.digest), because any file may claim any build id.  It takes a
+twentieth of the time of making a SymCache.  VERSION is that of symbolic's format.  A file appears whole or not at all,
+so any number of processes may read and write.  Beyond a limit the least recently used ones are deleted.  If the
+directory is not writable, nothing is cached.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST = 1 << 29  # bytes of all SymCaches together
 
 
 def directory() -> str:
-    """Where SymCaches are kept; "" for nowhere."""
+    """The directory of SymCaches; "" for none."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(os.path.expanduser("~"), ".cache")
@@ -42,7 +42,7 @@ def symcache(source: ElfFile, nbytes: int) -> Any:
     if place and (known := _open(place)):
         return known
     from_bytes: Any = Archive.from_bytes  # takes a pointer as well
-    # the bytes that the digest is of, not those of a file that has the same path by now
+    # the bytes of the digest, not those of a new file at the same path
     content = ffi.from_buffer("uint8_t[]", source.content)
     made = next(from_bytes(content).iter_objects()).make_symcache()
     if place and source.is_unchanged:
@@ -52,7 +52,7 @@ def symcache(source: ElfFile, nbytes: int) -> Any:
 
 
 def _open(place: str) -> Any:
-    """The SymCache that is kept there, or None."""
+    """The cached SymCache, or None."""
     from symbolic.exceptions import SymbolicError
     from symbolic.symcache import SymCache
 
@@ -64,7 +64,7 @@ def _open(place: str) -> Any:
     except (OSError, SymbolicError):
         return None  # it is made again
     with suppress(OSError):  # the directory of another user
-        os.utime(place)  # it is the one that was used last
+        os.utime(place)  # marks it as the most recently used
     return known
 
 
@@ -86,7 +86,7 @@ def _keep(made: Any, folder: str, place: str) -> None:
 
 
 def _forget(folder: str) -> None:
-    """Delete what was used longest ago, until no more than MOST is left."""
+    """Delete the least recently used until at most MOST is left."""
     kept = []
     for entry in os.scandir(folder):
         with suppress(OSError):  # another process has deleted it

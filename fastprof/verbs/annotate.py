@@ -100,8 +100,8 @@ def annotate(
 ) -> Annotation:
     """Source files with the costs of each line; with `asm` functions with the costs of each instruction.
 
-    Without `files` the files with a function of `threshold` of the total or more are shown, of those that are found.
-    A file is named as in the profile, or by the end of that: zip/inflate.c.
+    Without `files` shows each file that is found and has a function of `threshold` of the total or more.
+    Name a file as in the profile, or by the end of its path: zip/inflate.c.
     `given`: the options `context`, `threshold`, `include` and `asm`, and those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
 
@@ -131,7 +131,7 @@ def annotate(
 
 
 class _Shown:
-    """What source files and functions have in common.  Both are groups of places (verbs/by_place.py)."""
+    """The common part of source files and functions.  Both are groups of places (verbs/by_place.py)."""
 
     def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
         self._model, self._options, self._report, self._wanted = model, options, report, wanted
@@ -171,7 +171,7 @@ class _Shown:
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:
-        """Adds a group to what was found, if it is to be shown.  Returns which share of the totals it belongs to."""
+        """Adds a group to the result if it is shown.  Returns the share of the totals to count it in."""
         name, file = self._names(group)
         if name in UNKNOWN:
             return "unknown"
@@ -193,14 +193,14 @@ class _Shown:
         return -abs(values[self._value]), self._names(group), group
 
     def _names(self, group: int) -> tuple[str, str]:
-        """What it is called, and its file."""
+        """Its name, and its file."""
         raise NotImplementedError
 
     def _may_be_found(self, group: int) -> bool:
         raise NotImplementedError
 
     def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
-        """What is shown of a group: the path of the file that was found and what makes its lines; else why not."""
+        """The path of a group's file and a function that makes its lines; or the reason if it is not shown."""
         raise NotImplementedError
 
     def _warn(self, found: Annotation) -> None:
@@ -213,7 +213,7 @@ class _Shown:
         return self._model.string(string).decode("utf-8", "surrogateescape")
 
     def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> Iterator[tuple[int, Costs]]:
-        """The costs of a group by `place(line, address, is it a call)`, where that changes: so it may come again."""
+        """The costs of a group by `place(line, address, is it a call)`, whenever that changes, so it may repeat."""
         at, cost = None, Costs()
         known: dict[int, tuple[bytes, bytes, bytes]] = {}
         for batch in self.places.rows(group):
@@ -281,9 +281,9 @@ class _Files(_Shown):
             self._report.warn(REPORTED["missing-sources"], n=len(found.missing), first=found.missing[0].name)
 
 
-# How often as many bytes as a program has may be disassembled: each of its functions may say that it is all of them.
+# The most bytes to disassemble, as a multiple of a program's size: each of its functions may claim to span all of it.
 _AGAIN = 8
-_NEAR = 256  # bytes between addresses that are disassembled in one go, where no symbol says how long a function is
+_NEAR = 256  # bytes between addresses that are disassembled in one go, if no symbol gives a function's size
 
 
 class _Functions(_Shown):
@@ -291,7 +291,7 @@ class _Functions(_Shown):
         super().__init__(model, options, report, wanted)
         self._binaries = Binaries(model, options)
         self._tool = find_tool()
-        self._left: dict[str, int] = {}  # by path of a program: bytes of functions that may still be disassembled whole
+        self._left: dict[str, int] = {}  # by path of a program: bytes left for disassembling whole functions
 
     def _names(self, group: int) -> tuple[str, str]:
         _, file, name, *_ = self._model.row("functions", group)
@@ -330,7 +330,7 @@ class _Functions(_Shown):
             del places[:n]
 
     def _extent(self, elf: ElfObject, places: list[int]) -> tuple[int, int, int]:
-        """What to disassemble for the first of `places`: from, to; and how many of them are in it."""
+        """The range to disassemble for the first of `places`: from, to; and how many of them it contains."""
         known = elf.extent(places[0])
         if known:
             start, stop = known
@@ -381,7 +381,7 @@ class _Functions(_Shown):
 
 
 def _warn_of_changes(report: Report, model: Model, paths: Iterable[str]) -> None:
-    """Warns of files that were changed after the profile was recorded, as far as that is known."""
+    """Warns of files newer than the profile, as far as known."""
     recorded = [part.extra["time_ns"] / 1e9 for part in model.parts if part.extra.get("time_ns")]
     recorded = recorded or [os.stat(path).st_mtime for path in model.inputs if os.path.isfile(path)]
     for path in dict.fromkeys(paths):

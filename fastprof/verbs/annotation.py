@@ -1,4 +1,4 @@
-"""What `annotate` returns: source files or functions, with the costs of each line or instruction."""
+"""Results of `annotate`: source files or functions, with the costs of each line or instruction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Call(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a source file.  `values` are its self costs, None if there are none."""
+    """A line of a source file.  `values` are its self costs, None if it has none."""
 
     number: int  # 0: costs in the file, of no known line
     text: str | None  # None: the file has no such line
@@ -30,13 +30,13 @@ class Line(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """An instruction.  `values` are its self costs, None if there are none."""
+    """An instruction.  `values` are its self costs, None if it has none."""
 
     address: int  # link-time; 0: costs in the function, of no known address
     text: str | None  # None: nothing is disassembled there
     values: list[int] | None = None
     calls: Sequence[Call] = ()
-    file: str = ""  # where it comes from, if it has costs or calls
+    file: str = ""  # its source file, if it has costs or calls
     line: int = 0
 
 
@@ -62,7 +62,7 @@ class Listing:
 
 
 class Missing(NamedTuple):
-    """What would be shown if its source file, or its program, were there."""
+    """A source file or function whose file was not found."""
 
     name: str
     reason: str
@@ -70,8 +70,8 @@ class Missing(NamedTuple):
 
 
 class Annotation:
-    """`listings`: what can be shown, most of value type number `value` first.  `totals`: the self costs of the whole
-    profile.  `shares`: the same, by what becomes of them."""
+    """`listings`: what is shown, most of value type number `value` first.  `totals`: the self costs of the whole
+    profile.  `shares`: the same, split by whether they are shown, and why not."""
 
     def __init__(self, value_types: list[ValueType], value: int, report: Report) -> None:
         self.value_types, self.value, self.report = value_types, value, report
@@ -86,7 +86,7 @@ class Annotation:
 
 
 class Costs:
-    """What was spent at one place, and what it called."""
+    """The costs of one place, and its calls."""
 
     def __init__(self) -> None:
         self.values: list[int] | None = None
@@ -112,7 +112,7 @@ class Costs:
         self.file, self.line = other.file, other.line
 
     def calls(self, value: int, most: int) -> list[Call]:
-        """Most of value type number `value` first, then by name.  With `most` > 0 no more than that: from there on, the
+        """Most of value type number `value` first, then by name.  With `most` > 0 no more than that: then the
         sum of all others."""
         found = []
         for names, (times, values) in self._calls.items():
@@ -135,7 +135,7 @@ def around(lines: Iterable[Any], context: int) -> Iterator[list[Any]]:
     """The lines (or instructions) with costs or calls and `context` before and after each, in runs without a gap."""
     run: list[Any] = []
     before: deque[Any] = deque(maxlen=context)
-    after, gap = 0, False  # lines still to be shown; was one left out since the run's last line?
+    after, gap = 0, False  # lines still to show; was a line skipped since the run's last one?
     for line in lines:
         if line.values is not None or line.calls:
             if run and gap:

@@ -1,4 +1,4 @@
-"""Graph -> sums by source line or by instruction, of the files or functions that are shown (csrc/ends/places.h).
+"""Graph -> sums by source line or by instruction, of the files or functions shown (csrc/ends/places.h).
 
     places = Places(model)
     for batch in rows:

@@ -35,12 +35,12 @@ def convert(
 ) -> Report:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
 
-    The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
+    The target format is `to`, or given by the suffix of the output.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
 
     Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One
-    that can seek is read from its beginning.  An output that is one needs `to`, is not compressed, and is written as
-    the rows come, from where it is: after an error it may have a part of them, as standard output may.
+    that can seek is read from its beginning.  An output file object needs `to`, is not compressed, and is written as
+    the rows come, from its position: after an error it may have some of them, as standard output may.
 
     >>> import fastprof
     >>> report = fastprof.convert("tests/corpus/callgrind/good/cfi.callgrind", "cfi.folded")
@@ -69,15 +69,15 @@ def converted(
     """For `convert`, `merge` and `batch`.
 
     `merge`, `keep_going` and `idle` are those of `run`.
-    `durable`: the output is on disk when this returns; else the caller sees to that.
-    `of`: the view to write, and what has to be held, of an archive that goes on to another format.
+    `durable`: the output is on disk when this returns; else the caller synchronizes it.
+    `of`: the view to write and the data to hold, for an archive on its way to another format.
     """
     asked = checked(options, plan.known_options())
     given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
     if asked[SPLIT] == "thread":
-        defaults["per_thread"] = True  # samples of a part that is one thread say so
+        defaults["per_thread"] = True  # samples of a part of one thread get its label
     asked = asked.with_defaults(**defaults)
     end = plan.writing(target)
     if of:
@@ -130,7 +130,7 @@ def _path(given: Any) -> Any:
 
 
 def _repeatable(paths: list[Any], output: Any) -> bool:
-    """Whether the inputs can be read twice, and nobody has seen the output of the first time."""
+    """Whether the inputs can be read twice, and the first output is not visible yet."""
     if not isinstance(output, str) or not all(isinstance(path, str) for path in paths):
         return False
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
@@ -138,7 +138,7 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
 
 
 def _most_rows(input_: Input) -> int | None:
-    """How many rows of a timeline there can be in a file; None: its size does not say it."""
+    """The most rows of a timeline that a file can have; None: unknown from its size."""
     least = formats.get(input_.format).row_bytes
     size = input_.source.size if isinstance(input_, Reader) else None
     return size // least if least and size is not None else None

@@ -94,7 +94,7 @@ BY = Option(
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 
-# Those that the difference itself goes through; the others are for its sides.
+# Operators of the difference itself; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
 # All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
 _FIXED: dict[Option[Any], Any] = {
@@ -122,7 +122,7 @@ def diff(
 ) -> Difference:
     """Compare the self costs of two profiles, files or directories.
 
-    `by` says what rows are of: "function" (default), "line", "file", "object" or "arc".  Without `output` and `to` the
+    `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  Without `output` and `to` the
     `n` rows with the largest differences are in the result (default: 30; 0: all).  With them the differences, new -
     old, are written as a profile, and the result has the totals.  In stacks the samples of `old` are there with values
     below 0 and the label pprof::base, as `pprof -diff_base` has them.
@@ -173,7 +173,7 @@ def diff(
 
 
 def _last_of(target: Format | None) -> Iterator[Option[Any]]:
-    """Options of the way from the difference to an output."""
+    """Options from the difference to an output."""
     if target:
         yield from target.writes
         yield from bridges.SHALLOW.options if target.holds.repeats_frames else ()
@@ -181,7 +181,7 @@ def _last_of(target: Format | None) -> Iterator[Option[Any]]:
 
 
 def _view(target: Format | None, views: Iterable[str]) -> str:
-    """That in which the two are compared."""
+    """The view in which the two are compared."""
     if target is None:
         return "graph"
     if target.view == "timeline":
@@ -238,7 +238,7 @@ class _Both(Input):
     # ---- graphs
 
     def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
-        """The rows of both, side by side, and for each event where it is in them: of old and of new, -1 for nowhere."""
+        """The rows of both, side by side, and for each event its columns in old and new, -1 for none."""
         model = self._model
         table = Table(model, self._options[bridges.MAX_MEMORY])
         for side in (0, 1):
@@ -310,7 +310,7 @@ class _Both(Input):
     # ---- as plain objects
 
     def totals(self) -> Difference:
-        """When all rows have been read."""
+        """Call it after the last row."""
         sums = [[0] * len(self._events), [0] * len(self._events)]
         for side, into in zip(self._totals, sums, strict=True):
             for index, totals in side.items():
@@ -352,7 +352,7 @@ class _Both(Input):
             for i, size in enumerate(sizes):
                 if size <= least:
                     continue
-                number -= 1  # of rows that differ alike the first are kept
+                number -= 1  # of equal differences the first are kept
                 row = *(column[i] for column in columns), *(tuple(c[i] for c in side) for side in costs)
                 if n is None or len(rows) < n:
                     heapq.heappush(rows, (size, number, row))
@@ -364,7 +364,7 @@ class _Both(Input):
         return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
 
     def _shown(self, values: list[Value]) -> int:
-        """The value to sort by: the one of --value, else the old profile's default, else the first of both."""
+        """The value to sort by: that of --value, else the old profile's default, else the first of both."""
         names, column = [value.name for value in values], Column(self._options[bridges.VALUE], bridges.VALUE.flag)
         for index in chain(*self._totals):
             column.of(self._model.parts[index], "graph")

@@ -20,7 +20,7 @@ from fastprof.symbols.elf import ET_EXEC
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 
-FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
+FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options for finding programs
 _TOOLS = ("llvm-objdump", "objdump")
 _PATIENCE, _LONGEST = 60, 1 << 17
 _SYMBOL = re.compile(r"(?<=<)_[^<>+@\s]+")  # "callq 0x1139 <_Z1fi+0x10>", "<_Z1fi@plt>"
@@ -37,7 +37,7 @@ def find_tool() -> str:
 def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) -> Iterator[tuple[int, str]]:
     """Address and text of each instruction from `start` on and before `stop`, link-time addresses.
 
-    Names are demangled here and not by the tool, which some names crash; those that stay as they are go to `refused`.
+    Names are demangled here and not by the tool, which some names crash; names that stay mangled go to `refused`.
 
     Errors: FastprofError when the tool fails.
     """
@@ -69,7 +69,7 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
 
 
 def _lines(run: Popen[bytes], who: str) -> Iterator[bytes]:
-    """What a program writes, line by line, of each the first _LONGEST bytes: a file may give a function a name of a
+    """The output of a program by line, each cut to _LONGEST bytes: a file may give a function a name of a
     megabyte, and call it in each line.
 
     Errors: FastprofError if it writes nothing for _PATIENCE seconds.
@@ -110,7 +110,7 @@ class Binaries:
         return bool(options[SYMBOLS] or build_id) or any(map(os.path.isfile, (name, options[SYSROOT] + name)))
 
     def find(self, object_id: int) -> tuple[ElfObject | None, str]:
-        """The ELF file of an object, or None and why there is none: "/bin/app: No such file".  Not before all objects
+        """The ELF file of an object, or None and the reason: "/bin/app: No such file".  Call it when all objects
         are known.
 
         Errors: SymbolError for a file named by the user that does not fit.
@@ -134,7 +134,7 @@ class Binaries:
         return elf, f"{self._named(object_id)[0] or 'no object'}: {reason}"
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
-        """The link-time address of a recorded one.  That is the same, unless the profile says where the object was."""
+        """The link-time address of a recorded one.  It is the same, unless the profile has the object's mapping."""
         if elf.kind != ET_EXEC:
             mappings = self._mappings.get(object_id)
             at = mappings.find(address) if mappings else None

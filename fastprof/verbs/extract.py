@@ -1,4 +1,4 @@
-"""Writing many profiles of a store, each to a file of its own."""
+"""Writes many profiles of a store, each to its own file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastprof.inputs import pinned
 from fastprof.verbs.convert import convert, target_of
 from fastprof.verbs.paths import clash, is_at, why_not
 
-Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
+Done = Callable[[str, int, int], None]  # called after each profile: name, number, number of all
 
 
 def extract(
@@ -27,7 +27,7 @@ def extract(
     done: Done = lambda name, n, of: None,
     **options: Any,
 ) -> Report:
-    """Write the profiles of these names to OUTDIR/NAME.SUFFIX, as `to`.  Folders are made.
+    """Write the profiles of these names to OUTDIR/NAME.SUFFIX, as `to`.  Creates missing folders.
 
     Errors: FastprofError and its subclasses, also for a name that leads out of `outdir` and for two names with one
     output; then nothing is written.
@@ -56,7 +56,7 @@ def extract(
 
 
 def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
-    """Errors: FastprofError unless each profile has its own place below `outdir`.  Names are any text, by anybody."""
+    """Errors: FastprofError unless each profile has its own place below `outdir`.  Names are untrusted."""
     for name in names:
         if why := why_not(name):
             raise FastprofError(

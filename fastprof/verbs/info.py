@@ -1,4 +1,4 @@
-"""Say what is in a profile."""
+"""Describe a profile."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def info(
     progress: Progress | None = None,
     **options: Unpack[InfoOptions],
 ) -> Report:
-    """Say what is in one input (`report.facts`).  It is read to its end, unless the format has a summary.
+    """Describe one input (`report.facts`).  It is read to its end, unless the format has a summary.
 
     A timeline also goes through the stack machine, whose repairs show entries
-    and exits that do not match.  Of an archive that holds several profiles it says how many, unless `member` names one.
+    and exits that do not match.  For an archive with several profiles it gives their number, unless `member` names one.
 
     >>> import fastprof
     >>> facts = fastprof.info("tests/corpus/callgrind/good/cfi.callgrind").facts
@@ -68,7 +68,7 @@ def info(
 
 
 def _summarize(reader: Reader, model: Model, options: Options, report: Report) -> Summary:
-    """What all rows of a reader add up to."""
+    """The sums of all rows of a reader."""
     summary, remaining = Summary(), plan.Remaining(1)
     rows = summary.seen(remaining.seen(plan.selected(reader, model, options, report)), model)
     if reader.view == "timeline":

@@ -1,4 +1,4 @@
-"""Merge profiles: one that has the sums of all."""
+"""Merge profiles into one with the sums of all."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def merge(
 ) -> Report:
     """Write the sums of `inputs`, files and directories, to `output` ("-": standard output).
 
-    They have to have the same value types, unless `union` or `intersect` says what becomes of the others.  Their order
-    does not matter.  With `keep_going` inputs that cannot be read are left out as a whole, which the report counts as
-    losses; each input is then read twice.  `options` are those of docs/options.md.
+    They must have the same value types, unless `union` or `intersect` handles the others.  Their order does not matter.
+    With `keep_going` unreadable inputs are skipped as a whole and counted as losses; each input is then read twice.
+    `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     Inputs and output may be file objects, as in `convert`.
 

@@ -1,4 +1,4 @@
-"""What a conversion writes: one file, or several, each no larger than its viewers open."""
+"""The outputs of a conversion: one file, or several, each no larger than its viewers open."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit
     from fastprof.bridges.budget.trim import Trim
 
-_NAME = 48  # bytes of a name that is rather long
+_NAME = 48  # bytes of a rather long name
 _INSTEAD = "choose a larger one, or less of the input by {--thread}, {--time-range}, {--function} or {--value}"
 
 
 class Outputs:
     """The files of one conversion, which appear all together by `commit`, or not at all.
 
-    Of a format that is made for viewers (Format.budget) a file keeps to --budget.  bridges/budget keeps the rows until
-    it is known how much of them fits; what is written is measured, and if it is too large after all, written again.
+    In a format made for viewers (Format.budget) a file keeps to --budget.  bridges/budget buffers the rows until it is
+    known how many fit; the output is measured and, if still too large, written again.
     A timeline of which `most_rows` would fit is written as it comes.
     """
 
@@ -86,7 +86,7 @@ class Outputs:
         self._sinks: list[Sink] = []
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
-        # at once, because it may not be possible
+        # early, because it may fail
         self._first: Sink | None = self._new(output)
 
     def _new(self, path: Any) -> Sink:
@@ -94,7 +94,7 @@ class Outputs:
         return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 
     def write(self, rows: Iterator[Batch]) -> Writer:
-        """Write all rows.  The writer, or of several the one that has written most.
+        """Write all rows.  Returns the writer, or of several the writer with the most rows.
 
         Errors: Outgrown, with `most_rows` alone.
         """
@@ -126,7 +126,7 @@ class Outputs:
         return self._most_rows // 2 * (size.call + size.names * _NAME) <= budget
 
     def _kept(self, budget: int) -> Fit | Trim:
-        """What keeps the rows of this view."""
+        """The buffer for rows of this view."""
         assert self._target.budget
         if self._view == "timeline":
             from fastprof.bridges.budget.fit import Fit
@@ -213,7 +213,7 @@ class Outputs:
         return plain.removesuffix(suffix), suffix + packed
 
     def commit(self) -> None:
-        """All files appear, or none.  Errors: FastprofError; a file that was replaced before does not come back."""
+        """Rename all files, or none.  Errors: FastprofError; a file that was replaced before does not come back."""
         for sink in self._sinks:
             sink.finish()
         try:

@@ -1,4 +1,4 @@
-"""Where many outputs go: each to its own place below one folder."""
+"""The paths of many outputs: each has its own place below one folder."""
 
 from __future__ import annotations
 

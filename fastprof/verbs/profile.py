@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.verbs.keywords import OpenOptions
 
-_BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names if `symbols` asks for that
+_BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names only with `symbols`
 
 
 def table_end(name: str | None) -> plan.End:
@@ -35,7 +35,7 @@ def table_end(name: str | None) -> plan.End:
 
 
 class _Pass:
-    """The input being read from its beginning to its end.
+    """A pass over the input from its beginning to its end.
 
     Passes may take turns, as those of a query that joins a profile with itself do, in threads of their own.  The tables
     of their models are the same, so each reads only in its turn and numbers its parts and inputs for itself.
@@ -45,7 +45,7 @@ class _Pass:
         self._profile = profile
         self.model, self.report = profile._tables.again(), Report()
         self._n_inputs = 0
-        self._at: int | None = None  # where it is in a file that another pass reads, too
+        self._at: int | None = None  # its position in a file that another pass reads, too
         with self._turn():
             self.reader = open_reader(path, format_, self.model, profile._options, self.report)
             if hasattr(path, "read") or path == "-":
@@ -77,7 +77,7 @@ class _Pass:
 
 
 class _Shown(Model):
-    """The tables for whoever opened the profile: to look at them waits while a thread reads, because they move when
+    """The model for the profile's user: access waits while a thread reads, because tables move when
     they grow."""
 
     def __init__(self, model: Model, turn: Any) -> None:
@@ -102,11 +102,11 @@ class _Shown(Model):
 
 
 class Profile:
-    """An input that is read from beginning to end, each time that its batches are asked for.
+    """An input, read from beginning to end for each iteration over its batches.
 
-    `view` is "timeline", "stacks" or "graph".  `model` says what the ids in the batches mean; they mean the same each
+    `view` is "timeline", "stacks" or "graph".  `model` resolves the ids in the batches, which are the same each
     time.  `report` is complete when all batches were read.
-    What cannot be read again, such as a pipe, has its batches once: to ask again is a UsageError.
+    An input that cannot be read again, such as a pipe, yields its batches once; the next iteration is a UsageError.
 
     >>> import fastprof
     >>> with fastprof.open("tests/corpus/callgrind/good/cfi.callgrind") as profile:
@@ -198,7 +198,7 @@ class Profile:
         call f 2 g 9
         cost g 3 None 9
 
-        Values that are not known are None.  For millions of rows `table` is faster.
+        Missing values are None.  For millions of rows `table` is faster.
         Errors: UsageError for a table that the profile does not have.
         """
         return self._dicts(self.table(name or self.tables[0]))
@@ -251,7 +251,7 @@ class Profile:
         return TABLES[self.view]
 
     def close(self) -> None:
-        """Nothing can be read then.  A file object that was given stays open."""
+        """End reading.  A file object given by the caller stays open."""
         with self._lock:
             self._closed = True
             for source in self._sources:
@@ -279,7 +279,7 @@ class Table:
 
     def __init__(self, profile: Profile, name: str) -> None:
         self._profile, self.name = profile, name
-        self.error: BaseException | None = None  # of the last stream, of which readers of streams know the text alone
+        self.error: BaseException | None = None  # of the last stream, since consumers of streams get only its text
 
     def __repr__(self) -> str:
         return f"<Table {self.name} of {self._profile.name}>"
@@ -323,7 +323,7 @@ def open(
 ) -> Profile:
     """Open a profile: a path, "-", the bytes themselves, or a binary file object, which stays open.
 
-    `options` are those of docs/options.md that reading looks at.
+    `options` are those of docs/options.md that apply to reading.
     Errors: UsageError for a wrong option, FileError (an OSError) for a file that cannot be opened, UnrecognizedError
     when the input is of no known format, FormatError when it is damaged.
 

@@ -1,4 +1,4 @@
-"""A page of HTML that shows a profile, or how two of them differ: flame graph, functions, callers and callees."""
+"""A page of HTML that shows a profile, or the difference of two: flame graph, functions, callers and callees."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def report(
     command: str = "",
     **given: Unpack[ReportOptions],
 ) -> Report:
-    """Write a page that shows a profile (a file or a directory), or how the second of two differs from the first.
+    """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
 
-    `command` is what the page says that it was made with.  `prune` is explained in docs/report.md, `value` chooses one
-    value type; the other options are those of docs/options.md that say how to read.
+    `command` is shown on the page as the command that made it.  `prune` is explained in docs/report.md, `value` chooses
+    one value type; the other options are those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
 
     >>> import fastprof
@@ -103,7 +103,7 @@ def report(
 
 
 class _Page:
-    """What is read for a page, and its text."""
+    """The data of a page, and its text."""
 
     def __init__(self, made: plan.Plan, model: Model, asked: Options, said: Report) -> None:
         self._model, self._asked, self._report = model, asked, said
@@ -122,7 +122,7 @@ class _Page:
             said.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def text(self, command: str) -> bytes:
-        """The whole page, with as much as it has room for, unless `prune` was given."""
+        """The whole page, as detailed as its size limit allows, unless `prune` was given."""
         asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
         places = Places(self._model, self._shown)
         figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)

@@ -1,4 +1,4 @@
-"""From inputs to what an end makes of their rows, for all verbs that read them once."""
+"""From inputs to an end, for all verbs that read them once."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def run(
     repeatable: Callable[[list[Any]], bool] = lambda paths: False,
     idle: Callable[[Option[Any]], None] | None = None,
 ) -> T:
-    """What `code` returns, which is given the plan of an end and pulls the rows of its ways.
+    """Returns the result of `code`, which gets the plan of an end and pulls the rows of its ways.
 
     `sides`: paths, bytes and file objects; directories are replaced by their files.
-    `merge`: any order of the inputs is the same, and with a single input, its parts are merged.
+    `merge`: the order of inputs does not matter, and the parts of a single input are merged.
     `keep_going`: inputs that cannot be read are skipped and counted as losses.
-    `repeatable`: whether everything may be done twice, with these inputs.  Then an optimistic plan is tried first.
+    `repeatable`: whether these inputs may be processed twice.  Then an optimistic plan is tried first.
     `idle` is called with options that do nothing here, instead of refusing them.
     Errors: FastprofError and its kinds.
     """
     report = Report()
-    last: list[Message] = []  # why an input could not be read
+    last: list[Message] = []  # the error of an unreadable input
 
     def failed(error: FastprofError) -> None:
         report.count(REPORTED["inputs-passed-over"])
@@ -56,7 +56,7 @@ def run(
     if not all(found):
         raise UsageError("there is no input")
     if merge:
-        # what is listed, or numbered, comes in the order of the names, however they were given
+        # listed or numbered items follow the order of names, not of arguments
         for paths in found:
             paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
 

@@ -1,4 +1,4 @@
-"""Source files by the names that profiles have for them."""
+"""Finds source files by their names in profiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-UNKNOWN = ("", "???")  # how profiles call a file that is not known
+UNKNOWN = ("", "???")  # names of unknown files in profiles
 
 
 class Sources:
@@ -23,7 +23,7 @@ class Sources:
         self._found: dict[str, str] = {}
 
     def find(self, name: str) -> str:
-        """The path of a source file, "" if there is none."""
+        """The path of a source file, "" if not found."""
         if name not in self._found:
             self._found[name] = next(filter(_is_file, self._places(name)), "")
         return self._found[name]
@@ -62,7 +62,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether it is a file that can be read.  A name in a profile may be that of a pipe or a device."""
+    """Whether it is a file that can be read.  A profile may name a pipe or a device."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except (OSError, ValueError):  # ValueError: a NUL byte

@@ -1,4 +1,4 @@
-"""Questions in SQL about profiles, answered by DuckDB."""
+"""Queries profiles with SQL, through DuckDB."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def options() -> list[Option[Any]]:
 
 
 class Answer:
-    """What a query returns: names of `columns`, whether each holds numbers, and `rows` while it is open.
+    """The result of a query: names of `columns`, whether each holds numbers, and `rows` while it is open.
 
     `report` adds up what the profiles' reports say; it is complete when all rows were read.
     """
@@ -48,12 +48,12 @@ class Answer:
         *,
         spill: str | None = None,
     ) -> None:
-        """`spill`: the directory for what memory has no room for; by default a private one, removed at the end."""
+        """`spill`: the directory for data that exceeds memory; by default a private one, removed at the end."""
         try:
             import duckdb
         except ImportError:
             raise UsageError(f"sql needs DuckDB: {install('sql')}") from None
-        # the last three: what it cannot give to Python (an interval of 10^8 years)
+        # the last three: values it cannot convert to Python (an interval of 10^8 years)
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
         self._tables: list[Table] = []
@@ -80,7 +80,7 @@ class Answer:
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
             raise UsageError("the query is not in UTF-8")
         self._offer(query)
-        # what is asked may come from anywhere: it sees the profiles, and no files
+        # queries are untrusted: they see the profiles, and no files
         self._db.execute("set enable_external_access = false; set lock_configuration = true")
         answer = self._db.execute(query)
         if answer is None:
@@ -111,11 +111,11 @@ class Answer:
                     self._db.register(name, table)
 
     def _failed(self, error: Exception) -> BaseException:
-        """What an error of DuckDB is: an interrupt, one of a profile, or of the query, in one line."""
+        """Convert an error of DuckDB: an interrupt, a profile's error, or the query's, in one line."""
         for table in self._tables:
             if table.error is not None:
                 return table.error
-        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by Ctrl-C, which it looks out for
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by Ctrl-C, which it handles itself
             return KeyboardInterrupt()
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
@@ -158,7 +158,7 @@ def private_folder() -> str:
 
 
 def _copy_of_input() -> Any:
-    """Standard input as a file: DuckDB asks for several streams of it."""
+    """Standard input as a file: DuckDB opens several streams of it."""
     copy = temporary_file()
     copy.name = "<stdin>"  # for messages
     with standard_stream(sys.stdin, "<stdin>", "rb") as source:
@@ -191,9 +191,9 @@ def sql(
     from_: str | None = None,
     **options: Unpack[OpenOptions],
 ) -> Answer:
-    """Ask `query` of the tables of one profile (docs/tables.md), or of several as p1.NAME, p2.NAME ...
+    """Run `query` on the tables of one profile (docs/tables.md), or of several as p1.NAME, p2.NAME ...
 
-    The query sees nothing but these tables: no files, no network.
+    The query sees only these tables: no files, no network.
     Errors: UsageError for a wrong query, or without DuckDB; those of `open`.
 
     >>> import fastprof

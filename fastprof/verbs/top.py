@@ -1,4 +1,4 @@
-"""What costs most: functions (or lines, files, objects, threads, labels) of profiles of any format."""
+"""Ranks functions (or lines, files, objects, threads, labels) of profiles of any format by cost."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Row(NamedTuple):
     self: int
     self_share: float
     cumulated_share: float  # of this row and those above
-    inclusive: int | None  # None: the input does not say
+    inclusive: int | None  # None: the input lacks it
     inclusive_share: float | None
     calls: int | None
     second: int | None  # self cost in the value type to sort by, if that is another one
@@ -122,8 +122,8 @@ class Row(NamedTuple):
 
 
 class Top(NamedTuple):
-    """What was found.  `n_rows` is how many rows there are, `n_cycles` how many of them are cycles of functions; those
-    that are not in `rows` have the share `rest`."""
+    """The result of `top`.  `n_rows` is how many rows there are, `n_cycles` how many of them are cycles of functions;
+    those not in `rows` have the share `rest`."""
 
     by: str
     value: ValueType
@@ -190,7 +190,7 @@ def top(
 
 
 def _warn(costs: Costs, asked: Options, report: Report) -> None:
-    """Of what the rows do not say.  Errors: UsageError if that is what was asked for."""
+    """Warn of figures that the rows lack.  Errors: UsageError if they were requested."""
     model, value = costs.model, costs.value
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
         flag = spelled("--tree", "name") if asked[TREE] else spelled("--sort", "=") + asked[SORT]
@@ -204,7 +204,7 @@ def _warn(costs: Costs, asked: Options, report: Report) -> None:
 
 
 class _Place(NamedTuple):
-    """What a row is of."""
+    """The identity of a row."""
 
     name: str
     file: str = ""
@@ -213,7 +213,7 @@ class _Place(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A row to be."""
+    """A row before its names are looked up."""
 
     place: _Place
     key: int
@@ -248,7 +248,7 @@ class Finder:
         self._cycles = self._numbered_cycles()
 
     def rows_of(self, functions: Iterable[int]) -> list[Row]:
-        """Those of these functions that there are, in any order, and all cycles."""
+        """The rows of these functions, if they have any, in any order, and all cycles."""
         total, seen = self._costs.sum("self"), self._costs.seen
         items = [self._item(i) for i in functions if i < len(seen) and seen[i]]
         return [self._row(item, total, 0) for item in (*items, *self._cycle_items())]
@@ -295,7 +295,7 @@ class Finder:
     def _matches(self, name: str) -> bool:
         return all(bool(pattern.search(name)) == wanted for pattern, wanted in self._patterns)
 
-    # ---- the things that rows are of
+    # ---- what rows are grouped by
 
     def _item(self, i: int) -> _Item:
         figures = tuple(column[i] for column in self._columns.values())
@@ -338,7 +338,7 @@ class Finder:
         as_much = Counter(abs(cost) for cost in costs.values())
 
         def key(cycle: int) -> tuple[int, _Place]:
-            """Names are made for those that cost the same only: there may be very many members."""
+            """Names are made only for members of equal cost: there may be very many."""
             cost = abs(costs[cycle])
             return -cost, min(map(self._place, self._members[cycle])) if as_much[cost] > 1 else _Place("")
 
@@ -379,7 +379,7 @@ class Finder:
     def _calls(self, item: _Item, into: bool) -> tuple[Call, ...]:
         """The callers or callees of a row, as KCachegrind shows them.
 
-        Who is not in a cycle calls the cycle, not its member; the cycle calls its members, with what they cost.
+        Functions outside a cycle call the cycle, not its members; the cycle calls its members, with their costs.
         """
         costs = self._costs
         found: dict[tuple[_Place, int | None], list[int]] = {}
@@ -409,7 +409,7 @@ class Finder:
                     add_function(other, arc)
             if into and item.cycle:
                 add(_Place(f"<cycle {item.cycle}>"), None, item.figures[1], 0)
-        # where calls are not known, arcs count how often the sums were made
+        # without call counts, arcs count how often sums were made
         known = costs.calls_known
         order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1] * known, entry[0][0]))
         return tuple(

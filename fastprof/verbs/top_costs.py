@@ -1,4 +1,4 @@
-"""What functions, lines, files, objects, threads or labels cost: rows of any view, added up (csrc/ends/top.h).
+"""Costs of functions, lines, files, objects, threads or labels: rows of any view, added up (csrc/ends/top.h).
 
 Memory grows with functions, call arcs and the model's distinct stacks, never with the number of rows.  The sums of
 stacks keep to --max-memory.
@@ -120,7 +120,7 @@ class Costs:
             self.end_part()
 
     def begin_part(self, part: Part) -> None:
-        """Rows of this part of a graph are to come."""
+        """Start rows of this part of a graph."""
         if part.extra.get("self_costs"):
             self.self_alone = True
             self.calls_known = self.inclusive_known = False
@@ -193,7 +193,7 @@ class Costs:
             self.calls_known &= calls_of(events) >= 0
 
     def _add_up(self, project: Any, events: list[ValueType]) -> None:
-        """Adds the stacks so far, and forgets these."""
+        """Adds the stacks so far, and drops them."""
         self._fits(lib.fp_project_end(project, self._err), events)
         everything = Part(value_types=events)
         value = self.value.of(everything, "stacks")
@@ -209,7 +209,7 @@ class Costs:
             self._fits(lib.fp_top_add_calls(top, counts, self._err))
 
     def _project_calls(self, project: Any, events: list[ValueType], calls: int) -> Any:
-        """What functions have in the column of calls."""
+        """The functions' figures in the column of calls."""
         counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
         status = lib.fp_top_stacks(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
         self._fits(status, events)
@@ -230,7 +230,7 @@ class Costs:
     def _fits(self, status: int, events: list[ValueType] | None = None) -> None:
         check_sums(status, self._err, self.model, "top", events or [])
 
-    # ---- what came out
+    # ---- results
 
     def end(self) -> None:
         if self.by == "function":
@@ -251,7 +251,7 @@ class Costs:
 
     @property
     def seen(self) -> bytes:
-        """By id: 1 if there is such a thing."""
+        """By id: 1 if it exists."""
         return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
 
     @property
@@ -297,13 +297,13 @@ class Costs:
         return _arcs(arcs, n)
 
     def largest_arcs(self, function: int, into: bool, most: int) -> list[int]:
-        """The other ends of those that cost most."""
+        """The other ends of the most expensive arcs."""
         arcs = ffi.new("struct fp_top_arc[]", most)
         n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, arcs, most, self._err))
         return [arc.caller if into else arc.callee for arc in arcs[0 : min(n, most)]]
 
     def arcs_with(self, function: int, into: bool, others: list[int]) -> list[Arc]:
-        """Those that have these other ends."""
+        """The arcs with these other ends."""
         n = len(others)
         arcs = ffi.new("struct fp_top_arc[]", n)
         return _arcs(
@@ -331,7 +331,7 @@ class Costs:
 
 
 def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
-    """Adds what the stacks of a projection cost, after its end, to costs that are alike, each of another value type.
+    """Adds the costs of a projection's stacks, after its end, to similar costs, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
     `calls`: the column of calls.  -1: it has none.

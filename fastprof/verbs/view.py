@@ -1,6 +1,6 @@
 """Opens a profile in the browser: the page of `report`, or a server of this machine with links to other viewers.
 
-A viewer's web page fetches the profile from 127.0.0.1, in the way that it documents, and shows it: the profile is not
+A viewer's web page fetches the profile from 127.0.0.1, in its documented way, and shows it: the profile is not
 sent anywhere.  It is converted when it is first fetched.  Addresses have a random part, so that no other page and no
 other user finds them.
 """
@@ -30,17 +30,17 @@ from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
 from fastprof.verbs.report import PRUNE, Path, report
 
-_ANSWERED = 600.0  # seconds in which a browser has to take all of an answer
-PORT = 9001  # the only one from which Perfetto's page may fetch a trace
+_ANSWERED = 600.0  # seconds for a browser to receive a whole answer
+PORT = 9001  # the only port from which Perfetto's page may fetch a trace
 
 
 class Viewer(NamedTuple):
-    """A web page that shows a profile which it fetches from an address."""
+    """A web page that fetches a profile from an address and shows it."""
 
     title: str
     origin: str
-    link: str  # behind the origin, with {} for the address
-    suffixes: tuple[str, str]  # of what it is given: of a timeline, and of stacks or a graph
+    link: str  # after the origin, with {} for the address
+    suffixes: tuple[str, str]  # of the file it gets: for a timeline, and for stacks or a graph
 
 
 VIEWERS = (
@@ -101,7 +101,7 @@ class _HTTPServer(ThreadingHTTPServer):
         with self._changing:
             for request, until in self._asking.items():
                 if until < now:
-                    with suppress(OSError):  # it has gone by itself
+                    with suppress(OSError):  # it closed by itself
                         request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -112,7 +112,7 @@ class _HTTPServer(ThreadingHTTPServer):
 class Server:
     """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
 
-    `url` is where, `report` that of the page; `run` serves until it is interrupted.  The files are in `folder`, which
+    `url` is its address, `report` the page's report; `run` serves until interrupted.  The files are in `folder`, which
     is the caller's.
     Errors: as of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
     """
@@ -133,7 +133,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}/{self._token}/"
 
     def private_page(self) -> str:
-        """The path of a page that leads to `url`, for the command line of a browser, which every user can read."""
+        """The path of a page that redirects to `url`, for the command line of a browser, which every user can read."""
         path, address = os.path.join(self._folder, "open.html"), html.escape(self.url)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(
@@ -146,9 +146,9 @@ class Server:
         self._http.serve_forever()
 
     def close(self) -> None:
-        """The folder may be removed then."""
+        """Stop; the folder may then be removed."""
         self._http.server_close()
-        with self._lock:  # a file that is being written is written
+        with self._lock:  # wait for a file that is being written
             pass
 
     def links(self) -> list[tuple[str, str]]:
@@ -189,7 +189,7 @@ class Server:
         target = os.path.join(self._folder, name)
         with self._lock:
             if not os.path.exists(target):
-                # the page alone is pruned; a viewer's format that would not look at another option says so
+                # the page alone is pruned; a viewer's format reports other options that it does not use
                 rest = {name: value for name, value in self._options.items() if name != PRUNE.name}
                 convert(self._path, target, from_=self._from, **rest)
         with open(target, "rb") as file:
@@ -222,7 +222,7 @@ def _handler(
             return is_one
 
         def do_GET(self) -> None:
-            # another name for this address would be a page that has its own name led here
+            # another host name would be a page that resolves its own name to this address
             named = self.headers.get("Host", "") == f"127.0.0.1:{port()}"
             before, _, name = self.path.partition("?")[0].removeprefix("/").partition("/")
             found = None
@@ -249,7 +249,7 @@ def _handler(
             self.wfile.write(body)
 
         def do_OPTIONS(self) -> None:
-            """A browser asks whether a page of the network may fetch from this machine."""
+            """The preflight request of a browser: may a public page fetch from this machine?"""
             self.send_response(204)
             self._allow_origin()
             self.end_headers()

@@ -1,6 +1,6 @@
 """Add many files to a store, several at a time.
 
-Workers compress, each its profile as a piece (store/adding.py); this process has the store locked and appends them.
+Workers compress profiles as pieces (store/adding.py); this process locks the store and appends them.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import BatchArchiveOptions
 
-_SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store
+_SECONDS, _PROFILES = 1.0, 256  # after which appended profiles become part of the store
 
 
 def options() -> list[Option[Any]]:
-    """The options of `fastprof batch archive`.  One process has the store: no shards, no other engine."""
+    """The options of `fastprof batch archive`.  A single process writes the store: no shards, no other engine."""
     return [*FINDING, *(option for option in RUNNING if option not in (ENGINE, SHARD)), *adding_options()]
 
 
 def archive_one(job: Job) -> Record:
-    """Make the piece of one file, and say what became of it.  Never raises an Exception, whatever the file is."""
+    """Make the piece of one file; returns its record.  Never raises an Exception, whatever the file is."""
 
     def write(idle: Idle) -> Report:
         place = job["path"], job["base"], job["input"], job["name"]
@@ -78,9 +78,9 @@ def batch_archive(
 ) -> BatchReport:
     """Add each file of `inputs`, files and folders, to a store, several at a time.
 
-    A file that cannot be added does not stop the others: it is in the report's `failed`.  What an earlier call has
-    added is not added again, unless the file or the options have changed; then it takes the place of what it was.
-    A name that something else has in the store is an error of that file.  Options as in `batch_convert`.
+    A file that cannot be added does not stop the others: it is in the report's `failed`.  Files added by
+    an earlier call are skipped, unless the file or the options have changed; then they are replaced.
+    A name taken in the store is an error of that file.  Options as in `batch_convert`.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
 
     >>> import fastprof
@@ -125,10 +125,10 @@ class _Filling:
     def __init__(self, session: Adding, manifest: Manifest, store: str) -> None:
         self._session, self._manifest, self._store = session, manifest, store
         folder, name = os.path.split(store)
-        # One name, so that what a process left behind that was killed is removed.  The lock keeps others away.
+        # A fixed name, so that the leftover of a killed process is removed.  The lock excludes others.
         self._pieces = os.path.join(folder, f".{name}.pieces")
         self._jobs: dict[str, Job] = {}  # in work, by output
-        self._waiting: list[Record] = []  # of what is appended, but not part of the store yet
+        self._waiting: list[Record] = []  # of profiles that are appended, but not part of the store yet
         self._committed = time.monotonic()
         self._idle: Counter[str] = Counter()
         self._n_done = 0
@@ -137,9 +137,9 @@ class _Filling:
         shutil.rmtree(self._pieces, ignore_errors=True)
         try:
             os.mkdir(self._pieces)
-            # To list the folder takes a descriptor, and in the end there may be no other one.
+            # Listing the folder takes a descriptor, and there may be none left at the end.
             self._spare = os.open(self._pieces, os.O_RDONLY | os.O_CLOEXEC)
-        except BaseException as error:  # also an interrupt, for which there is no __exit__ yet
+        except BaseException as error:  # also an interrupt: __exit__ does not apply yet
             self._remove()
             if isinstance(error, OSError):
                 raise FastprofError(f"{self._pieces}: {error.strerror}") from None
@@ -180,15 +180,15 @@ class _Filling:
                 yield self._noted(self._appended(record))
 
     def _is_free(self, job: Job, before: dict[str, Record]) -> bool:
-        """Whether the store has nothing of this name, or what a batch has added from this file."""
+        """Whether the name is free in the store, or a batch added it from this file."""
         name = job["name"]
         if name not in self._session or before.get(job["output"], {}).get("status") in (OK, LOSSY):
             return True
-        # a batch may have been killed between adding it and saying so
+        # a batch may have been killed between adding and recording it
         return self._session.is_of(name, job["size"], job["mtime_ns"])
 
     def _given(self, job: Job, number: int) -> Job:
-        """A job with all that a worker needs; the bases are those that there are by now."""
+        """A job with all that a worker needs, with the current bases."""
         given = {**job, "base": self._session.base(), "path": os.path.join(self._pieces, f"{number}.fpa")}
         self._jobs[job["output"]] = given
         return given
@@ -219,7 +219,7 @@ class _Filling:
         self._waiting, self._committed = [], time.monotonic()
 
     def idle(self) -> list[str]:
-        """The flags of options that did nothing for any file."""
+        """The flags of options without an effect on any file."""
         return [flag for flag, n in self._idle.items() if n == self._n_done]
 
 
@@ -237,7 +237,7 @@ def _job(file: File, store: str, common: dict[str, Any]) -> Job:
 def _is_done(
     job: Job, before: dict[str, Record], there: Callable[[str], bool], asked: Options, report: BatchReport
 ) -> bool:
-    """Whether there is nothing to do for this file; then that is in the report."""
+    """Whether this file is done already; if so, the report counts it."""
     record = before.get(job["output"])
     if not record or not is_same(job, record):
         return False

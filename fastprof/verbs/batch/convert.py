@@ -1,4 +1,4 @@
-"""Convert many files, each to one of its own."""
+"""Convert many files, each to its own output."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def options() -> list[Option[Any]]:
 
 
 class BatchReport:
-    """What became of the files of a batch.
+    """The result of a batch.
 
     `statuses` counts all files by status, `earlier` how many of them were done before; `failed` has the records of
-    those without an output, `idle` the options that did nothing for any file.  The figures in bytes and
+    those without an output, `idle` the options without an effect on any file.  The figures in bytes and
     seconds are those of this run.
     """
 
@@ -138,7 +138,7 @@ class BatchReport:
 
     @property
     def errors(self) -> int:
-        """How many files have no output."""
+        """The number of files without an output."""
         return self.statuses[ERROR] + self.statuses[CRASHED]
 
     @property
@@ -180,7 +180,7 @@ class BatchReport:
             self.failed.append(record)
 
     def add(self, record: Record) -> None:
-        """Count a file that was done in this run."""
+        """Count a file done in this run."""
         self.take(record)
         self.bytes_read += record["size"]
         self.bytes_written += record.get("bytes", 0)
@@ -199,12 +199,12 @@ def batch_convert(
     progress: Progress | None = None,
     **given: Unpack[BatchConvertOptions],
 ) -> BatchReport:
-    """Convert each file of `inputs`, files and folders, to a file of its own in `outdir`, several at a time.
+    """Convert each file of `inputs`, files and folders, to its own output in `outdir`, several at a time.
 
-    A file that cannot be converted does not stop the others: it is in the report's `failed`.  What an earlier call has
-    done is not done again, unless the file, its output or the options have changed.  `jobs`, `include`, `exclude`,
+    A file that cannot be converted does not stop the others: it is in the report's `failed`.  Files done by
+    an earlier call are skipped, unless the file, its output or the options have changed.  `jobs`, `include`, `exclude`,
     `plan`, `shard`, `retries`, `timeout`, `retry_errors` and `dry_run` are explained in docs/batch.md; the other
-    options are those of docs/options.md.  `progress` is called before the first file, with None, and behind each.
+    options are those of docs/options.md.  `progress` is called before the first file, with None, and after each.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
 
     >>> import fastprof
@@ -264,7 +264,7 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
 
 
 def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
-    """The files of inputs, or of a plan.  Errors: UsageError if there are none; what cannot be read is reported."""
+    """The files of inputs, or of a plan.  Errors: UsageError if there are no files; unreadable inputs are reported."""
     path = asked[PLAN]
     if path is None:
         return _found(paths, asked, report)
@@ -283,7 +283,7 @@ def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[
 
 
 def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
-    """The files of inputs.  Errors: UsageError if there are none."""
+    """The files of inputs.  Errors: UsageError if there are no files."""
 
     def failed(error: FastprofError) -> None:
         report.files += 1
@@ -321,17 +321,17 @@ def batch_plan(
 
 
 def reading_options(asked: Options) -> dict[str, Any]:
-    """Those of the options that each file is read and written with."""
+    """The options for reading and writing each file."""
     return {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
 
 
 def is_same(job: Job, record: Record) -> bool:
-    """Whether a record is of this file as it is now, and of the same request."""
+    """Whether a record matches the current file and the same request."""
     return all(job[name] == record.get(name) for name in ("input", "size", "mtime_ns", "key"))
 
 
 def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
-    """Whether there is nothing more to do for this file."""
+    """Whether this file is done."""
     if not is_same(job, record):
         return False
     if record["status"] not in (OK, LOSSY):
@@ -339,12 +339,12 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
     try:
         outputs = record.get("files") or [record]
         return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
-    except (OSError, KeyError, TypeError, ValueError):  # gone, or what is said of it was not written by us
+    except (OSError, KeyError, TypeError, ValueError):  # gone, or the record is not ours
         return False
 
 
 def cores_of_each(workers: int) -> int:
-    """How many threads each of several processes may use, for --cores."""
+    """The number of threads for each of several processes, for --cores."""
     return max(1, available() // workers)
 
 
@@ -359,7 +359,7 @@ def _run(
     idle: Counter[str] = Counter()
     n_done = 0
     with (
-        # the engine first: without it nothing was begun
+        # the engine first: if it fails, nothing has begun
         begun(
             asked[ENGINE],
             workers,
@@ -383,14 +383,14 @@ def _run(
 
 
 def run_of(report: BatchReport) -> dict[str, Any]:
-    """A run as the manifest has it, before the first file."""
+    """The manifest's entry of a run, before the first file."""
     run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
     unread = [record["error"]["message"] for record in report.failed if "input" not in record]
     return {**run, "unread": unread} if unread else run
 
 
 def _within(outdir: str, record: Record) -> Record:
-    """A record as the manifest has it: outputs by their paths in `outdir`, so that this may be moved."""
+    """The manifest's form of a record: outputs relative to `outdir`, so that this may be moved."""
 
     def moved(one: dict[str, Any]) -> dict[str, Any]:
         return {**one, "output": os.path.relpath(one["output"], outdir)}

@@ -1,4 +1,4 @@
-"""Where the jobs of a batch are done: in processes of this machine, or by Dask on many.
+"""Runs the jobs of a batch: in processes of this machine, or by Dask on many.
 
 An engine has `run(jobs)`, which yields the record of each job as it is done, and is a context manager.
 """
@@ -25,8 +25,8 @@ from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven
 from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
-_TOGETHER = 50  # jobs of a task at least, so that what a process knows of symbols serves many
-_TRIES = 2  # of workers at one file, before this machine tries it
+_TOGETHER = 50  # jobs of a task at least, so that many share a process's cached symbols
+_TRIES = 2  # by workers at one file, before this machine tries it
 _SECONDS_TO_CONNECT = 30
 _SAME_TIME_NS = 10**9  # file systems round times
 _SECONDS_TO_SEE = 10.0  # an output of a worker
@@ -63,19 +63,19 @@ def begun(
     warn: Warn,
     function: str = CONVERT,
 ) -> Pool | Dask:
-    """The engine; `n` processes if they are begun here.  The others are what `Pool` and `Dask` explain."""
+    """The engine; `n`: processes if they run here.  `Pool` and `Dask` explain the rest."""
     how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function}
     return Pool(n, **how) if engine == LOCAL else Dask(engine, n, folder, warn, **how)
 
 
 class Dask:
-    """Jobs as tasks of Dask.  In a task they are done by a worker of the pool, which a file may kill: Dask would give
-    up all of the task.  A task whose own worker is lost is given to another one.
+    """Jobs as tasks of Dask.  In a task a worker of the pool runs them, because a file may kill it: Dask would give
+    up all of the task.  A task whose own worker is lost goes to another one.
 
     A worker first proves that it sees the same files (proof.py), for which this process writes a token into `folder`;
-    without proof it is left out, and its tasks go to others.  Each output is compared from here.  A job whose output is
-    not here, or that failed for a reason other than the bytes of its file, goes to another worker, and at last to a
-    process of this machine, whose result is final.  `warn` gets one message for each worker with such a fault.
+    without proof it is not used, and its tasks go to others.  Each output is checked from here.  A job whose output is
+    not visible here, or that failed for a reason other than the bytes of its file, goes to another worker, and finally
+    to a process of this machine, whose result stands.  `warn` gets one message for each worker with such a fault.
     """
 
     def __init__(self, engine: str, n: int, folder: str, warn: Warn, **how: Any) -> None:
@@ -89,8 +89,8 @@ class Dask:
         self._how = how  # the keywords of Pool
         self._together = _TOGETHER if how["function"] == CONVERT else 1
         self._left_out: dict[str, str] = {}  # workers, and why
-        self._failing = set[str]()  # workers with an output or an error that was not believed
-        self._tried: dict[str, set[str]] = {}  # by whom an output was tried
+        self._failing = set[str]()  # workers with a rejected output or error
+        self._tried: dict[str, set[str]] = {}  # by output: the workers that tried it
         self._cluster: Any = None
         address = (
             engine.replace("dask://", "tcp://") if "://" in engine else distributed.config.get("scheduler-address")
@@ -108,18 +108,18 @@ class Dask:
             ) from None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
-        """As `Pool.run`, and each output is on disk by itself: nobody here could get those of other machines there.
+        """As `Pool.run`, but each output is synchronized by its worker: this machine cannot do it for others.
         Errors: FastprofError if Dask fails, or if no worker sees the files."""
         distributed: Any = import_module("distributed")
         waiting = [{**job, "durable": True, "output": os.path.abspath(job["output"])} for job in jobs]
         n = max(1, len(waiting) // self._together)
-        here: list[Job] = []  # what this machine has to do
+        here: list[Job] = []  # jobs for this machine
         with proof_of(waiting, self._folder) as proof:
             done = distributed.as_completed([], loop=self._client.loop)
             tasks: dict[Any, list[Job]] = {}
 
             def submit(task: list[Job], workers: list[str] | None) -> None:
-                # others than these if all of these are lost: it must not wait for them
+                # only preferred: if all of these are lost, Dask must not wait for them
                 on = {"workers": workers, "allow_other_workers": True} if workers else {}
                 future = self._client.submit(work, task, self._how, proof, pure=False, **on)
                 tasks[future] = task
@@ -150,7 +150,7 @@ class Dask:
             yield from pool.run(here)
 
     def _believed(self, result: dict[str, Any]) -> dict[str, Record]:
-        """The records of a task that hold for this machine, by output."""
+        """The records of a task that are valid for this machine, by output."""
         worker, found = result["worker"], {}
         if result["unproven"] and worker not in self._left_out:
             self._left_out[worker] = result["unproven"]
@@ -167,7 +167,7 @@ class Dask:
         return found
 
     def _wrong(self, record: Record, worker: str) -> str | None:
-        """Why a record does not hold for this machine."""
+        """Why a record is not valid for this machine."""
         if record["status"] == ERROR:
             return None if is_of_the_file(record) else str(record["error"]["message"])
         for path, expected in record.pop("seen", ()):
@@ -176,7 +176,7 @@ class Dask:
         return None
 
     def _elsewhere(self, jobs: list[Job]) -> list[tuple[list[str], list[Job]]]:
-        """Which workers do what others could not; this machine where there are none.
+        """The workers for jobs that others could not do; this machine if none are left.
 
         Errors: FastprofError if all workers are left out.
         """
@@ -199,17 +199,17 @@ class Dask:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()  # which cancels what is not done
+        self._client.close()  # which cancels pending tasks
         if self._cluster is not None:
             self._cluster.close()
 
 
 def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
-    """Whether a file is what a worker saw.  A network's file system may show it a few seconds later."""
+    """Whether a file matches what a worker saw.  A network's file system may show it a few seconds later."""
     end = time.monotonic() + seconds
     while True:
         with suppress(OSError):
-            os.listdir(os.path.dirname(path))  # so that it is asked again
+            os.listdir(os.path.dirname(path))  # refreshes the client's cache
             if seen(path) == expected:
                 return True
         if time.monotonic() >= end:
@@ -236,15 +236,15 @@ def work(jobs: list[Job], how: dict[str, Any], proof: Proof) -> dict[str, Any]:
         if record["status"] not in (ERROR, CRASHED):
             record["seen"] = [[path, _seen_or_not(path)] for path in outputs_of(record)]
     if any(record["status"] == ERROR and not is_of_the_file(record) for record in records):
-        unproven = why_unproven(proof)  # folders may be gone since then
+        unproven = why_unproven(proof)  # folders may have vanished since then
     return {"worker": worker, "unproven": unproven, "records": records}
 
 
 def _of_another_file(job: Job) -> Record | None:
-    """An error if the input is there, but not as the process saw it that made the job."""
+    """An error if the input exists, but differs from what the job's creator saw."""
     size, mtime_ns = state(job["input"]) if job["mtime_ns"] else (0, 0)
     if not mtime_ns or (size == job["size"] and abs(mtime_ns - job["mtime_ns"]) < _SAME_TIME_NS):
-        return None  # reading it says that it is not there
+        return None  # reading it reports that it is missing
     record = failed(job, f"{job['input']} is another file there")
     record["error"]["retry"] = True
     return record

@@ -1,4 +1,4 @@
-"""The files of a batch: which they are, how their outputs are called, and which of them belong to a shard."""
+"""The files of a batch: their selection, the names of their outputs, and their shards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fastprof.verbs.paths import clash, why_not
 
 class File(NamedTuple):
     path: str  # absolute
-    name: str  # what its output is called, without the suffix: "host1/a.prof"
+    name: str  # the name of its output, without the suffix: "host1/a.prof"
     size: int
     mtime_ns: int
 
@@ -39,7 +39,7 @@ def find(
 ) -> list[File]:
     """The files that are given, and those in folders and below, the largest first.
 
-    A file in a given folder is called by its path in there, a file that is given itself by that path:
+    A file below a given folder is named after its path relative to that, a file given itself after that path:
 
         runs            runs/host1/a.prof  ->  host1/a.prof
         runs/host1/*    runs/host1/a.prof  ->  runs/host1/a.prof
@@ -63,7 +63,7 @@ def find(
 
 
 def refuse_urls(*paths: str) -> None:
-    """What is done is known by the sizes and times of files, which are looked at often."""
+    """Completed files are recognized by size and time, which are read often."""
     for path in filter(is_url, paths):
         raise UsageError(f"{shown(path)}: a batch is of files; `fastprof convert` and `merge` take URLs")
 
@@ -89,7 +89,7 @@ def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
 def state(path: str) -> tuple[int, int]:
     """Size and time of a file, of all in a folder together, or of the store that a profile is in.
 
-    0 and 0 if it is gone, which reading it will say.
+    0 and 0 if it is gone; reading it reports that.
     """
     path, _ = in_store(path) or (path, "")
     try:
@@ -133,7 +133,7 @@ def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> lis
     """The files of one shard.
 
     Of a frozen plan each file, largest first, goes to the shard that has the fewest bytes so far.  Else a file's shard
-    depends on its name alone: each process may look for the files itself, even while new ones come.
+    depends on its name alone: each process may search the files itself, even while new ones appear.
     """
     number, of = shard
     if not frozen:
@@ -211,9 +211,9 @@ def _is_no_path(path: str) -> bool:
         os.fsencode(path)
     except UnicodeEncodeError:
         return True
-    return "\0" in path and in_store(path) is None  # the name of a profile in a store may have one
+    return "\0" in path and in_store(path) is None  # a profile's name in a store may contain one
 
 
 def again(files: Iterable[File]) -> list[File]:
-    """Files of a plan as they are now."""
+    """The files of a plan in their current state."""
     return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [state(file.path)]]

@@ -1,23 +1,23 @@
-"""A job: one file to convert.  It and what became of it are plain dicts of JSON, so that any engine can carry them.
+"""A job: one file to convert.  It and its record are plain dicts of JSON, so that any engine can carry them.
 
     job     {"input": "/d/a.prof", "size": 1024, "mtime_ns": ..., "output": "/o/a.prof.callgrind", "to": "callgrind",
              "from": None, "options": {"lenient": True}, "key": "8f2c...", "durable": False}
     record  {"input": "/d/a.prof", "size": 1024, "mtime_ns": ..., "output": "/o/a.prof.callgrind", "key": "8f2c...",
              "status": "ok", "bytes": 2048, "rows": {"calls": 7}, "cpu_seconds": 0.0015, "try": 1}
 
-`size` and `mtime_ns` are those of the input before it was read, `key` stands for all that the user asked for: when one
-of them differs, the output is not that of this input any more.  `durable` is false if whoever runs the job gets the
-outputs of many jobs to disk together (manifest.py).
+`size` and `mtime_ns` are those of the input before it was read, `key` identifies the user's request: if one of them
+differs, the output is out of date.  `durable` is false if the caller synchronizes the outputs of many jobs to disk
+together (manifest.py).
 
 `status` of a record is
     ok        the output is there
-    lossy     it is there, and `losses` says what was passed over (--lenient)
-    error     there is no output, and `error` says why: message, and of a damaged file its format, offset and line;
-              `retry` if that is not the bytes of the file, but the machine: another one, or the next run, tries again
-    crashed   the process died at this file, or took longer than --timeout; `error` says which
+    lossy     it is there, and `losses` counts what was skipped (--lenient)
+    error     there is no output, and `error` the reason: message, and of a damaged file its format, offset and line;
+              `retry` if the machine is to blame, not the file: another one, or the next run, tries again
+    crashed   the process died at this file, or took longer than --timeout; `error` tells which
 
-`files` lists the outputs if there are several (--split); `idle` the flags of options that do nothing for this file but
-may do something for others.
+`files` lists the outputs if there are several (--split); `idle` the flags of options without an effect on this
+file, which may affect others.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def options_key(to: str, from_: str | None, options: dict[str, Any]) -> str:
 
 
 def convert_one(job: Job) -> Record:
-    """Convert one file, and say what became of it.  Never raises an Exception, whatever the file is.
+    """Convert one file; returns its record.  Never raises an Exception, whatever the file is.
 
-    The folder of the output is made.  Files of symbols are kept for the next job of this process (symbols/kept.py).
+    Creates the folder of the output.  Files of symbols are cached for the next job of this process (symbols/kept.py).
     """
 
     def convert(idle: Idle) -> Report:
@@ -63,7 +63,7 @@ def convert_one(job: Job) -> Record:
             job["from"],
             job["to"],
             None,
-            {"cores": 1, **job["options"]},  # the others have a job of their own
+            {"cores": 1, **job["options"]},  # other cores run other jobs
             durable=job["durable"],
             idle=idle,
         )
@@ -76,10 +76,10 @@ Idle = Callable[[Option[Any]], None]
 
 
 def record_of(job: Job, work: Callable[[Idle], Report]) -> Record:
-    """The record of a job that `work` does.  It is given what is to be told of options that do nothing."""
+    """The record of a job that `work` does, which gets a callback for options without an effect."""
     began = time.process_time()
     try:
-        idle: set[str] = set()  # a conversion may begin again, and tell them twice
+        idle: set[str] = set()  # a conversion may start over, and report them twice
         found = _of_report(work(lambda option: idle.add(option.flag)), idle)
     except Exception as error:
         found = {"status": ERROR, "error": of_error(job["input"], error)}
@@ -87,17 +87,17 @@ def record_of(job: Job, work: Callable[[Idle], Report]) -> Record:
 
 
 def failed(job: Job, message: str) -> Record:
-    """The record of a job that nobody tried."""
+    """The record of a job that was not tried."""
     return {**identity(job), "status": ERROR, "error": {"message": message}, "try": 0}
 
 
 def crashed(job: Job, why: str, tries: int) -> Record:
-    """The record of a job whose process did not live to make one."""
+    """The record of a job whose process died."""
     return {**identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
 
 
 def outputs_of(record: Record) -> list[str]:
-    """The paths of what was written."""
+    """The paths of the outputs."""
     return [str(one["output"]) for one in record.get("files") or [record]]
 
 
@@ -131,14 +131,14 @@ def of_error(path: str, error: Exception) -> dict[str, Any]:
 
 
 def worded(message: Message) -> dict[str, Any]:
-    """An error of a record: what Python's users see, and, if that names options, what it is made of."""
+    """An error of a record: its text in Python, and, if that names options, its template and values."""
     text = message.told()
     names_options = message.told(flags=True) != text
     return {"message": text} | ({"words": packed([("", message)])} if names_options else {})
 
 
 def message_of(error: Mapping[str, Any]) -> Message:
-    """What the error of a record says."""
+    """The text of a record's error."""
     (_, message), *_ = unpacked(error.get("words", [["", error["message"]]]))
     return message if isinstance(message, Message) else Message("{text}", text=message)
 

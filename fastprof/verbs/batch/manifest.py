@@ -1,14 +1,14 @@
-"""What became of each file of a batch: lines of JSON beside the outputs, one file a shard.
+"""The records of a batch's files: lines of JSON next to the outputs, one file per shard.
 
     OUTDIR/.fastprof/1-of-1.jsonl      of a batch without shards
     OUTDIR/.fastprof/3-of-8.jsonl      of the third of eight shards
     DIR/.fastprof/all.fpa.jsonl        of the store DIR/all.fpa
-    {"run": {"files": 2000, ...}}      what is to be done, first of each run; `unread` are inputs that cannot be listed
+    {"run": {"files": 2000, ...}}      first line of each run; `unread` are inputs that cannot be listed
     {"input": ..., "status": "ok"}     a record (jobs.py), when its output is on disk
 
-A record is written after its output is safe, so what it says holds, whatever happens to the process or the machine:
-what is in work then is done again.  To get 10,000 small files to disk one by one takes longer than to convert them; so
-all of them are synchronized together, once a second, or when 256 outputs wait for it.
+A record is written after its output is safe, so it stays true if the process or the machine dies; unfinished files
+are then redone.  Synchronizing 10,000 small files one by one takes longer than converting them, so outputs are
+synchronized together, once a second or every 256 outputs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ATTEMPTS, _BETWEEN = 10, 0.05  # to lock a manifest, and seconds between two
 class Manifest:
     """The manifest of one shard, or store, to add records to.
 
-    The end of a `with` block, even by an error, writes what was added.
+    The end of a `with` block, even by an error, writes the added records.
     Errors: FastprofError, also if another process adds to the same one.
     """
 
@@ -115,7 +115,7 @@ class Manifest:
 
 
 def _lock(fd: int) -> None:
-    """Errors: BlockingIOError if another batch has it.  `fastprof batch status` has it for a moment."""
+    """Errors: BlockingIOError if another batch holds the lock; `fastprof batch status` holds it briefly."""
     for left in reversed(range(_ATTEMPTS)):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +139,7 @@ def is_locked(path: str) -> bool:
 
 
 def _synchronize(fd: int) -> None:
-    """All outputs are on disk: what was written to the file system of `fd`."""
+    """Synchronize all outputs: the whole file system of `fd`."""
     if sys.platform != "linux":
         os.sync()
         return
@@ -150,7 +150,7 @@ def _synchronize(fd: int) -> None:
 
 
 def _cut_torn_line(fd: int) -> None:
-    """What a process wrote last, when it was killed in the middle of a line."""
+    """Remove the torn last line of a killed process."""
     end = whole = os.lseek(fd, 0, os.SEEK_END)
     while whole:
         start = max(0, whole - (1 << 16))
@@ -176,7 +176,7 @@ def manifests(outdir: str) -> list[str]:
 
 
 def shard_of(path: str) -> tuple[int, int] | None:
-    """The shard that a manifest is of, and of how many; None of a store's."""
+    """The number of a manifest's shard, and of all; None for a store's."""
     match = re.fullmatch(r"([1-9][0-9]{0,6})-of-([1-9][0-9]{0,6})\.jsonl", os.path.basename(path))
     number, of = map(int, match.groups()) if match else (1, 0)
     return (number, of) if number <= of <= 1 << 20 else None
@@ -185,8 +185,8 @@ def shard_of(path: str) -> tuple[int, int] | None:
 def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
     """One number of shards at a time in a folder: of two numbers, some files would be done twice, others never.
 
-    All files at once, 1 of 1, may go on where shards have ended, and shards where that has.
-    Errors: UsageError; FastprofError while those others are at work.
+    A run of all files, 1 of 1, may continue ended shards, and vice versa.
+    Errors: UsageError; FastprofError while the others are running.
     """
     for path in manifests(outdir):
         _, of = shard_of(path) or shard
@@ -234,7 +234,7 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_line(found: Any) -> bool:
-    """Whether what is looked at of a line is there, and is what it should be."""
+    """Whether a line has the fields read here, with valid values."""
     if not isinstance(found, dict):
         return False
     run = found.get("run")
@@ -263,7 +263,7 @@ def _is_line(found: Any) -> bool:
 
 
 def records_by_output(paths: list[str]) -> dict[str, Record]:
-    """What became last of each output, by its path, as all these manifests say together.  Errors: FastprofError."""
+    """The last record of each output, by path, from all these manifests.  Errors: FastprofError."""
     found: dict[str, Record] = {}
     for path in paths:
         for line in lines(path):

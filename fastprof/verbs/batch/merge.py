@@ -1,15 +1,15 @@
 """Merge many files into one.
 
-On one machine that is `merge`: all are read one after the other.  In several processes, or by an engine, it is a tree.
+In one process that is `merge`: all are read one after the other.  In several processes, or by an engine, it is a tree.
 Files in the order of their names are merged 32 at a time into archives ("partials"), these again, and so on; what is
 left goes to the output:
 
     10,000 files  ->  313 partials  ->  10 partials  ->  output
 
-Any tree gives the same bytes.  What a bridge makes of each input (a timeline's calls, an estimate of stacks) is made
-before the first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples
-says 1 call, which would be added up.  A partial is called by a hash of what it is made of, so after an interruption
-those that are there, and whole, are not made again.
+Any tree gives the same bytes.  Bridges for single inputs (a timeline's calls, an estimate of stacks) run before the
+first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples says 1 call,
+which would be added up.  A partial is named after a hash of its inputs, so after an interruption complete ones are
+reused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FAN_IN = Option(
     details="Or N results of earlier merges.",
 )
 RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
-# What is done to rows when they are read, and must not be done to partials again.
+# Options applied when rows are read, which must not be applied to partials again.
 _ONCE = {
     *(option for operator in SELECT.values() for option in operator.options),
     *RENAME.options,
@@ -66,7 +66,7 @@ _ONCE = {
     OF_OBJECT,
 }
 
-Progress = Callable[[int, int], None]  # how many partials are done, of how many
+Progress = Callable[[int, int], None]  # partials done, partials in all
 
 
 def options() -> list[Option[Any]]:
@@ -147,7 +147,7 @@ class _Tree:
         self._workers = asked[JOBS] or available()
         self._options = reading
         if target.holds.short_names:
-            self._options = {"demangle": "short", **reading}  # of names that are made when a file is read
+            self._options = {"demangle": "short", **reading}  # for names made when a file is read
         self._folder = os.path.abspath(output) + ".partials"
         self._files = files
         self._idle: list[set[str]] = []
@@ -232,7 +232,7 @@ class _Tree:
         }
 
     def _run(self, engine: Any, jobs: list[Job]) -> None:
-        """Do the jobs whose partials are not there.  Errors: FastprofError for the first that fails."""
+        """Do the jobs whose partials are missing.  Errors: FastprofError for the first that fails."""
         todo = []
         n_done = 0
         for job in jobs:
@@ -262,7 +262,7 @@ class _Tree:
 
 
 def _any_view() -> str:
-    """The format that keeps rows of any view as they are."""
+    """The format that keeps rows of any view unchanged."""
     return next(f.name for f in formats.formats() if f.view == "any")
 
 
@@ -271,7 +271,7 @@ def _kind(view: str, target: str) -> str:
 
 
 def _is_whole(partial: str) -> bool:
-    """Partials are not synced to the disk: after a power cut one may lack bytes, whatever its record says."""
+    """Partials are not synced to the disk: after a power cut one may lack bytes despite its record."""
     try:
         return not verify(partial)
     except FastprofError:
@@ -283,7 +283,7 @@ def _record_of(job: Job) -> str:
 
 
 def merge_one(job: Job) -> Record:
-    """Merge some files into a partial, and say what became of them.  Never raises an Exception."""
+    """Merge some files into a partial; returns its record.  Never raises an Exception."""
     began = time.process_time()
     try:
         idle: list[str] = []
@@ -318,5 +318,5 @@ def _record(job: Job, found: dict[str, Any], began: float) -> Record:
 
 
 def _holds(target: Format) -> Holds:
-    """What a partial holds: what the target will need.  Which of several value types that is, is known at the end."""
+    """The content of a partial: all that the target needs.  The value type to keep is known only at the end."""
     return target.holds._replace(values=True, keeps_stacks=True, model_order=True)

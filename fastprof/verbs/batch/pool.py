@@ -1,7 +1,7 @@
-"""A pool of processes that survives what its jobs do to them.
+"""A pool of processes that survives crashes of its jobs.
 
-Each worker has one job at a time, so when a process dies it is known at which file: another worker is begun, the file
-is tried again, and all others go on.  (A concurrent.futures pool gives up every job that waits when one process dies,
+Each worker has one job at a time, so when a process dies its file is known: another worker starts, retries the
+file, and all others continue.  (A concurrent.futures pool gives up every job that waits when one process dies,
 and a multiprocessing pool waits for its answer forever.)  Workers die with this process, however it dies.
 """
 
@@ -44,19 +44,19 @@ class _Worker:
         self._jobs, self.records = self.process.stdin, self.process.stdout
         self._timeout = timeout
         self._partial = b""
-        self.began = False  # has said that it is ready
+        self.began = False  # reported that it is ready
         self.job: Job | None = None
         self.tries = 0  # of its job, with this one
-        self.deadline: float | None = None  # of its job; to begin the process does not count
+        self.deadline: float | None = None  # of its job; starting the process does not count
 
     def give(self, job: Job, tries: int) -> None:
         self.job, self.tries = job, tries
         self._set_deadline()
-        with suppress(BrokenPipeError):  # it has died: the end of `records` says so
+        with suppress(BrokenPipeError):  # it died: the end of `records` shows it
             self._jobs.write(json.dumps(job).encode() + b"\n")
 
     def take(self) -> tuple[Record | None, bool]:
-        """The record of its job, if that is done, and whether the process lives.  Call it when there is something."""
+        """The record of its job, if that is done, and whether the process lives.  Call it when data has arrived."""
         data = os.read(self.records.fileno(), 1 << 16)
         *lines, self._partial = (self._partial + data).split(b"\n")
         if lines and not self.began:
@@ -96,8 +96,8 @@ class Pool:
     with Pool(2, timeout=60) as pool:
         for record in pool.run(jobs): ...
 
-    `retries`: how often a job is tried again at which a process died, or which took longer than `timeout` seconds.
-    `function`: MODULE:NAME of what makes a record of a job, in a module that is found by this process's sys.path.
+    `retries`: how often a job is retried after its process died or took longer than `timeout` seconds.
+    `function`: MODULE:NAME of a function from a job to its record, in a module on this process's sys.path.
     It must not raise.
     Use the pool in one thread: on Linux workers die with the thread that began them.
     """
@@ -123,7 +123,7 @@ class Pool:
             yield from self._wait()
 
     def _fill(self, waiting: Iterator[Job]) -> bool:
-        """Give a job to each worker that has none, and begin workers as long as there are jobs.  Is there any work?"""
+        """Give a job to each idle worker, and start workers as long as jobs are left.  Is there any work?"""
         idle = [worker for worker in self._workers if worker.job is None]
         while idle or len(self._workers) < self._n:
             job, tries = self._again.popleft() if self._again else (next(waiting, None), 1)
@@ -133,7 +133,7 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _begin(self) -> _Worker:
-        # an interrupt waits until it is known here who has to be ended, and there what is ignored (worker.py)
+        # interrupts wait until this process knows whom to end, and the worker ignores them (worker.py)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             with _beginning():
@@ -145,7 +145,7 @@ class Pool:
         return worker
 
     def _wait(self) -> Iterator[Record]:
-        """Wait until something happens, and say what was done by that."""
+        """Wait for an event; returns the records of jobs that it completed."""
         deadlines = [worker.deadline for worker in self._workers if worker.deadline is not None]
         left = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         for key, _ in self._selector.select(left):
@@ -179,7 +179,7 @@ class Pool:
         return worker.end()
 
     def _failed(self, worker: _Worker, why: str) -> Iterator[Record]:
-        """Try the job of a worker that is gone again, or give it up."""
+        """Retry the job of a lost worker, or give it up."""
         if worker.job is not None and worker.tries <= self._retries:
             self._again.append((worker.job, worker.tries + 1))
         elif worker.job is not None:

@@ -1,7 +1,7 @@
-"""What shows that a worker of another machine sees the files of this one.
+"""Proof that a worker of another machine sees the files of this one.
 
 A token that this process writes into the folder of the outputs, some of the inputs, and the files that options name:
-a worker looks at them before its first task.  What it writes is then looked at from here.
+a worker checks them before its first task.  Its outputs are then checked from here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _TOKEN = ".token"
 
 
 def seen(path: str) -> list[Any]:
-    """What two machines that see the same file both see: its size, and a digest of its beginning, its end and blocks in
-    between; of a folder the names in it.  Errors: OSError."""
+    """The fingerprint of a file, equal on two machines that see the same file: its size, and a digest of its beginning,
+    its end and blocks in between; of a folder the names in it.  Errors: OSError."""
     path, _ = in_store(path) or (path, "")
     if os.path.isdir(path):
         return [0, blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape")).hexdigest()]
     if not stat.S_ISREG(os.stat(path).st_mode):
-        return [0, ""]  # to read it might wait
+        return [0, ""]  # reading it might block
     digest = blake2b(digest_size=16)
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
@@ -46,9 +46,10 @@ def seen(path: str) -> list[Any]:
 
 @contextmanager
 def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
-    """What workers have to see for these jobs, as long as it lasts.  `folder` is made.  Errors: FastprofError."""
+    """The files that workers must see for these jobs; exists for the `with` block.  Creates `folder`.  Errors:
+    FastprofError."""
     text = os.urandom(16).hex()
-    # a new name, which no machine remembers as absent
+    # a new name, which no machine has cached as absent
     token = os.path.join(os.path.abspath(folder), text + _TOKEN)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -60,7 +61,7 @@ def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
         raise FastprofError(f"{token}: {error.strerror}") from None
     files = []
     for path in [*_samples(jobs), *_named_by_options(jobs)]:
-        with suppress(OSError, ValueError):  # then it is an error of this file
+        with suppress(OSError, ValueError):  # the job reports the error
             files.append([path, seen(path)])
     try:
         yield {"version": __version__, "token": token, "text": text, "files": files}

@@ -1,4 +1,4 @@
-"""How far a batch is, from its manifests alone."""
+"""The progress of a batch, from its manifests alone."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class ShardStatus(NamedTuple):
 
 
 class BatchStatus(NamedTuple):
-    """How far a batch is, over all its shards."""
+    """The progress of a batch, over all its shards."""
 
     shards: list[ShardStatus]
-    statuses: Counter[str]  # of all files that were ever converted to this folder
+    statuses: Counter[str]  # of all files ever converted to this folder
     failed: list[Record]  # those of them without an output, and inputs that could not be listed
     bytes_written: int
     cpu_seconds: float
@@ -44,9 +44,9 @@ class BatchStatus(NamedTuple):
 
 
 def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
-    """How far `batch_convert` to `outdir`, or `batch_archive` to a store, is.  It may be at work.
+    """The progress of `batch_convert` to `outdir`, or of `batch_archive` to a store, which may be running.
 
-    Of shards all are listed, also those that were never begun.  Errors: FastprofError if there was no batch.
+    All shards are listed, also those never begun.  Errors: FastprofError if there was no batch.
 
     >>> import fastprof
     >>> done = fastprof.batch_convert("tests/corpus/gperftools/good/small.prof", "out", to="folded", jobs=1)
@@ -73,7 +73,7 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
 def _shards(found: list[str]) -> tuple[list[ShardStatus], list[str]]:
     """All shards, and the inputs that could not be listed.
 
-    All files at once may have gone on where shards ended, or the other way round: what was begun last counts.
+    A run of all files may have continued shards, or vice versa: the run begun last counts.
     """
     runs = {path: _shard(path) for path in found}
     _, last = max((run.get("began", 0), (shard_of(path) or (1, 1))[1]) for path, (_, run) in runs.items())
@@ -92,7 +92,7 @@ def _shards(found: list[str]) -> tuple[list[ShardStatus], list[str]]:
 
 def _shard(path: str) -> tuple[ShardStatus, dict[str, Any]]:
     """The status of a shard, and its last run."""
-    at_work = is_locked(path)  # before it is read: a batch that ends now is done then
+    at_work = is_locked(path)  # before reading, in case the batch ends now
     run: dict[str, Any] = {}
     n = 0
     for line in lines(path):

@@ -1,4 +1,4 @@
-"""What a worker of the pool runs: a line of JSON in is a job, a line out is its record."""
+"""The main loop of a pool's worker: reads jobs and writes records, a line of JSON each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def main(function: str, parent: int) -> None:
     """Do jobs until standard input ends.  `function` is MODULE:NAME; `parent` is the process that began this one."""
     begin(parent)
-    # what anybody prints goes to standard error, and must not come between the records
+    # prints go to standard error, so that they cannot mix with records
     jobs, records = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

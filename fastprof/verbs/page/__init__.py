@@ -1,13 +1,13 @@
-"""A page of HTML that needs nothing else: its text, its style, its code, and data as packed columns.
+"""A self-contained page of HTML: its text, its style, its code, and data as packed columns.
 
     <script type="application/octet-stream" id="data">BASE64</script>
 
-is zlib of: the length of the head in 4 bytes, the head, then the columns one behind the other.  The head is JSON and
-says of each column its type and its number of items.  The bytes of a column stand in planes, first the lowest byte of
+is zlib of: the length of the head in 4 bytes, the head, then the columns one after the other.  The head is JSON and
+has the type and the number of items of each column.  The bytes of a column stand in planes, first the lowest byte of
 each item, so that they compress well.
 
 The page's security policy allows the code and the style of the page, by their digests, and nothing else: no request,
-no other script.  Names of profiles stand nowhere but in the data, and the code shows them as text.
+no other script.  Names from profiles occur only in the data, and the code shows them as text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What stands in the page's columns.
+"""The page's columns.
 
     function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
     row        figures of those: self and, where it is known, inclusive cost by value column, calls by side
-    arc        who calls a row or is called by it: row, function, is it the callee?, cost by column, calls by side
+    arc        callers and callees of a row: row, function, is it the callee?, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     call       calls of a timeline: thread, function, depth, begin and duration, sorted by thread and begin
 
@@ -53,7 +53,7 @@ class _Arc(NamedTuple):
 
     place: _Place
     is_callee: int
-    costs: list[int]  # by value column that is kept
+    costs: list[int]  # by kept value column
     calls: list[int]  # by side
 
 
@@ -97,7 +97,7 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Plac
 def _ranked(found: dict[_Place, dict[int, Row]], kept: list[int]) -> list[_Place]:
     """Rows by their best place among the self or the inclusive costs of a column.
 
-    Whoever sorts the table by one of them finds its largest, however many rows the page has room for.
+    So sorting the table by any of them shows its largest, however few rows the page has room for.
     """
     best: dict[_Place, int] = {}
     for c, key in product(kept, ("self", "inclusive")):
@@ -123,7 +123,7 @@ def _arcs(rows: dict[int, Row], kept: list[int], sides: list[int]) -> list[_Arc]
 
 
 class Content:
-    """The columns, and what the head says of them."""
+    """The columns, and their description in the head."""
 
     def __init__(self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places) -> None:
         """`kept`: which of the value columns; `figures`: the rows of the table."""

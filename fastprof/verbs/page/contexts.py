@@ -1,4 +1,4 @@
-"""What a page shows of profiles of any view: contexts, functions, calls in the order of time.
+"""A page's data from profiles of any view: contexts, functions, calls in the order of time.
 
 A timeline is folded into stacks, a graph's stacks are estimated.  From stacks come the contexts
 (csrc/ends/contexts.h) and what functions cost (verbs/top_costs.py); of a graph the latter comes from the graph itself,
@@ -72,7 +72,7 @@ class Shown:
     def add(self, side: int, view: str, batches: Iterable[Batch]) -> None:
         if view == "timeline":
             rows = batches if self._compared else self._timed(batches)
-            # the model forgets stacks between batches, so they have to be taken at once
+            # the model drops stacks between batches, so they must be added at once
             rows = folded(rows, self._model, self._bridging, self._report, Holds(keeps_stacks=False))
             self._stacks(side, view, rows, self._project, at_once=True)
         elif view == "stacks":
@@ -163,7 +163,7 @@ class Shown:
         for column in found:
             self.costs[column].end_part()
 
-    # ---- what came out
+    # ---- results
 
     def end(self) -> None:
         for costs in self.costs:
@@ -180,7 +180,7 @@ class Shown:
         return all(costs.is_zero for column, costs in own if column.event == self.default)
 
     def first_line(self, function: int) -> int:
-        """The first line of a function that is known to be its own; 0: none is."""
+        """The first line of a function, if known to be its own; 0: unknown."""
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def cut(self, least: float, most: int) -> None:
@@ -197,7 +197,7 @@ class Times:
         self._err = ffi.new("struct fp_err *")
         self.c = owned(lib.fp_spans_new(model.c, CALLS_SHOWN), lib.fp_spans_free, "the calls of a timeline")
         self.ticks_per_second: int | None = None
-        self.mixed = False  # clocks differ, so times of inputs cannot stand side by side
+        self.mixed = False  # clocks differ, so times of inputs are not comparable
 
     def put(self, batch: Batch) -> None:
         clock = self._model.parts[batch.part].extra.get("ticks_per_second", 0)
