@@ -39,6 +39,10 @@ class Folded(TypedDict, total=False):
     nanoseconds: bool
 
 
+class PerfScript(TypedDict, total=False):
+    comm_frames: bool
+
+
 class TraceEvent(TypedDict, total=False):
     samples: bool
     args: bool
@@ -68,6 +72,7 @@ class InfoOptions(TypedDict, total=False):
     keep_signal_frames: bool
     counts: int | None
     decimals: int
+    comm_frames: bool
     samples: bool
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
@@ -78,6 +83,7 @@ class InfoOptions(TypedDict, total=False):
     xray: Xray
     gperftools: Gperftools
     folded: Folded
+    perf_script: PerfScript
     trace_event: TraceEvent
     archive: Archive
     oprofile: Oprofile
