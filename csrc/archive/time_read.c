@@ -84,7 +84,7 @@ void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     free(d);
 }
 
-/* ---- opening a chunk ------------------------------------------------------ */
+/* ---- opening a chunk -------------------------------------------------------- */
 
 /* Reads a frequency table into symbols and freqs, which have room for n_symbols.
  * Returns the number of symbols in it, or -1 when the frequencies do not add up. */

@@ -11,10 +11,10 @@ enum { MOST_TEXT = 16 << 20, LITTLE_TEXT = 1 << 20, MOST_KEYS = 1 << 18, FIRST_S
 #endif
 enum {
     PLACE = 8,        /* bytes */
-    NEAR = 8,         /* slots that a search looks at */
+    NEAR = 8,         /* slots that a search probes */
     RESTS = 8,        /* times MOST_TEXT */
-    FEW_FULL = 4,     /* a full table rests if it found fewer than one line in this many, */
-    FEW = 64,         /* and one that is to grow beyond LITTLE_TEXT */
+    FEW_FULL = 4,     /* a full table rests if it found fewer than one line in this many */
+    FEW = 64,         /* the same for a table about to grow beyond LITTLE_TEXT */
     MOST_DIGITS = 18, /* 19 could overflow */
     HEAD = sizeof(struct fp_folded_known_stack)
 };
@@ -99,7 +99,7 @@ const struct fp_folded_known_stack *fp_folded_known_find(struct fp_folded_known 
     return NULL;
 }
 
-/* Enters a key, unless all slots near its place are taken. */
+/* Adds a key, unless all slots near its place are taken. */
 static int enter(uint64_t *index, uint32_t mask, uint64_t slot) {
     const uint32_t hash = (uint32_t)(slot >> 32);
     for (uint32_t i = 0; i < NEAR; i++) {
@@ -124,8 +124,8 @@ static int grow_index(struct fp_folded_known *k) {
     return 0;
 }
 
-/* Makes room for a stack by forgetting the others when the table is full.  Returns 0 if stacks come again too rarely to
- * be worth their memory. */
+/* Makes room for a stack; empties the table when it is full.  Returns 0 if stacks repeat too rarely to be worth their
+ * memory. */
 static int is_worth_it(struct fp_folded_known *k, size_t nbytes) {
     const int full = k->n + nbytes > MOST_TEXT || k->n_keys == MOST_KEYS;
     const int grows = k->n + nbytes > k->cap && k->cap >= LITTLE_TEXT;

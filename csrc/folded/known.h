@@ -1,4 +1,4 @@
-/* folded/known.h - plain lines of folded stacks, and the stacks that they repeat.
+/* folded/known.h - caches the stacks of plain lines of folded stacks.
  *
  * Profilers that do not sum their samples repeat the same lines.  One lookup of a stack's whole text costs a fraction
  * of the lookups of its frames:
@@ -10,12 +10,12 @@
  * A plain line is a stack, one blank and 1 to 18 digits.  The stack is at most FP_PLAIN_MOST bytes, does not begin with
  * `#` and ends in neither a blank nor a `;`.  Every other line belongs to the lexer.
  *
- * Texts are compared byte for byte, so a found stack is the right one whatever the file holds.  A search looks at a few
- * slots only, so keys that collide on purpose are new each time, and no slower than that.
+ * Texts are compared byte for byte, so a found stack is always correct.  A search probes only a few slots, so keys made
+ * to collide merely count as new.
  *
  * Memory: up to 16 MiB for texts and 4 MiB for their index, which grow as they fill.  A full table is emptied.  If it
  * found fewer than a quarter of its lines, it rests for the next 128 MiB of the input; if fewer than one line in 64 was
- * found by the time there is 1 MiB of text, it rests then.
+ * found when it reaches 1 MiB of text, it rests then.
  */
 #ifndef FP_FOLDED_KNOWN_H
 #define FP_FOLDED_KNOWN_H
@@ -32,12 +32,12 @@ struct fp_folded_plain {
     int64_t count;
 };
 
-/* Splits up to `most` <= FP_PLAIN_LINES whole lines of p .. end, as long as they are plain.  Returns the number of
- * lines; the next one begins at *next. */
+/* Splits up to `most` <= FP_PLAIN_LINES complete lines of p .. end, up to the first that is not plain.  Returns the
+ * number of lines; the next one begins at *next. */
 uint32_t fp_folded_plain_lines(const uint8_t *p, const uint8_t *end, struct fp_folded_plain *lines, uint32_t most,
                                const uint8_t **next);
 
-/* A stack that is known; its text follows. */
+/* A known stack; its text follows. */
 struct fp_folded_known_stack {
     uint32_t node;  /* in the model's stack tree */
     uint32_t empty; /* its frames without a name */
@@ -56,17 +56,17 @@ struct fp_folded_known {
 
 void fp_folded_known_clear(struct fp_folded_known *k);
 
-/* Forgets all stacks, for example because the model's stacks were emptied. */
+/* Drops all stacks, for example because the model's stacks were emptied. */
 void fp_folded_known_empty(struct fp_folded_known *k);
 
-/* Hashes n lines, which take up `nbytes` of the input, and fetches what the searches will look at.  Returns 0 while the
- * table rests: then call neither of the two below. */
+/* Hashes n lines, which take up `nbytes` of the input, and prefetches the slots that searches will probe.  Returns 0
+ * while the table rests: then call neither of the two below. */
 int fp_folded_known_prefetch(struct fp_folded_known *k, struct fp_folded_plain *lines, uint32_t n, size_t nbytes);
 
 /* The stack of a line, or NULL.  Valid until fp_folded_known_add. */
 const struct fp_folded_known_stack *fp_folded_known_find(struct fp_folded_known *k, const struct fp_folded_plain *line);
 
-/* Remembers a stack that was not found.  0 or FP_E_NOMEM. */
+/* Adds a stack that was not found.  0 or FP_E_NOMEM. */
 int fp_folded_known_add(struct fp_folded_known *k, const struct fp_folded_plain *line, uint32_t node, uint32_t empty);
 
 #endif

@@ -36,7 +36,7 @@ static int is_ours(uint8_t c) {
     return c >= ' ' && c != ';' && c < 0x7f;
 }
 
-/* Is the character of `length` bytes at p one that ends a line, or that readers drop? */
+/* Does the character of `length` bytes at p end a line, or do readers drop it? */
 static int is_separator(const uint8_t *p, unsigned length) {
     if (length == 2) return p[0] == 0xc2 && p[1] < 0xa0; /* U+0080 to U+009F */
     if (length != 3) return 0;
@@ -44,7 +44,7 @@ static int is_separator(const uint8_t *p, unsigned length) {
            (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);
 }
 
-/* Makes w->scratch the text of a name, n bytes at p. */
+/* Sets w->scratch to the text of a name, n bytes at p. */
 static int clean(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
     struct fp_buf *b = &w->scratch;
     size_t i = 0, first = 0;
@@ -83,8 +83,8 @@ static uint32_t text_of_frame(struct fp_folded_writer *w, uint32_t frame) {
     return text_of_name(w, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME]);
 }
 
-/* The text that stands for another one at the beginning or the end of a line: n bytes, which would mean something else
- * there, with an underscore for the one at `at`, or before them all. */
+/* The replacement of a text that would be misread at the beginning or the end of a line: its n bytes with an underscore
+ * for the byte at `at`, or before all of them. */
 static uint32_t text_in_place(struct fp_folded_writer *w, uint32_t **of, uint32_t *cap, uint32_t text, size_t at) {
     if (fp_array_zeroed(of, cap, (uint64_t)text + 1, sizeof **of)) return FP_NO_ID;
     if ((*of)[text]) return (*of)[text];
@@ -111,7 +111,7 @@ static int add_frame(struct fp_folded_writer *w, uint32_t text) {
     size_t n;
     const uint8_t *p = fp_string(&w->names.texts, text, &n);
     struct fp_buf *line = &w->line;
-    if (!line->n && p[0] == '#') { /* not to be a comment */
+    if (!line->n && p[0] == '#') { /* or it would be a comment */
         text = text_in_place(w, &w->root_of, &w->cap_root_of, text, 0);
         if (text == FP_NO_ID) return FP_E_NOMEM;
         p = fp_string(&w->names.texts, text, &n);
@@ -123,11 +123,11 @@ static int add_frame(struct fp_folded_writer *w, uint32_t text) {
     return 0;
 }
 
-/* Makes w->line the frames of a stack. */
+/* Sets w->line to the frames of a stack. */
 static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     const struct fp_model *m = w->model;
     uint32_t n = 0, node = stack, k;
-    if (w->n_emptied != m->n_emptied) w->n_nodes = 0; /* those ids are now of other stacks */
+    if (w->n_emptied != m->n_emptied) w->n_nodes = 0; /* the ids now belong to other stacks */
     w->n_emptied = m->n_emptied;
     if (fp_array_zeroed(&w->depth_of, &w->cap_depth_of, m->stacks.n, sizeof *w->depth_of)) return FP_E_NOMEM;
     /* up to a node that the last stack had, too */
@@ -166,19 +166,19 @@ static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     return add_frame(w, w->no_stack);
 }
 
-/* Where the blank is that stands before a number at the end of n bytes of text; n when there is none. */
+/* The position of the blank before a number at the end of n bytes of text; n when there is none. */
 static size_t blank_before_number(const uint8_t *p, size_t n) {
     size_t i = n;
     while (i && fp_is_digit(p[i - 1])) i--;
     if (i && p[i - 1] == '.') {
         i--;
         while (i && fp_is_digit(p[i - 1])) i--;
-        if (i < n && p[i] == '.') return n; /* .5 is no count */
+        if (i < n && p[i] == '.') return n; /* .5 is not a count */
     }
     return i < n && i && p[i - 1] == ' ' ? i - 1 : n;
 }
 
-/* The text of the leaf of a stack's line, as it stands there.  FP_NO_ID when memory ran out. */
+/* The text of the leaf of a stack's line, as it is there.  FP_NO_ID when memory ran out. */
 static uint32_t leaf_of_line(struct fp_folded_writer *w, uint32_t stack) {
     const uint32_t text = text_of_frame(w, fp_table_row(&w->model->stacks, stack)[FP_STACK_FRAME]);
     if (text == FP_NO_ID || w->n_nodes > 1 || w->root) return text;
@@ -186,8 +186,8 @@ static uint32_t leaf_of_line(struct fp_folded_writer *w, uint32_t stack) {
     return fp_string(&w->names.texts, text, &n)[0] == '#' ? w->root_of[text] : text;
 }
 
-/* Gives the leaf of the line an underscore for the blank before the number that it ends in, which readers would take
- * for a count.  The line of the next stack begins with what this one has up to here. */
+/* If the leaf of the line ends in a blank and a number, which readers would take for the count, replaces the blank by
+ * an underscore.  The next stack's line may share the text before the leaf. */
 static int mend_leaf(struct fp_folded_writer *w, uint32_t stack) {
     size_t n;
     uint32_t text = leaf_of_line(w, stack);
@@ -227,7 +227,7 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
         const size_t length = w->line.n;
         if (FP_UNLIKELY(blank_before_number(w->line.p, length) < length)) {
             if (mend_leaf(w, in->stack[i])) return fp_no_memory(err);
-            w->n_nodes--; /* what stands there is not the frame's text */
+            w->n_nodes--; /* the text there is not the frame's own */
         }
         if (fp_buf_reserve(out, w->line.n + COUNT_ROOM)) return fp_no_memory(err);
         uint8_t *to = out->p + out->n;

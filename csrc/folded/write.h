@@ -2,7 +2,7 @@
  *
  *   main;f;g 5
  *
- * Nobody defines an escape, so a name that would be read as something else is changed, and counted:
+ * The format has no escapes, so a name that would be misread is changed, and counted:
  *   ';'                                                       becomes ':'
  *   control characters, U+0085, U+2028, U+2029, U+FEFF        a blank
  *   a byte that is not UTF-8                                  U+FFFD
@@ -10,7 +10,7 @@
  *   nothing                                                   [unknown]
  *   '#' at the beginning of a line                            '_#'
  *   the blank before a number at the end of a leaf            '_'
- *   what another name has become already                      ' [2]' behind it, or ' [3]' ...
+ *   the text of another name                                  gets ' [2]' or ' [3]' ... appended
  *
  * Memory: linear in the model's names and stacks.
  */
@@ -24,15 +24,15 @@
 
 /* cffi-begin */
 
-/* What is not written, or not as it was. */
+/* Values and names that were dropped or changed. */
 struct fp_folded_write_stats {
     uint64_t lines;
-    uint64_t renamed;      /* names that were changed, also those that only are where they stand in a line */
+    uint64_t renamed;      /* names changed, including only at line start or end */
     uint64_t no_stack;     /* rows without a stack, written as "[no stack]" */
     uint64_t zero;         /* rows of value 0 or, after division, below 1/2 */
     uint64_t negative;     /* rows of negative values */
-    double cost, left_out; /* sums of magnitudes: of all values, and of those that stand in no line */
-    uint64_t rounded;      /* rows whose value was no multiple of the divisor */
+    double cost, left_out; /* sums of magnitudes: of all values, and of those not written */
+    uint64_t rounded;      /* rows whose value was not a multiple of the divisor */
 };
 
 struct fp_folded_writer {
@@ -41,11 +41,11 @@ struct fp_folded_writer {
     struct fp_folded_write_stats stats;
 
     /* private from here on */
-    uint32_t row;                /* of the batch: the first one that was not written */
+    uint32_t row;                /* of the batch: the first row not written */
     struct fp_apart names;       /* by strings of the model */
-    uint32_t *root_of, *leaf_of; /* by text: what it is at the beginning and the end of a line, 0 = not known yet */
+    uint32_t *root_of, *leaf_of; /* by text: its replacement at line start and end, 0 = not known yet */
     uint32_t cap_root_of, cap_leaf_of;
-    uint32_t no_stack;     /* the text "[no stack]", 0 = not yet there */
+    uint32_t no_stack;     /* the text "[no stack]", 0 = not added yet */
     struct fp_buf line;    /* the last stack */
     uint32_t root;         /* the text that every line begins with, 0 = none */
     struct fp_buf scratch; /* a name that is being changed */
@@ -53,7 +53,7 @@ struct fp_folded_writer {
     uint32_t *nodes;
     uint64_t *ends;
     uint32_t n_nodes, cap_nodes, cap_ends, n_emptied;
-    uint32_t *depth_of; /* by stack: its place in `nodes`, if it is there */
+    uint32_t *depth_of; /* by stack: its position in `nodes`, if present */
     uint32_t cap_depth_of;
     uint32_t *path; /* stacks from a leaf upwards */
     uint32_t cap_path;
@@ -66,9 +66,9 @@ void fp_folded_writer_free(struct fp_folded_writer *w);
 /* From now on every line begins with a frame of this name, a string of the model.  0 or FP_E_NOMEM. */
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
 
-/* Appends a line for each row, with the value in column 0.  A frame is called as the function of its first line; it
- * should have no more (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and
- * call again with the same batch. */
+/* Appends a line for each row, with the value in column 0.  A frame is named after the function of its first line, and
+ * should have only one line (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out`
+ * and call again with the same batch. */
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */

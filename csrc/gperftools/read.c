@@ -4,7 +4,7 @@
 
 #include "gperftools/read_private.h"
 
-/* Where decoding stands. */
+/* The state of the decoder. */
 enum { HEADER = 0, HEADER_REST, RECORDS, RESYNC, TEXT };
 
 enum { MAX_HEADER_WORDS = 4096 };
@@ -55,7 +55,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos;
     uint64_t at = in->base + in->pos;
-    /* 40 bytes hold the five words of either size.  Only a 32-bit profile without records is shorter. */
+    /* 40 bytes contain the five words of either size.  Only a 32-bit profile without records is shorter. */
     if (left < 40 && !in->eof) return FP_MORE;
     int swap;
     g->word = fp_gperftools_sniff(p, left, &swap);
@@ -74,7 +74,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     return FP_DONE;
 }
 
-/* Passes over g->skip bytes.  FP_DONE or FP_MORE. */
+/* Skips g->skip bytes.  FP_DONE or FP_MORE. */
 static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
     size_t n = g->skip < left ? (size_t)g->skip : left;
@@ -85,7 +85,7 @@ static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp
     return FP_MORE;
 }
 
-/* A record as it stands in the window. */
+/* A record in the window. */
 struct record {
     uint64_t count, depth, at;
     const uint8_t *pcs;
@@ -93,7 +93,7 @@ struct record {
     uint32_t guess; /* the chain's id, most likely; see core/model.h */
 };
 
-/* In a second run, and nearly no file has one: a chain that comes for the first time in this run begins at 0 again. */
+/* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
 static int settle(struct fp_gperftools_reader *g, uint32_t id) {
     if (fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
     struct fp_gperftools_before *before = &g->before[id];
@@ -104,7 +104,7 @@ static int settle(struct fp_gperftools_reader *g, uint32_t id) {
     return 0;
 }
 
-/* As many records are looked up together.  Memory is slow, and their lookups wait for it at the same time. */
+/* This many records are looked up together, so that their lookups wait for memory at the same time. */
 enum { GROUP = 32 };
 
 /* Counts a record. */
@@ -142,7 +142,7 @@ static int add_all(struct fp_gperftools_reader *g, struct record *records, uint3
 /* next_record: a record was found. */
 enum { GOT = 16 };
 
-/* The record at hand.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->state says what follows. */
+/* The next record.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->state is what follows. */
 static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, struct record *r, struct fp_err *err) {
     const size_t w = (size_t)g->word;
     const int word = g->word, swap = g->swap;
@@ -193,14 +193,14 @@ static int records(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_e
             r->hash = fp_strings_hash(r->pcs, (size_t)r->depth * (size_t)g->word);
             fp_strings_prefetch(&g->chains, r->hash);
         }
-        /* Records before the one that is broken may be wrong, too.  The error to tell is the first in the file. */
+        /* Records before the malformed one may be wrong, too.  Report the first error in the file. */
         int added = add_all(g, group, n, err);
         if (added) return added;
         if (status != GOT) return status;
     }
 }
 
-/* Lenient: after a record that is broken, looks for the trailer word by word, so that the mapped objects are found. */
+/* Lenient: after a malformed record, searches the trailer word by word, to find the mapped objects. */
 static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
     const size_t w = (size_t)g->word;
     for (;;) {
@@ -225,8 +225,8 @@ static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
     }
 }
 
-/* The text, line by line.  Words follow it where a forked process has written into the file (gperftools/read.h).  They
- * are recognized by their small numbers, which hold bytes of 0: text has none. */
+/* The text, line by line.  If a forked process wrote to the file, words follow the text (gperftools/read.h).  They are
+ * recognized by bytes of 0, which small numbers have and text does not. */
 static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
     const size_t w = (size_t)g->word;
     const uint8_t *p = in->p + in->pos;

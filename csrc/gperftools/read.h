@@ -11,19 +11,18 @@
  *   02 00 00 00  01 00 00 00  34 12 00 00                             2 ticks at 0x1234
  *   00 00 00 00  01 00 00 00  00 00 00 00                             trailer
  *
- * The program counters of a record are called a chain here.  The profiler writes a chain whenever it needs the chain's
- * place in its table, so many records have the same one; their counts are added up.  Which objects are mapped comes
- * last, so the rows come after the last byte.
+ * The program counters of a record are called a chain here.  The profiler writes a chain whenever it evicts it from its
+ * table, so many records have the same chain; their counts are summed.  The mapped objects come last, so rows are
+ * returned after the last byte.
  *
- * A process that forks while it is profiled hands the samples that were not written yet to its child.  When the child
- * exits, it writes them into the file, and the parent writes the same samples again:
+ * A process that forks while it is profiled passes its unwritten samples to its child.  When the child exits, it writes
+ * them into the file, and the parent writes the same samples again:
  *
  *   header records trailer text   header more records trailer text
  *
- * Each header begins a run.  As the runs have samples in common, they are not added up: the count of a chain is the
- * largest that it has in any one run.  Where a part of the profile was in the file before the fork, the words after the
- * text begin without a header, and nothing says which samples are there twice.  These are added up, and counted in
- * `forks_in_pieces`.
+ * Each header begins a run.  Runs share samples, so they are not summed: the count of a chain is its maximum over all
+ * runs.  If a part of the profile was written before the fork, the words after the text begin without a header, and the
+ * duplicates cannot be identified.  These are summed, and counted in `forks_in_pieces`.
  *
  * Memory: linear in the distinct chains.
  * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.
@@ -38,7 +37,7 @@
 /* cffi-begin */
 
 enum {
-    /* The profiler keeps 254 frames of a stack and drops those at the root.  Where the unwinder gave the leaf twice,
+    /* The profiler keeps 254 frames of a stack and drops those at the root.  If the unwinder returned the leaf twice,
      * it drops one of the two and 253 are left. */
     FP_GPERF_CUT_DEPTH = 253,
     FP_GPERF_MAX_DEPTH = 65536
@@ -52,8 +51,8 @@ struct fp_gperftools_stats {
     uint64_t signal_frames;    /* removed; each distinct chain counts once */
     uint64_t duplicate_leaves; /* likewise */
     uint64_t unmapped;         /* distinct addresses in no mapped object */
-    uint64_t forks;            /* how often words followed the text */
-    uint64_t forks_in_pieces;  /* how often without a header */
+    uint64_t forks;            /* times that words followed the text */
+    uint64_t forks_in_pieces;  /* times without a header */
     /* lenient: losses */
     uint64_t bad_records;
     uint64_t lost_bytes;
@@ -66,21 +65,21 @@ struct fp_gperftools_reader {
     int32_t exact_callers; /* callers are addresses of calls, not return addresses */
     /* the header */
     int32_t word; /* bytes a word: 4 or 8 */
-    int32_t swap; /* the byte order is not the machine's */
+    int32_t swap; /* the byte order differs from the machine's */
     int32_t java;
     int32_t trailer;    /* 1: the trailer was seen */
     uint64_t period_us; /* microseconds a tick; the caller may change it before the rows */
-    size_t line_n;      /* after FP_ASK: bytes of the line of text at hand, 0 at the end */
+    size_t line_n;      /* after FP_ASK: bytes of the current line of text, 0 at the end */
     struct fp_gperftools_stats stats;
 
     /* private from here on */
     int32_t state;
     int32_t has_empty; /* a record without program counters was seen */
     uint32_t header_words;
-    uint32_t run;             /* the run at hand, from 0 */
-    uint64_t skip;            /* header bytes still to pass over */
-    struct fp_strings chains; /* the program counters as they stand in the file */
-    uint64_t *ticks;          /* by chain: its ticks, of the last run that has it */
+    uint32_t run;             /* the current run, from 0 */
+    uint64_t skip;            /* header bytes left to skip */
+    struct fp_strings chains; /* the program counters as in the file */
+    uint64_t *ticks;          /* by chain: its ticks in the last run that has it */
     uint32_t cap_ticks;
     struct fp_gperftools_before *before; /* by chain, when there is a second run */
     uint32_t cap_before;
@@ -104,18 +103,18 @@ struct fp_gperftools_reader {
 struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient);
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g);
 
-/* Bytes a word if these first bytes of a file begin like a profile (*swap gets its byte order), else 0. */
+/* Bytes a word if a profile begins with these first bytes of a file (*swap gets its byte order), otherwise 0. */
 int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap);
 
-/* Takes header and records.  FP_MORE, or an error, or FP_ASK: the caller takes the line of text at hand, line_n bytes,
- * and calls again.  line_n 0 is the end of the file: now give the mapped objects and names, then pull the rows. */
+/* Reads header and records.  FP_MORE, or an error, or FP_ASK: the caller reads the current line of text, line_n bytes,
+ * and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows. */
 int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err);
 
-/* [start, limit) belongs to `mapping` of the model.  Where ranges overlap, the one given first holds.  0 or
+/* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins.  0 or
  * FP_E_NOMEM. */
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
 
-/* The address, as it stands in the file, has this line chain of the model.  0 or FP_E_NOMEM. */
+/* Assigns a line chain of the model to an address as in the file.  0 or FP_E_NOMEM. */
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines);
 
 /* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds).  FP_FULL, FP_DONE, FP_E_NOMEM, or

@@ -1,11 +1,11 @@
-/* gperftools/read_private.h - what read.c, the bytes of a profile, and read_rows.c, its rows, share. */
+/* gperftools/read_private.h - shared by read.c, the bytes of a profile, and read_rows.c, its rows. */
 #ifndef FP_GPERF_READ_PRIVATE_H
 #define FP_GPERF_READ_PRIVATE_H
 
 #include "core/array.h"
 #include "gperftools/read.h"
 
-/* What a chain had before the run at hand. */
+/* The ticks of a chain before the current run. */
 struct fp_gperftools_before {
     uint64_t most; /* the most ticks of any run before the chain's last one */
     uint32_t run;  /* the last run that has the chain: its ticks are in `ticks` */

@@ -1,9 +1,9 @@
-/* The rows of a profile: what each chain of program counters is in the model. */
+/* The rows of a profile: converts chains of program counters to stacks of the model. */
 #include <stdlib.h>
 
 #include "gperftools/read_private.h"
 
-/* As many kinds of signal frames one profile may have. */
+/* The maximum number of kinds of signal frames in a profile. */
 enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rules / sizeof(uint64_t) };
 
 /* ---- mapped objects and names ---- */
@@ -34,7 +34,7 @@ static int by_address(const void *a, const void *b) {
     return x->order < y->order ? -1 : 1;
 }
 
-/* Makes ranges that are sorted by their start disjoint.  The front of a range that others cover is cut off. */
+/* Makes ranges that are sorted by their start disjoint.  The covered front of a range is cut off. */
 static void disjoin(struct fp_gperftools_reader *g) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_ranges; i++) {
@@ -45,7 +45,7 @@ static void disjoin(struct fp_gperftools_reader *g) {
     g->n_ranges = n;
 }
 
-/* The mapping an address is in; 0 for none. */
+/* The mapping that contains an address; 0 for none. */
 static uint32_t mapping_of(const struct fp_gperftools_reader *g, uint64_t address) {
     uint32_t low = 0, high = g->n_ranges;
     while (low < high) {
@@ -73,8 +73,8 @@ static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address)
 
 /* ---- signal frames ---- */
 
-/* Decodes a chain into g->pc, without the signal frames and duplicated leaves that g->rules name.  Returns its depth.
- * `counting`: what is left out is counted. */
+/* Decodes a chain into g->pc, without the signal frames and duplicated leaves by g->rules.  Returns its depth.
+ * `counting`: counts the removed frames. */
 static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting) {
     size_t nbytes;
     const uint8_t *p = fp_string(&g->chains, id, &nbytes);
@@ -91,10 +91,10 @@ static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting
     return n;
 }
 
-/* Whose code an address is, as far as signal frames go. */
+/* The owner of an address's code, for signal frames. */
 enum home { IN_PROGRAM, IN_C_LIBRARY, IN_KERNEL };
 
-/* The kernel's code is what is in no mapping, and the vdso.  It calls no function of the program. */
+/* Addresses outside of mappings, and the vdso, are the kernel's code.  It calls no function of the program. */
 static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address) {
     static const char *const c_libraries[] = {"libc.", "libc-", "libpthread.", "libpthread-", "libthr.", "ld-musl-"};
     uint32_t mapping = mapping_of(g, address);
@@ -117,14 +117,14 @@ static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address)
     return IN_PROGRAM;
 }
 
-/* A function that the C library calls back, as qsort its comparison, has code of about this many bytes. */
+/* The approximate code size of a callback of the C library, such as qsort's comparison. */
 #define CALLBACK_BYTES 256
 
 /* The profiler runs in a signal handler, and often leaves a frame of it at index 1 of every chain.  Such a frame is
  * removed, but only on evidence: a program with a single call has the same caller everywhere, too.  The evidence is one
  * of these, in at least 31 of 32 chains (a signal may hit a thread before its first frame is set up):
  *
- *   leaf leaf caller ...      the unwinder gave the interrupted address a second time
+ *   leaf leaf caller ...      the unwinder returned the interrupted address twice
  *   leaf S leaf caller ...    S is the code that the kernel returns to from the handler
  *   leaf S caller ...         the same, if S lies in no mapped object or in the vdso
  *   leaf S caller ...         the same, if S lies in the C library (`__restore_rt`), the callers differ and lie mostly
@@ -137,7 +137,7 @@ static int find_rule(struct fp_gperftools_reader *g) {
         if (decode(g, id, 0) < 2) continue;
         deep++;
         repeated += g->pc[1] == g->pc[0];
-        if (!votes) candidate = g->pc[1]; /* the one that more than half of the chains have wins, if there is one */
+        if (!votes) candidate = g->pc[1]; /* majority vote: finds the value of over half of the chains, if any */
         votes = g->pc[1] == candidate ? votes + 1 : votes - 1;
     }
     if (!deep) return 0;
@@ -174,14 +174,14 @@ static void find_rules(struct fp_gperftools_reader *g) {
 
 /* ---- stacks ---- */
 
-/* The frame of an address.  A caller's is a return address: it lies behind the call.  FP_NO_ID when memory ran out. */
+/* The frame of an address.  A caller's is a return address: it is after the call.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint32_t leaf) {
     uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
     if (id == FP_NO_ID || fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
         return FP_NO_ID;
     if (g->pc_frames[id]) return g->pc_frames[id];
     uint32_t flags = leaf || g->exact_callers || !address ? 0 : FP_FRAME_RETURN_ADDRESS;
-    /* where a call is the last instruction of its mapping, the return address is in the next one */
+    /* if a call is the last instruction of its mapping, the return address is in the next one */
     uint32_t mapping = mapping_of(g, flags ? address - 1 : address);
     g->stats.unmapped += !mapping;
     uint32_t frame = fp_model_frame(g->model, mapping, address, flags, lines_of(g, address));
@@ -189,7 +189,7 @@ static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint3
     return frame;
 }
 
-/* Makes the ticks of each chain final, and adds them up. */
+/* Finalizes the ticks of each chain, and sums them. */
 static void count_ticks(struct fp_gperftools_reader *g) {
     g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
     g->stats.ticks = 0;
@@ -203,7 +203,7 @@ static void count_ticks(struct fp_gperftools_reader *g) {
     }
 }
 
-/* Enters the stack of each chain into the model. */
+/* Adds the stack of each chain to the model. */
 static int enter_stacks(struct fp_gperftools_reader *g) {
     for (uint32_t id = 1, n; id < g->chains.n; id += n) {
         uint32_t depths[FP_MODEL_STACKS];
@@ -221,7 +221,7 @@ static int enter_stacks(struct fp_gperftools_reader *g) {
     return 0;
 }
 
-/* Chains that differ in removed frames only have one stack now: the first of them gets the ticks of all. */
+/* Chains that differ only in removed frames now have the same stack: the first of them gets the ticks of all. */
 static int join_equal_stacks(struct fp_gperftools_reader *g) {
     uint32_t *first = calloc(g->model->stacks.n, sizeof *first); /* by stack: its first chain */
     if (!first) return FP_E_NOMEM;
@@ -238,7 +238,7 @@ static int join_equal_stacks(struct fp_gperftools_reader *g) {
     return 0;
 }
 
-/* When the file is read: everything that the rows need.  0 or FP_E_NOMEM. */
+/* At the end of the file: prepares the rows.  0 or FP_E_NOMEM. */
 static int prepare(struct fp_gperftools_reader *g) {
     if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
     if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);

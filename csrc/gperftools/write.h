@@ -1,6 +1,6 @@
 /* gperftools/write.h - writes the records of a gperftools CPU profile (gperftools/read.h) of 64-bit words.
  *
- * Header, trailer and text are the caller's to write.  Words are written in the machine's byte order.
+ * The caller writes header, trailer and text.  Words are written in the machine's byte order.
  */
 #ifndef FP_GPERF_WRITE_H
 #define FP_GPERF_WRITE_H
@@ -16,15 +16,15 @@ struct fp_gperftools_writer {
     uint64_t period_ns;     /* nanoseconds a tick */
     uint64_t unit_ns;       /* values are times, and this many nanoseconds are 1; 0: values are ticks */
     uint64_t rows;          /* records written */
-    /* what a record cannot hold */
+    /* not representable in records */
     uint64_t no_address; /* frames without an address */
-    uint64_t no_stack;   /* rows of which no frame has an address, or more have one than may stand in a record */
+    uint64_t no_stack;   /* rows without any frame with an address, or with more than a record can hold */
     uint64_t negative;   /* rows with a negative value */
     uint64_t labels;     /* rows with labels, threads or times */
-    uint64_t rounded;    /* rows whose time is no multiple of the period */
+    uint64_t rounded;    /* rows whose time is not a multiple of the period */
     /* sums of magnitudes: of the values written, of those of rows left out, and of those written without some frames */
     double written, left_out, cut;
-    uint32_t row; /* private; of the batch: the first one that was not written */
+    uint32_t row; /* private; of the batch: the first row not written */
 };
 
 /* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or

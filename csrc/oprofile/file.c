@@ -9,14 +9,14 @@ enum {
     NODE_NBYTES = 16,
     SLOT_NBYTES = 20,  /* a node and its word of the hash table */
     FIXED_NBYTES = 28, /* of a header: the fields that are at the same place in all versions */
-    HEAD_NBYTES = 128, /* as much as any header and its descr need */
+    HEAD_NBYTES = 128, /* enough for any header and its descr */
     VERSION_AT = 4,
     SIZE_AT = 0,
     USED_AT = 4
 };
 enum state { HEAD, NODES, END };
 
-/* Version 0x10 had three layouts: the number was raised late, or not at all.  For each version the layout of 64-bit
+/* Version 0x10 had three layouts: the number was raised late or not at all.  For each version the layout of 64-bit
  * machines comes first; i386 aligns 64-bit words to 4 bytes. */
 static const struct fp_oprofile_layout layouts[] = {
     /* version, header, cpu_speed, mtime and its bytes, callee_is_kernel, anon_start, callee_anon_start */
@@ -68,7 +68,7 @@ void fp_oprofile_begin_file(struct fp_oprofile_reader *r, uint64_t bytes, uint32
 
 /* ---- the header ---- */
 
-/* An abi file may say anything. */
+/* The content of an abi file is not trusted. */
 static int is_sound(const struct fp_oprofile_layout *l) {
     const uint32_t fields[] = {l->cpu_speed, l->mtime, l->callee_is_kernel, l->anon_start, l->callee_anon_start};
     if (l->nbytes < FIXED_NBYTES || l->nbytes > HEAD_NBYTES - DESCR_NBYTES) return 0;
@@ -88,12 +88,12 @@ static enum fit fit_of(const struct fp_oprofile_reader *r, const uint8_t *p, siz
     const uint64_t rest = r->bytes - layout->nbytes - DESCR_NBYTES;
     if (!used || used > slots) return NO_FIT;
     if (rest < slots * SLOT_NBYTES) return slots & (slots - 1) ? NO_FIT : FITS_CUT;
-    /* OProfile's own reader divides and so takes files that are a little longer */
+    /* OProfile's own reader divides and so accepts slightly longer files */
     if (rest - slots * SLOT_NBYTES >= SLOT_NBYTES) return NO_FIT;
     return rest == slots * SLOT_NBYTES ? FITS : FITS_LONGER;
 }
 
-/* The layout that fits best; of those that fit the same, the first.  `*best` says how. */
+/* The layout that fits best, the first of equal ones.  `*best` is its fit. */
 static const struct fp_oprofile_layout *find_layout(const struct fp_oprofile_reader *r, const uint8_t *p, size_t n,
                                                     enum fit *best) {
     const struct fp_oprofile_layout *found = NULL;
@@ -135,7 +135,7 @@ static void read_header(struct fp_oprofile_reader *r, const uint8_t *p, const st
     r->used = fp_u32s(p + layout->nbytes + USED_AT, swap);
 }
 
-/* What is wrong with a file that no layout fits. */
+/* Describes the error of a file that fits no layout. */
 static int misfit(const struct fp_oprofile_reader *r, const uint8_t *p, const struct fp_oprofile_layout *layout,
                   struct fp_err *err) {
     const uint64_t at = layout->nbytes;
@@ -205,13 +205,13 @@ static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *
     struct fp_oprofile_entry *e = r->entries + r->n_entries;
     const uint32_t column = r->column << 1 | (r->sign < 0);
     const int swap = r->swap;
-    const uint64_t skipped = first == 0; /* node 0 is none */
+    const uint64_t skipped = first == 0; /* node 0 is unused */
     uint64_t samples = 0;
     for (uint64_t i = skipped; i < n; i++) {
         const uint8_t *node = p + i * NODE_NBYTES;
         *e = (struct fp_oprofile_entry){fp_u64s(node, swap), fp_u32s(node + 8, swap), column};
         samples += e->value;
-        e += (e->key | e->value) != 0; /* a file of zeros may be sparse, and as long as it likes */
+        e += (e->key | e->value) != 0; /* a file of zeros may be sparse and arbitrarily long */
     }
     r->samples += samples;
     r->n_entries = (uint32_t)(e - r->entries);

@@ -1,4 +1,4 @@
-/* oprofile/private.h - what file.c, the bytes of a sample file, and rows.c, what becomes of them, share. */
+/* oprofile/private.h - shared by file.c, the bytes of a sample file, and rows.c, the rows made of them. */
 #ifndef FP_OPROFILE_PRIVATE_H
 #define FP_OPROFILE_PRIVATE_H
 

@@ -11,10 +11,10 @@
  *   node 1: fa 11 00 00 00 00 00 00  3c 00 00 00  00 00 ..   key 0x11fa, 60 samples, the next node of its bucket
  *
  * The files of one image, one for each event, thread ..., form a group.  Its entries are collected, sorted by key and
- * become rows: costs, or calls if the keys are arcs.  Equal keys are added up in 64 bits.
+ * become rows: costs, or calls if the keys are arcs.  Equal keys are summed in 64 bits.
  *
- * Nodes from descr's second word on are stale: the file has grown over its old hash table.  The hash table and the
- * links between nodes are not needed.
+ * Nodes from descr's second word on are stale, remains of an old hash table that the file has outgrown.  The hash table
+ * and the links between nodes are not needed.
  * Source: daemon/opd_interface.h, libop/op_sample_file.h, libdb/odb.h of OProfile 0.7 to 1.4.
  */
 #ifndef FP_OPROFILE_READ_H
@@ -39,7 +39,7 @@ struct fp_oprofile_header {
     uint64_t callee_anon_start;
 };
 
-/* Where a header has the fields that are not at the same place in all of them.  0: it has no such field. */
+/* The offsets of the header fields that differ between versions.  0: no such field. */
 struct fp_oprofile_layout {
     uint32_t version; /* 0: any */
     uint32_t nbytes;  /* of the header */
@@ -56,7 +56,7 @@ struct fp_oprofile_symbol {
     uint64_t start;
     uint64_t end;
     uint32_t name;     /* offset in the image's names */
-    uint32_t function; /* of the model; 0: not entered yet */
+    uint32_t function; /* of the model; 0: not added yet */
 };
 
 /* A section with code: file positions, and the address of the first. */
@@ -68,14 +68,14 @@ struct fp_oprofile_section {
     size_t name_nbytes;
 };
 
-/* An image: where its symbols are.  Positions outside of them belong to `whole`. */
+/* An image and its symbols.  Positions outside of them belong to `whole`. */
 struct fp_oprofile_image {
     struct fp_model *model;
     uint32_t object;
     uint32_t whole;       /* function */
     int32_t has_debug;    /* the file has lines */
-    int32_t has_link;     /* it names a debug file, or has a build id by which there may be one */
-    int32_t ask;          /* functions are entered by the caller; see fp_oprofile_rows */
+    int32_t has_link;     /* it names a debug file, or has a build id that may lead to one */
+    int32_t ask;          /* the caller adds functions; see fp_oprofile_rows */
     uint64_t text;        /* file position of .text */
     const uint8_t *names; /* borrowed */
     uint64_t names_nbytes;
@@ -93,18 +93,18 @@ struct fp_oprofile_reader {
     int32_t has_abi; /* `abi` is tried before the known layouts */
     struct fp_oprofile_layout abi;
 
-    /* the file that was begun last */
+    /* the last file begun */
     struct fp_oprofile_header header;
-    int32_t swap; /* its byte order is not the machine's */
+    int32_t swap; /* its byte order differs from the machine's */
     uint32_t header_nbytes;
-    uint32_t slots;      /* nodes there is room for */
+    uint32_t slots;      /* capacity in nodes */
     uint32_t used;       /* slots in use, the first one included */
     uint64_t samples;    /* the sum of its values */
-    uint64_t trailing;   /* bytes behind the hash table */
+    uint64_t trailing;   /* bytes after the hash table */
     int32_t cut;         /* lenient: it ends too early */
-    uint64_t lost_nodes; /* of these, nodes in use that are not there */
+    uint64_t lost_nodes; /* used nodes missing because of that */
 
-    /* FP_ASK: which symbol has no function yet */
+    /* FP_ASK: the symbol that has no function yet */
     struct fp_oprofile_image *asked_image;
     uint32_t asked_symbol;
 
@@ -122,11 +122,11 @@ struct fp_oprofile_reader {
     uint32_t next; /* entry of the next row */
     uint32_t n_values;
     struct fp_oprofile_image *from; /* borrowed */
-    struct fp_oprofile_image *to;   /* borrowed; NULL: keys are no arcs */
+    struct fp_oprofile_image *to;   /* borrowed; NULL: keys are not arcs */
     uint64_t from_shift, to_shift;  /* position = key + shift */
 };
 
-/* Do these bytes begin as a sample file?  2: with a known version, 1: with the magic number alone, 0: no. */
+/* Whether a sample file begins with these bytes.  2: with a known version, 1: with the magic number only, 0: no. */
 int fp_oprofile_sniff(const uint8_t *p, size_t n);
 
 struct fp_oprofile_reader *fp_oprofile_reader_new(int lenient);
@@ -138,37 +138,37 @@ void fp_oprofile_begin_group(struct fp_oprofile_reader *r);
 /* A new file of the group, of `bytes` bytes.  Its samples go to value column `column`, times `sign` (1 or -1). */
 void fp_oprofile_begin_file(struct fp_oprofile_reader *r, uint64_t bytes, uint32_t column, int32_t sign);
 
-/* Reads the file that was begun: its first byte is in->base + in->pos at the first call.  FP_MORE; FP_DONE as soon as
- * all used nodes are read; or an error, whose offset counts from the file's first byte. */
+/* Reads the current file: its first byte is at in->base + in->pos in the first call.  FP_MORE; FP_DONE as soon as all
+ * used nodes are read; or an error, whose offset counts from the file's first byte. */
 int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err);
 
-/* All files of the group are read: rows can be made of it.  `to` is NULL, or the keys are arcs.  0 or FP_E_NOMEM. */
+/* Call after all files of the group, before the rows.  With `to`, the keys are arcs.  0 or FP_E_NOMEM. */
 int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image *from, uint64_t from_shift,
                           struct fp_oprofile_image *to, uint64_t to_shift, uint32_t n_values);
 
 /* Rows of the group, by key: FP_COST, or FP_CALL, whose count is the number of its samples.  Addresses are those of
- * the sections; lines and files are 0, and to be set by the caller.  FP_FULL, FP_DONE, an error, or FP_ASK: enter the
- * function of asked_image->symbols[asked_symbol] and call again. */
+ * the sections; lines and files are 0, and set by the caller.  FP_FULL, FP_DONE, an error, or FP_ASK: add the function
+ * of asked_image->symbols[asked_symbol] and call again. */
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* An image of an object of the model.  NULL when memory ran out. */
 struct fp_oprofile_image *fp_oprofile_image_new(struct fp_model *m, uint32_t object, uint32_t whole);
 void fp_oprofile_image_free(struct fp_oprofile_image *image);
 
-/* Takes the symbols of an ELF file, as BFD sees it: code from `debug` (or NULL) placed in the sections of `elf`.  Both
- * must stay where they are as long as the image lives.  `by_address`: positions are addresses.  The number of symbols,
- * -1 for a file that is no ELF file or damaged, or FP_E_NOMEM. */
+/* Reads the symbols of an ELF file, as BFD does: code from `debug` (or NULL) placed in the sections of `elf`.  Both
+ * must stay valid for the lifetime of the image.  `by_address`: positions are addresses.  The number of symbols, -1 for
+ * a file that is damaged or not ELF, or FP_E_NOMEM. */
 int64_t fp_oprofile_image_elf(struct fp_oprofile_image *image, const uint8_t *elf, size_t n, const uint8_t *debug,
                               size_t n_debug, int by_address);
 
-/* The same of the text of /proc/kallsyms: the symbols from _text up to _etext.  `absolute`: positions are addresses,
- * else they count from _text. */
+/* The same for the text of /proc/kallsyms: the symbols from _text up to _etext.  `absolute`: positions are addresses,
+ * otherwise they are relative to _text. */
 int64_t fp_oprofile_image_kallsyms(struct fp_oprofile_image *image, const uint8_t *text, size_t n, int absolute);
 
 /* The bytes of a symbol's name; `nbytes` becomes their number. */
 const uint8_t *fp_oprofile_name(const struct fp_oprofile_image *image, uint32_t symbol, size_t *nbytes);
 
-/* The section that a position is in; NULL if it is in none. */
+/* The section that contains a position, or NULL. */
 const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofile_image *image, uint64_t position);
 
 /* The address of a file position. */

@@ -7,8 +7,8 @@ enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 /* ---- sorting ---- */
 
-/* Sorts the entries by key; those with the same key stay in their order.  Digits that are the same in all keys are left
- * out, so that offsets of an image of 4 MiB take two passes. */
+/* Sorts the entries by key, stable.  Digits that are equal in all keys are skipped, so offsets of an image of 4 MiB
+ * take two passes. */
 static int sort(struct fp_oprofile_reader *r) {
     const uint32_t n = r->n_entries;
     uint64_t varying = 0, unsorted = 0;
@@ -58,7 +58,7 @@ struct section_place {
 };
 enum { NO_SYMBOL = 0xffffffffu };
 
-/* The symbol that a position is in, and how far that holds. */
+/* The symbol that contains a position, and its extent. */
 static void find_symbol(const struct fp_oprofile_image *image, uint64_t position, struct section_place *place) {
     uint32_t low = 0, high = image->n_symbols;
     while (low < high) {
@@ -96,7 +96,7 @@ const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofil
     return n && position < image->sections[n - 1].end ? &image->sections[n - 1] : NULL;
 }
 
-/* The section of a position: narrows the place to it, or to what lies between two sections. */
+/* The section of a position: narrows the place to it, or to the gap between two sections. */
 static void find_section(const struct fp_oprofile_image *image, uint64_t position, struct section_place *place) {
     const uint32_t low = sections_before(image, position);
     const struct fp_oprofile_section *before = low ? &image->sections[low - 1] : NULL;
@@ -115,12 +115,12 @@ uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t pos
     return section ? position - section->start + section->address : position;
 }
 
-/* Does a name need no more than to be entered?  The caller demangles others. */
+/* Can a name be added unchanged?  The caller demangles others. */
 static int is_plain(const uint8_t *name, size_t n) {
     return n && name[0] != '_' && name[0] != '?';
 }
 
-/* The function of a place.  0 or FP_E_NOMEM; FP_ASK if the caller has to enter it. */
+/* The function of a place.  0 or FP_E_NOMEM; FP_ASK if the caller has to add it. */
 static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, const struct section_place *place,
                        uint32_t *function) {
     if (place->symbol == NO_SYMBOL) {
@@ -146,7 +146,7 @@ static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *i
     return 0;
 }
 
-/* Goes on to the place and the function of a position, which mostly is in the same place as the one before. */
+/* Moves to the place and the function of a position, which is usually in the same place as the previous one. */
 static inline int move_to(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, uint64_t position,
                           struct section_place *place, uint32_t *function) {
     if (FP_LIKELY(position - place->start < place->end - place->start)) return 0;
@@ -159,7 +159,7 @@ static inline int move_to(struct fp_oprofile_reader *r, struct fp_oprofile_image
 
 /* ---- rows ---- */
 
-/* Adds up the entries of one key, from entry `i` on.  The entry behind them, or 0 when a sum overflows. */
+/* Sums the entries of one key, from entry `i` on.  Returns the entry after them, or 0 when a sum overflows. */
 static uint32_t add_up(const struct fp_oprofile_reader *r, uint32_t i, int64_t *values, size_t stride) {
     const uint64_t key = r->entries[i].key;
     for (; i < r->n_entries && r->entries[i].key == key; i++) {

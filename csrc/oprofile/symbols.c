@@ -73,7 +73,7 @@ static int get_section(const struct elf *elf, uint32_t index, struct section *s)
     return 1;
 }
 
-/* Reads the file's header.  0: no ELF file, or its section headers are not in it. */
+/* Reads the file's header.  0: not an ELF file, or its section headers are missing. */
 static int open_elf(struct elf *elf, const uint8_t *p, size_t n) {
     *elf = (struct elf){.p = p, .n = n};
     if (n < ELF32_HEADER || memcmp(p, "\177ELF", 4) || p[4] < 1 || p[4] > 2 || p[5] < 1 || p[5] > 2) return 0;
@@ -92,19 +92,19 @@ static int open_elf(struct elf *elf, const uint8_t *p, size_t n) {
     struct section first;
     const uint32_t n_sections = elf->n_sections;
     elf->n_sections = 1;
-    get_section(elf, 0, &first); /* numbers that do not fit into 16 bits are there */
+    get_section(elf, 0, &first); /* section 0 holds numbers that do not fit 16 bits */
     elf->n_sections = n_sections ? n_sections : (uint32_t)first.nbytes;
     if (elf->names == 0xffff) elf->names = first.link;
     return inside(elf, elf->sections, (uint64_t)elf->n_sections * width);
 }
 
-/* Is the text at `at` of string table `strings` this? */
+/* Does the text at `at` of string table `strings` equal this? */
 static int is_text(const struct elf *elf, const struct section *strings, uint64_t at, const char *text) {
     const size_t n = strlen(text) + 1;
     return at <= strings->nbytes && n <= strings->nbytes - at && !memcmp(elf->p + strings->offset + at, text, n);
 }
 
-/* A symbol of code, while they are sorted. */
+/* A symbol of code, for sorting. */
 struct candidate {
     uint64_t start, end; /* position, and the end of its section */
     uint32_t name;
@@ -124,10 +124,10 @@ static const char *text_of(const struct fp_oprofile_image *image, uint32_t name)
 }
 
 static int is_unnamed(const char *name) {
-    return !*name || (name[0] == '?' && name[1] == '?'); /* which is what OProfile calls them */
+    return !*name || (name[0] == '?' && name[1] == '?'); /* OProfile's name for unknown symbols */
 }
 
-/* Of two symbols at the same place the first one goes if this says so, else the second. */
+/* Whether to drop the first of two symbols at the same place, otherwise the second. */
 static int first_goes(const struct fp_oprofile_image *image, const struct candidate *a, const struct candidate *b) {
     const char *one = text_of(image, a->name), *two = text_of(image, b->name);
     const int letext = !strcmp(one, "Letext"), other_letext = !strcmp(two, "Letext");
@@ -139,7 +139,7 @@ static int first_goes(const struct fp_oprofile_image *image, const struct candid
     return a->weak && !b->weak;
 }
 
-/* Leaves one symbol at each place and enters them.  Of kallsyms it is the last: it reaches to the next line. */
+/* Keeps one symbol at each place and adds them.  Of kallsyms that is the last one, which reaches to the next line. */
 static int64_t enter(struct fp_oprofile_image *image, struct candidate *c, uint32_t n) {
     if (n) qsort(c, n, sizeof *c, by_start);
     uint32_t kept = 0;
@@ -160,7 +160,7 @@ static int64_t enter(struct fp_oprofile_image *image, struct candidate *c, uint3
     return kept;
 }
 
-/* Symbols that are no code of their own: .L*, and on ARM the marks of what follows ($a, $t, $d, $x). */
+/* Symbols that do not name code: .L*, and on ARM the markers $a, $t, $d, $x. */
 static int is_mark(const struct elf *elf, const char *name) {
     if (name[0] == '.' && name[1] == 'L') return 1;
     return (elf->machine == EM_ARM || elf->machine == EM_AARCH64) && name[0] == '$' && name[1] &&
@@ -295,7 +295,7 @@ static int hex_digit(uint8_t c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A line `ffffffff81000000 T _text\t[module]`: its address, and where its name is. */
+/* A line `ffffffff81000000 T _text\t[module]`: its address, and the position of its name. */
 static int parse_line(const uint8_t *line, const uint8_t *end, uint64_t *address, const uint8_t **name) {
     const uint8_t *p = line;
     *address = 0;

@@ -59,14 +59,14 @@ void fp_perfetto_free(struct fp_perfetto *w) {
     free(w);
 }
 
-/* ---- who ---- */
+/* ---- processes and threads ---- */
 
 /* uuids of tracks: of a thread its id + 1, of a process */
 static uint64_t process_uuid(uint32_t process) {
     return (uint64_t)process << 32;
 }
 
-/* Ends a descriptor that was begun with a mark for the packet, for itself and for its process or thread. */
+/* Ends a descriptor that has marks for the packet, for itself and for its process or thread. */
 static int end_all(struct fp_buf *out, const size_t marks[3]) {
     return fp_wire_end(out, marks[2]) || fp_wire_end(out, marks[1]) || fp_wire_end(out, marks[0]) ? FP_E_NOMEM : 0;
 }
@@ -148,8 +148,8 @@ static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const v
     fp_wire_end(b, mark);
 }
 
-/* Adds to w->packet the names that the sequence does not have: of the event, unless iid is 0, and of annotations up to
- * the iid `annotations`.  0 or FP_E_NOMEM. */
+/* Adds to w->packet the names that the sequence lacks: of the event, unless iid is 0, and of annotations up to the iid
+ * `annotations`.  0 or FP_E_NOMEM. */
 static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
     struct fp_buf *b = &w->packet;
     const size_t mark = fp_wire_begin(b, INTERNED_DATA);
@@ -175,7 +175,7 @@ static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32
     return fp_wire_end(b, mark);
 }
 
-/* What every packet begins with: its time and sequence.  At most 21 bytes. */
+/* The beginning of every packet: its time and sequence.  At most 21 bytes. */
 static uint8_t *put_head(uint8_t *to, struct fp_perfetto_thread *t, uint32_t thread, uint64_t time) {
     *to++ = FP_WIRE_TAG(TIMESTAMP, FP_WIRE_VARINT);
     to = fp_varint(to, time - t->time);
@@ -187,7 +187,8 @@ static uint8_t *put_head(uint8_t *to, struct fp_perfetto_thread *t, uint32_t thr
     return to;
 }
 
-/* A packet of less than 128 bytes: an event without annotations, whose name the sequence has, or with iid 0 none. */
+/* A packet of less than 128 bytes: an event without annotations, whose name the sequence has, or without a name (iid
+ * 0). */
 static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type, uint32_t iid,
                      struct fp_buf *out) {
     if (fp_buf_reserve(out, 64)) return FP_E_NOMEM;
@@ -303,7 +304,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
             w->asked = thread;
             return FP_ASK;
         }
-        if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: none is held back */
+        if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: no call is held back */
             if (!w->caller) continue;
             if (fp_array_room(&w->values, &w->cap_values, (uint64_t)w->n_values + 1, sizeof *w->values))
                 return FP_E_NOMEM;

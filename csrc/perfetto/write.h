@@ -1,7 +1,7 @@
 /* perfetto/write.h - a timeline as a Perfetto trace: TrackEvents.
  *
- * The calls of a timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  Each thread is a packet
- * sequence of its own, so that a packet need not name its track, and its time is the difference to the one before:
+ * The calls of a timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  Each thread has its own
+ * packet sequence, so packets need no track, and their times are differences to the previous one:
  *
  *   0a 19                          packet
  *     40 05                        timestamp: 5 ns after the sequence's last one
@@ -24,17 +24,17 @@
 
 /* cffi-begin */
 
-/* The calls that the trace processor draws above each other.  It drops the beginnings of deeper ones, but not their
- * ends, which then end others. */
+/* The maximum depth of calls in the trace processor.  It drops the begins of deeper ones, but not their ends, which
+ * then end other calls. */
 enum { FP_PERFETTO_DEPTH = 512 };
 
 struct fp_perfetto {
     const struct fp_model *model; /* borrowed */
     uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_begin for */
-    uint32_t row;                 /* of the batch: the first one that was not written */
-    /* what is written, and what is not as it was */
+    uint32_t row;                 /* of the batch: the first row not written */
+    /* counters: written, dropped and changed */
     uint64_t calls, events, arguments;
-    uint64_t deep;   /* calls and events left out because of FP_PERFETTO_DEPTH */
+    uint64_t deep;   /* calls and events dropped because of FP_PERFETTO_DEPTH */
     uint64_t mended; /* names that were not UTF-8 */
     /* private from here on */
     struct fp_perfetto_thread *threads; /* by id */
@@ -53,20 +53,20 @@ struct fp_perfetto {
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model);
 void fp_perfetto_free(struct fp_perfetto *w);
 
-/* Writes who a process is, which is given a number from 1 on, and who a thread of it is.  Names are UTF-8.  A thread
- * may be written again, and is then called so; of a process the first name holds.  0 or FP_E_NOMEM. */
+/* Write the descriptors of a process, which is numbered from 1, and of a thread in it.  Names are UTF-8.  Writing a
+ * thread again renames it; a process keeps its first name.  0 or FP_E_NOMEM. */
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out);
 int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t tid, const char *name, size_t n,
                        struct fp_buf *out);
 
-/* Begins the sequence of a thread; to be called once.  0 or FP_E_NOMEM. */
+/* Begins the sequence of a thread; call once.  0 or FP_E_NOMEM. */
 int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out);
 
-/* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say who it
- * is and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
+/* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a new thread: write its descriptor
+ * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
 
-/* Writes what is still held back.  0 or FP_E_NOMEM. */
+/* Writes the call that is still held back.  0 or FP_E_NOMEM. */
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
 
 /* cffi-end */

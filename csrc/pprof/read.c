@@ -59,7 +59,7 @@ static int is_list(const uint8_t *p, const uint8_t *end, int cut, int ids) {
 
 static int is_message(const struct fp_wire_field *content, size_t left, int message);
 
-/* Could this field be one of a sample?  The models and profiles of TensorFlow have messages with the same numbers. */
+/* Can this field belong to a sample?  Models and profiles of TensorFlow have messages with the same numbers. */
 static int is_of_sample(const struct fp_wire_field *f, size_t left) {
     const int cut = f->n > left;
     if (f->wire != FP_WIRE_BYTES) return 1;
@@ -67,7 +67,7 @@ static int is_of_sample(const struct fp_wire_field *f, size_t left) {
     return f->number > 3 || is_message(f, left, FP_PPROF_LABEL);
 }
 
-/* Are the first `left` bytes of a field, or all of it, those of such a message? */
+/* Are the first `left` bytes of a field, or all of it, such a message? */
 static int is_message(const struct fp_wire_field *content, size_t left, int message) {
     const int cut = content->n > left, of_sample = message == FP_PPROF_SAMPLE;
     const uint8_t *p = content->p, *end = p + (cut ? left : content->n);
@@ -120,22 +120,22 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
     return named; /* a profile without samples still has value types or strings */
 }
 
-/* ---- the profile's fields, one after the other ---- */
+/* ---- the profile's fields ---- */
 
 /* A field that was never defined.  It was proposed in google/pprof's pull requests 725 and 728. */
 enum { LABEL_SET = 16 };
 
-/* The number given to a field that was found broken and counted. */
+/* The number of a field that is malformed and was counted. */
 enum { NO_FIELD = UINT32_MAX };
 
-/* The input ends inside the field at `at`, of which `left` bytes are there. */
+/* The input ends inside the field at `at`, after `left` bytes of it. */
 static int cut_short(struct fp_pprof_reader *r, uint64_t at, uint64_t left, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a field");
     if (r->first_pass) r->stats.lost_bytes += left;
     return FP_DONE;
 }
 
-/* Passes over r->skip bytes.  0 when that is done. */
+/* Skips r->skip bytes.  0 when done. */
 static int pass_over(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
     size_t n = r->skip < left ? (size_t)r->skip : left;
@@ -199,7 +199,7 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
 
 /* ---- first pass ---- */
 
-/* A batch has a column for each type, so there is a limit. */
+/* Limited, because a batch has a column for each type. */
 enum { MAX_TYPES = 1024 };
 
 /* Reads a ValueType into (type, unit). */
@@ -219,7 +219,7 @@ static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const s
     return 0;
 }
 
-/* A broken one is an error even when lenient: without its types, nothing is known of a sample's values. */
+/* A malformed one is an error even when lenient: without types the values of samples are meaningless. */
 static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
     uint64_t pair[2];

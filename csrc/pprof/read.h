@@ -4,7 +4,7 @@
  * a table may follow the samples that need it.  The input is therefore read twice:
  *
  *   fp_pprof_tables    first pass: everything but the samples
- *   fp_pprof_resolve   enters the tables into the model
+ *   fp_pprof_resolve   adds the tables to the model
  *   fp_pprof_feed      second pass: the samples
  *
  *   12 06 0a 01 01 12 01 05    field 2 of the profile, a sample, 6 bytes:
@@ -13,11 +13,11 @@
  *
  * Lists are read packed or not.  Unknown fields are counted.
  *
- * Many samples have the same stack.  The bytes of each list of locations are kept, and a list whose bytes were seen
- * before has the stack it had then, until the model's stacks are emptied (fp_model_empty_stacks).  Labels likewise.
+ * Many samples have the same stack.  The bytes of each list of locations are kept, and a list with the same bytes gets
+ * the same stack without lookups, until the model's stacks are emptied (fp_model_empty_stacks).  Labels likewise.
  *
  * Memory: linear in the tables and in the distinct stacks and label sets.
- * Source: google/pprof proto/profile.proto.  What is an error: CheckValid of its Go package `profile`.
+ * Source: google/pprof proto/profile.proto.  Errors are those of CheckValid in its Go package `profile`.
  */
 #ifndef FP_PPROF_READ_H
 #define FP_PPROF_READ_H
@@ -28,7 +28,7 @@
 
 /* cffi-begin */
 
-/* No message within a profile may be longer. */
+/* The maximum length of a message within a profile. */
 enum { FP_PPROF_MAX_MESSAGE = 1 << 26 };
 
 struct fp_pprof_read_stats {
@@ -37,10 +37,11 @@ struct fp_pprof_read_stats {
     uint64_t unknown_sample_fields; /* of samples and labels */
     uint64_t breakdowns;            /* Sample.breakdown: single events; the sample's values are their sums */
     uint64_t label_sets;            /* Profile.label_set: labels of such events */
-    uint64_t no_mapping;            /* locations whose mapping id names none; they get no mapping */
+    uint64_t no_mapping;            /* locations with an unknown mapping id; they get no mapping */
     uint64_t wide_lines;            /* line numbers and columns beyond 32 bits; they become 0, unknown */
     uint64_t negative_lines;        /* below 0, likewise */
-    uint64_t functions_without_id;  /* no function has an id, and there is one for each location: they get its id */
+    uint64_t
+        functions_without_id; /* no function has an id, and there are as many as locations: they get the locations' */
     /* lenient: losses */
     uint64_t bad_samples;
     uint64_t bad_entries;    /* of tables */
@@ -52,12 +53,12 @@ struct fp_pprof_reader {
     struct fp_model *model;
     int32_t lenient;
     struct fp_pprof_read_stats stats;
-    /* The profile's own fields.  Strings are indices into the string table until fp_pprof_resolve makes ids of the
-     * model of them. */
+    /* The profile's own fields.  Strings are indices into the string table, until fp_pprof_resolve replaces them by ids
+     * of the model. */
     int64_t time_ns, duration_ns, period;
     uint64_t period_type, period_unit;
     uint64_t drop_frames, keep_frames, default_sample_type, doc_url;
-    uint64_t program; /* the file of the first mapping, if that is nothing but a name (pprof/no_address.h); else 0 */
+    uint64_t program; /* the file of the first mapping, if that only holds a name (pprof/no_address.h); otherwise 0 */
     int32_t has_period_type;
     uint64_t *comments;
     uint32_t n_comments;
@@ -66,13 +67,13 @@ struct fp_pprof_reader {
 
     /* private from here on */
     uint32_t cap_comments, cap_types;
-    uint64_t skip;     /* bytes still to pass over: of a field that is not wanted, or all when `lost` */
-    uint64_t field_at; /* absolute offset of the field at hand */
+    uint64_t skip;     /* bytes left to skip: of an unneeded field, or everything when `lost` */
+    uint64_t field_at; /* absolute offset of the current field */
     int32_t first_pass;
-    int32_t lost; /* lenient: a tag was broken, so where the fields behind it begin is unknown */
+    int32_t lost; /* lenient: a tag was malformed, so the positions of the following fields are unknown */
     int32_t has_samples;
     uint64_t samples_at;
-    /* the tables as they stand in the file */
+    /* the tables as in the file */
     uint32_t *strings; /* by index: string of the model */
     uint32_t n_strings, cap_strings;
     struct fp_pprof_mapping *mappings;
@@ -80,14 +81,14 @@ struct fp_pprof_reader {
     struct fp_pprof_location *locations;
     struct fp_pprof_line *lines;
     uint32_t cap_mappings, cap_functions, cap_locations, n_lines, cap_lines;
-    struct fp_table mapping_ids, function_ids, location_ids; /* id -> position in the table, and 1 */
+    struct fp_table mapping_ids, function_ids, location_ids; /* id -> position in the table + 1 */
     uint32_t n_without_id;                                   /* functions, if none so far has an id */
     uint32_t *frames;                                        /* by position of a location: frame */
-    /* what samples had so far */
-    struct fp_strings chains; /* lists of locations, as their bytes stand in the file */
+    /* caches for samples */
+    struct fp_strings chains; /* lists of locations, as bytes of the file */
     uint32_t *chain_stacks;   /* by chain: stack */
     uint32_t cap_chain_stacks;
-    uint32_t n_emptied;           /* of the model: the chains have no stacks any more when this changes */
+    uint32_t n_emptied;           /* of the model: when this changes, the stacks of chains are invalid */
     struct fp_strings label_sets; /* label messages, likewise */
     uint32_t *label_chains;       /* by label set: label chain */
     uint32_t cap_label_chains;
@@ -97,14 +98,14 @@ struct fp_pprof_reader {
     uint32_t *chain_frames; /* of one chain */
     uint32_t cap_chain_frames;
     int64_t *values;                /* of one sample */
-    struct fp_buf chain, label_set; /* of one sample, where they stand in several pieces */
+    struct fp_buf chain, label_set; /* of one sample, joined if they come in several pieces */
 };
 
 /* Borrows the model; caller owns.  NULL when memory ran out. */
 struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient);
 void fp_pprof_reader_free(struct fp_pprof_reader *r);
 
-/* Could these first bytes of a file be a profile?  1 or 0. */
+/* Whether these first bytes of a file can be a profile.  1 or 0. */
 int fp_pprof_sniff(const uint8_t *p, size_t n);
 
 /* First pass.  FP_MORE, FP_DONE at the end of the input, or an error. */

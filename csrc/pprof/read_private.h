@@ -1,4 +1,4 @@
-/* pprof/read_private.h - what the C files of the reader share: read.c the profile's own fields, read_tables.c the
+/* pprof/read_private.h - shared by the C files of the reader: read.c reads the profile's own fields, read_tables.c the
  * tables, read_samples.c the samples. */
 #ifndef FP_PPROF_READ_PRIVATE_H
 #define FP_PPROF_READ_PRIVATE_H
@@ -63,7 +63,7 @@ static inline uint64_t fp_pprof_offset(const struct fp_in *in, const uint8_t *p)
     return in->base + (uint64_t)(p - in->p);
 }
 
-/* The position of the entry with this id in its table, and 1; 0 when there is none. */
+/* The position of the entry with this id in its table, + 1; 0 when there is none. */
 static inline uint32_t fp_pprof_position(const struct fp_table *ids, uint64_t id) {
     return id ? fp_table_find(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)}) : 0;
 }
@@ -71,12 +71,12 @@ static inline uint32_t fp_pprof_position(const struct fp_table *ids, uint64_t id
 /* fp_pprof_next_field: a field was found. */
 enum { FP_PPROF_FIELD = 16 };
 
-/* The next field of the profile.  `wanted`: a bit for the number of each field whose content is to be there; that of
- * others is passed over.  FP_PPROF_FIELD, FP_MORE, FP_DONE, or an error. */
+/* The next field of the profile.  `wanted`: a bit for the number of each field whose complete content is needed; others
+ * are skipped.  FP_PPROF_FIELD, FP_MORE, FP_DONE, or an error. */
 int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct fp_wire_field *f,
                         struct fp_err *err);
 
-/* A broken entry of a table at absolute offset `at`: an error, or, when lenient, counted, and 0 is returned. */
+/* A malformed entry of a table at absolute offset `at`: an error or, when lenient, counted and 0. */
 static inline int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, const char *what, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
     r->stats.bad_entries++;
@@ -92,7 +92,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
                            struct fp_err *err);
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err);
 
-/* *id becomes the model's id of the string at `index` of the string table.  What refers to it stands at `at`.  0 or
+/* *id becomes the model's id of the string at `index` of the string table.  The reference to it is at `at`.  0 or
  * an error; when lenient, an index outside the table is counted, and *id is 0. */
 int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err);
 

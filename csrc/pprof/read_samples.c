@@ -2,16 +2,16 @@
 #include "core/array.h"
 #include "pprof/read_private.h"
 
-/* A sample whose fields were found.  Its values are in the batch already. */
+/* A sample whose fields were located.  Its values are in the batch already. */
 struct sample {
-    const uint8_t *chain, *set; /* its list of locations; its label fields, one behind the other */
+    const uint8_t *chain, *set; /* its list of locations; its label fields, adjacent */
     size_t chain_n, set_n;
     uint64_t at;
     uint32_t hash;  /* of the chain */
     uint32_t guess; /* the chain's id, most likely; see core/model.h */
 };
 
-/* As many samples are looked up together.  Memory is slow, and their lookups wait for it at the same time. */
+/* This many samples are looked up together, so that their lookups wait for memory at the same time. */
 enum { GROUP = 32 };
 
 /* A field that was never defined.  It was proposed in google/pprof's pull requests 725 and 728. */
@@ -34,7 +34,7 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
     }
     if (fp_array_zeroed(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks))
         return fp_no_memory(err);
-    r->chain_stacks[chain] = FP_NO_ID; /* stays so if the list is broken, which is then said again */
+    r->chain_stacks[chain] = FP_NO_ID; /* remains if the list is malformed, so the error repeats */
     struct fp_wire list = {s->chain, s->chain + s->chain_n};
     uint32_t depth = 0;
     uint64_t id;
@@ -102,7 +102,7 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         if (read_label(r, &f, &r->labels[count++]))
             return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is broken");
     }
-    uint32_t first = 0; /* the chain is made from its end */
+    uint32_t first = 0; /* the chain is built from its end */
     while (count-- > 0) {
         const struct fp_pprof_label *l = &r->labels[count];
         uint32_t key, text, unit;
@@ -129,21 +129,21 @@ static inline int next_in_sample(struct fp_wire *m, struct fp_wire_field *f) {
     return FP_WIRE_KNOWN;
 }
 
-/* A field with values of a sample, of which there were *n before.  NULL, or where it is broken. */
+/* A field with values of a sample, which has *n so far.  NULL, or the place of an error. */
 FP_INLINE const uint8_t *take_values(struct fp_pprof_reader *r, const struct fp_wire_field *f, uint32_t *n) {
     struct fp_wire list = fp_wire_inside(f);
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
         if (*n < r->n_types) r->values[*n] = (int64_t)v;
-        ++*n; /* less than 2^32: a message is not that long */
+        ++*n; /* less than 2^32: messages are shorter */
     }
     return status ? list.p : NULL;
 }
 
-/* A label field, up to `end`.  0, or FP_E_NOMEM when labels that do not follow each other cannot be joined. */
+/* A label field, up to `end`.  0, or FP_E_NOMEM when labels that are not adjacent cannot be joined. */
 FP_INLINE int take_label(struct fp_pprof_reader *r, struct sample *s, const uint8_t *at, const uint8_t *end) {
-    if (s->set && s->set + s->set_n == at) { /* right behind the label before it */
+    if (s->set && s->set + s->set_n == at) { /* adjacent to the previous label */
         s->set_n = (size_t)(end - s->set);
         return 0;
     }
@@ -157,8 +157,8 @@ FP_INLINE int take_label(struct fp_pprof_reader *r, struct sample *s, const uint
     return fp_buf_put(&r->label_set, at, (size_t)(end - at));
 }
 
-/* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations
- * or its labels stand in r->chain or r->label_set, which the next sample uses, too. */
+/* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations or
+ * its labels are in r->chain or r->label_set, which the next sample overwrites. */
 static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                          struct fp_batch *out, uint32_t row, struct sample *s, struct fp_err *err) {
     struct fp_wire message = fp_wire_inside(entry);
@@ -208,7 +208,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
     return pieces > 1 || r->label_set.n;
 }
 
-/* Looks up the stacks and labels of `n` samples, whose values stand behind the batch's rows, and makes rows of them.
+/* Looks up the stacks and labels of `n` samples, whose values are after the batch's rows, and turns them into rows.
  * 0 or an error. */
 static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32_t n, struct fp_batch *out,
                        struct fp_err *err) {
@@ -261,7 +261,7 @@ int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *
             samples[n].hash = fp_strings_hash(samples[n].chain, samples[n].chain_n);
             fp_strings_prefetch(&r->chains, samples[n++].hash);
         }
-        /* Samples before the one that is broken may be broken, too.  The error to tell is the first in the file. */
+        /* Samples before the malformed one may be malformed, too.  Report the first error in the file. */
         int rows = sample_rows(r, samples, n, out, err);
         if (rows) return rows;
         if (status != FP_PPROF_FIELD) return status;

@@ -1,4 +1,4 @@
-/* The tables of a profile: taken in the first pass, entered into the model between the passes. */
+/* The tables of a profile: read in the first pass, added to the model between the passes. */
 #include <stdlib.h>
 
 #include "core/array.h"
@@ -7,8 +7,8 @@
 
 /* ---- first pass ---- */
 
-/* Gives the entry at `at` the next position in its table.  1, 0 for an entry that is passed over (lenient), or an
- * error: an id is neither 0 nor that of another entry.  `zero` and `twice` say that of this table. */
+/* Gives the entry at `at` the next position in its table.  1, 0 for an entry that is skipped (lenient), or an error: an
+ * id must not be 0 or that of another entry.  `zero` and `twice` are the messages for this table. */
 static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, uint64_t at, const char *zero,
                  const char *twice, struct fp_err *err) {
     if (!id) return fp_pprof_bad_entry(r, at, zero, err);
@@ -52,7 +52,7 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
 
 static const char ZERO_FUNCTION[] = "a function has id 0";
 
-/* Functions without an id that came before are an error, or counted when lenient. */
+/* Earlier functions without an id are an error, or counted when lenient. */
 static int refuse_functions_without_id(struct fp_pprof_reader *r, struct fp_err *err) {
     if (!r->n_without_id) return 0;
     if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, r->functions[0].at, ZERO_FUNCTION);
@@ -96,7 +96,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     return 0;
 }
 
-/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED, of which the caller says where. */
+/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED, to which the caller adds the place. */
 static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
     struct fp_pprof_line l = {0};
     struct fp_wire message = fp_wire_inside(entry);
@@ -179,7 +179,7 @@ int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t 
         return 0;
     }
     *id = 0;
-    if (!index) return 0; /* there is no string table at all, which fp_pprof_resolve says */
+    if (!index) return 0; /* there is no string table at all, which fp_pprof_resolve reports */
     if (!r->lenient)
         return fp_fail_got(err, FP_E_MALFORMED, at, "an index into the string table", FP_GOT_UNSIGNED, index,
                            "less than %", r->n_strings);
@@ -195,7 +195,7 @@ static int resolve_own(struct fp_pprof_reader *r, uint64_t *index, struct fp_err
     return status;
 }
 
-/* Is the mapping nothing but the name of an object?  *filename becomes that name. */
+/* Does the mapping only hold the name of an object?  *filename becomes that name. */
 static int is_nowhere(struct fp_pprof_reader *r, const struct fp_pprof_mapping *m, uint32_t *filename) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, *filename, &n);
@@ -223,7 +223,7 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* A line or column as the model holds it. */
+/* A line or column for the model. */
 static uint32_t narrow(struct fp_pprof_reader *r, int64_t v) {
     if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
     if (v < 0)
@@ -242,8 +242,8 @@ static int function_strings(struct fp_pprof_reader *r, const struct fp_pprof_fun
     return status;
 }
 
-/* The function with this id of the file, in the model one of `object`.  A line refers to it in the location at `at`.
- * *function_id is 0 when there is none (lenient). */
+/* The function with this id of the file, as a function of the model in `object`.  A line refers to it in the location
+ * at `at`.  *function_id is 0 when there is none (lenient). */
 static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at, uint32_t object, uint32_t *function_id,
                             struct fp_err *err) {
     uint32_t place = fp_pprof_position(&r->function_ids, id);
@@ -325,7 +325,7 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
     if (!r->frames || !r->values) return fp_no_memory(err);
     for (uint32_t i = 0; i + 1 < n; i++)
         if ((status = resolve_location(r, &r->locations[i], &r->frames[i], err))) return status;
-    /* functions that no location names are checked, too, as CheckValid does */
+    /* like CheckValid, this also checks functions that no location refers to */
     for (uint32_t i = 0; i + 1 < r->function_ids.n; i++) {
         uint32_t name, system_name, filename;
         if ((status = function_strings(r, &r->functions[i], &name, &system_name, &filename, err))) return status;

@@ -43,7 +43,7 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w) {
 
 /* ---- the memo ---- */
 
-/* Remembers what was written for an entry; *at becomes its offset, which is never 0. */
+/* Stores the bytes written for an entry; *at becomes their offset, which is never 0. */
 static int remember(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, size_t n) {
     if (w->memo.n + n + 8 > FP_PPROF_MEMO_BYTES) return 0;
     uint32_t length = (uint32_t)n;
@@ -52,7 +52,7 @@ static int remember(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, s
     return fp_buf_put(&w->memo, &length, 4) || fp_buf_put(&w->memo, p, n) ? FP_E_NOMEM : 0;
 }
 
-/* What was remembered at offset `at`: *n bytes. */
+/* The *n bytes stored at offset `at`. */
 static const uint8_t *recall(const struct fp_pprof_writer *w, uint32_t at, size_t *n) {
     *n = fp_u32(w->memo.p + at);
     return w->memo.p + at + 4;
@@ -63,7 +63,7 @@ static const uint8_t *recall(const struct fp_pprof_writer *w, uint32_t at, size_
 /* Fields of the profile and of a sample. */
 enum { SAMPLE = 2, LOCATION_ID = 1, VALUE = 2, LABEL = 3 };
 
-/* Adds a label to w->rest, and what is new of its strings to `out`. */
+/* Adds a label to w->rest, and its new strings to `out`. */
 static int put_label(struct fp_pprof_writer *w, uint32_t key, uint32_t string, uint64_t number, uint32_t unit,
                      struct fp_buf *out) {
     int64_t key_id = fp_pprof_string(w, key, out);
@@ -98,7 +98,7 @@ static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *
     return remember(w, memo, w->rest.p + start, w->rest.n - start);
 }
 
-/* Adds the labels that say a row's thread to w->rest. */
+/* Adds the labels for a row's thread to w->rest. */
 static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf *out) {
     const uint32_t *row = fp_table_row(&w->model->threads, thread);
     uint32_t pid = row[FP_THREAD_PID], tid = row[FP_THREAD_TID];
@@ -107,7 +107,7 @@ static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf 
     return 0;
 }
 
-/* Puts the location of a node before those of its callers, which are the path so far.  0 or FP_E_NOMEM. */
+/* Prepends the location of a node to those of its callers, the path so far.  0 or FP_E_NOMEM. */
 static int add_node(struct fp_pprof_writer *w, uint32_t node) {
     const uint32_t location = w->frames[fp_table_row(&w->model->stacks, node)[FP_STACK_FRAME]];
     struct fp_buf *ids = &w->ids;
@@ -124,7 +124,7 @@ static int add_node(struct fp_pprof_writer *w, uint32_t node) {
     return 0;
 }
 
-/* Makes the path that of a stack.  What it shares with the stack before stays where it is.  0 or FP_E_NOMEM. */
+/* Sets the path to that of a stack.  The part shared with the previous stack stays in place.  0 or FP_E_NOMEM. */
 static int follow(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     uint32_t n = 0;
@@ -142,8 +142,8 @@ static int follow(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out) 
     return 0;
 }
 
-/* The packed location ids of a stack, *n bytes; new locations are written to `out`.  The bytes are valid until the
- * next call, and until a label is remembered.  NULL when memory ran out. */
+/* The packed location ids of a stack, *n bytes; new locations are written to `out`.  The bytes are valid until the next
+ * call, or until a label is stored.  NULL when memory ran out. */
 static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out, size_t *n) {
     const struct fp_model *m = w->model;
     if (fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n) ||
@@ -155,7 +155,7 @@ static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct
         *n = (size_t)(fp_varint(w->none, location) - w->none);
         return location ? w->none : NULL;
     }
-    uint32_t *memo = m->n_emptied ? NULL : &w->memo_stacks[node]; /* ids of stacks may be used again */
+    uint32_t *memo = m->n_emptied ? NULL : &w->memo_stacks[node]; /* ids of stacks may be reused */
     if (memo && *memo) return recall(w, *memo, n);
     if (w->n_emptied != m->n_emptied) w->n_path = 0;
     w->n_emptied = m->n_emptied;
@@ -171,7 +171,7 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
     for (; w->row < in->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row;
-        /* stacks come in no order, so ask memory for their bytes before they are needed */
+        /* stacks come unsorted, so prefetch their bytes */
         if (i + 16 < in->n) __builtin_prefetch(&w->memo_stacks[in->stack[i + 16]]);
         if (i + 8 < in->n && w->memo_stacks[in->stack[i + 8]]) {
             const uint8_t *ahead = w->memo.p + w->memo_stacks[in->stack[i + 8]];

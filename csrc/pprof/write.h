@@ -1,8 +1,8 @@
 /* pprof/write.h - writes pprof's profile.proto in one pass.
  *
  * A protocol buffer may have its fields in any order.  So each string, function and location is written just
- * before the first sample that uses it.  Mappings are written at the end, because each says whether all its locations
- * have functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
+ * before the first sample that uses it.  Mappings are written at the end, because each records whether all its
+ * locations have functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
  *
  *   32 00                      string_table[0] = ""
  *   32 01 66                   string_table[1] = "f"
@@ -31,13 +31,13 @@ enum { FP_PPROF_MEMO_BYTES = 1 << 24 };
 struct fp_pprof_write_stats {
     uint64_t samples;
     uint64_t no_stack; /* samples without stack; they get a location named "[no stack]" */
-    uint64_t times;    /* samples whose time was not written: a profile has no place for it */
+    uint64_t times;    /* samples whose time was not written, because a profile cannot store it */
     uint64_t mended;   /* strings that were not UTF-8 */
 };
 
-/* Strings of the model that the writer needs; the caller enters them. */
+/* Strings of the model that the writer needs; set by the caller. */
 struct fp_pprof_words {
-    uint32_t pid, tid; /* keys of the labels that say a row's thread; 0: that label is not written */
+    uint32_t pid, tid; /* keys of the labels for a row's thread; 0: that label is not written */
     uint32_t no_stack; /* name of the function of samples without stack */
 };
 
@@ -53,7 +53,7 @@ struct fp_pprof_writer {
     struct fp_pprof_write_stats stats;
 
     /* private from here on */
-    uint32_t row;       /* of the batch: the first one that was not written */
+    uint32_t row;       /* of the batch: the first row not written */
     uint32_t n_strings; /* written */
     uint32_t no_stack;  /* the location of samples without stack; 0 = not yet written */
     /* id of the model -> id in the file, 0 = not yet written */
@@ -63,16 +63,15 @@ struct fp_pprof_writer {
     uint32_t cap_strings, cap_functions, cap_frames, cap_mappings;
     /* The entries of the file.  A row's id is the entry's id in the file. */
     struct fp_table out_functions, out_locations, out_mappings;
-    uint8_t *seen; /* by mapping of the file: what its locations have */
+    uint8_t *seen; /* by mapping of the file: the properties of its locations */
     uint32_t cap_seen;
-    /* Bytes that were written for stacks and label chains, to be copied when they come again.  Once the memo has
-     * FP_PPROF_MEMO_BYTES, nothing is added. */
+    /* Bytes written for stacks and label chains, to be copied when they repeat.  Limited to FP_PPROF_MEMO_BYTES. */
     struct fp_buf memo;
     uint32_t *memo_stacks,
         *memo_labels; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
     uint32_t cap_memo_stacks, cap_memo_labels;
     /* The last stack, caller after caller, and the ids of its locations, leaf first: at the end of `ids`, so that a
-     * further callee's comes before them.   main > f: 02 01   main > f > g: 03 02 01 */
+     * callee's can be prepended.   main > f: 02 01   main > f > g: 03 02 01 */
     struct fp_pprof_node *path;
     uint32_t n_path, cap_path, n_emptied;
     uint32_t *above; /* nodes from a leaf up to one on the path */

@@ -1,4 +1,4 @@
-/* pprof/write_private.h - what write.c, the samples, uses of write_tables.c. */
+/* pprof/write_private.h - the functions of write_tables.c that write.c, the samples, uses. */
 #ifndef FP_PPROF_WRITE_PRIVATE_H
 #define FP_PPROF_WRITE_PRIVATE_H
 
@@ -10,11 +10,11 @@ static inline int fp_pprof_cover(uint32_t **ids, uint32_t *cap, uint32_t n) {
     return fp_array_zeroed(ids, cap, n, sizeof **ids);
 }
 
-/* The location of a frame that has none so far; it is written unless another frame has the same.  0 when memory ran
- * out.  w->frames must cover the frame. */
+/* The location of a frame that has none yet; written unless another frame has the same.  0 when memory ran out.
+ * w->frames must cover the frame. */
 uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out);
 
-/* The location named "[no stack]", written when it is asked for first.  0 when memory ran out. */
+/* The location named "[no stack]", written at its first use.  0 when memory ran out. */
 uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out);
 
 #endif

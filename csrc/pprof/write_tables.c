@@ -9,10 +9,10 @@
 /* Fields of the profile. */
 enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
 
-/* What the locations of a mapping have, bits of `seen`. */
+/* Properties of the locations of a mapping, bits of `seen`. */
 enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
 
-/* Beside enum fp_mapping_flag: the mapping is nothing but the name of an object (no_address.h). */
+/* In addition to enum fp_mapping_flag: the mapping only holds the name of an object (no_address.h). */
 static const uint32_t NOWHERE = 1u << 31;
 
 /* ---- strings ---- */
@@ -32,9 +32,9 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
 
 /* ---- functions ---- */
 
-/* Whether pprof shows less than the name.  If system_name is the name, pprof demangles it; one that is not mangled but
- * looks like C++ loses what stands in <...> and (...): `<module>` becomes `<unknown>`, `a::b(int)` `a::b`.  Without a
- * system_name it stays as it is. */
+/* Whether pprof shows less than the name.  If system_name is the name, pprof demangles it; a name that is not mangled
+ * but looks like C++ loses the text in <...> and (...): `<module>` becomes `<unknown>`, `a::b(int)` `a::b`.  Without a
+ * system_name it stays unchanged. */
 static int pprof_cuts(const struct fp_model *m, uint32_t name) {
     size_t n;
     const uint8_t *p = fp_string(&m->strings, name, &n);
@@ -82,7 +82,7 @@ static uint32_t mapping_id(struct fp_pprof_writer *w, uint32_t mapping) {
     const struct fp_table *mappings = &w->model->mappings;
     if (fp_pprof_cover(&w->mappings, &w->cap_mappings, mappings->n)) return FP_NO_ID;
     if (!w->mappings[mapping]) {
-        /* all of the model, in its order: pprof takes the first mapping for the program itself */
+        /* all mappings of the model, in its order: to pprof the first one is the program */
         for (uint32_t i = 1; i < mappings->n; i++) {
             if (w->mappings[i]) continue;
             uint32_t id = fp_table_intern(&w->out_mappings, fp_table_row(mappings, i));
@@ -109,7 +109,7 @@ static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
     return object;
 }
 
-/* The id of a frame's mapping.  Without an address, or without a mapping, it is one that only names the object.
+/* The id of a frame's mapping.  Without an address, or without a mapping, it is a mapping that only names the object.
  * 0 for none, FP_NO_ID when memory ran out. */
 static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
     const uint32_t mapping = frame[FP_FRAME_MAPPING];
@@ -123,8 +123,8 @@ static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
     return fp_table_intern(&w->out_mappings, row);
 }
 
-/* Writes location `id`.  `row` is a frame whose mapping is the id in the file.  Its new functions are written to `out`
- * meanwhile, so the location is made elsewhere. */
+/* Writes location `id`.  `row` is a frame whose mapping is the id in the file.  The location is built in a separate
+ * buffer, because its new functions are written to `out` first. */
 static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *row, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     struct fp_buf *entry = &w->entry;
@@ -205,7 +205,7 @@ static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *ou
     memcpy(row, fp_table_row(&w->out_mappings, id), sizeof row);
     uint32_t flags = row[FP_MAPPING_FLAGS];
     const uint8_t seen = id < w->cap_seen ? w->seen[id] : 0;
-    /* pprof looks up the symbols of a mapping again unless it says that all its locations have functions */
+    /* pprof symbolizes a mapping again unless it claims that all its locations have functions */
     if (flags & NOWHERE) { /* where nothing can be looked up */
         flags = FP_MAPPING_HAS_FUNCTIONS | FP_MAPPING_HAS_FILENAMES | FP_MAPPING_HAS_LINES;
     } else if (!flags && (seen & (WITH_FUNCTION | WITHOUT_FUNCTION)) == WITH_FUNCTION) {

@@ -25,7 +25,7 @@ enum speedscope_key {
     AT
 };
 
-/* How many containers are open within each of these. */
+/* The number of open containers within each of these. */
 enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5, IN_NESTED = 6 };
 
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
@@ -61,7 +61,7 @@ void fp_speedscope_again(struct fp_speedscope_read *r) {
     memset(r->path, 0, sizeof r->path);
 }
 
-/* ---- where we are ---- */
+/* ---- position ---- */
 
 static int within(const struct fp_speedscope_read *r, const char *kinds, uint32_t first, uint32_t depth) {
     const struct fp_json *j = &r->json;
@@ -76,7 +76,7 @@ static int in_profiles(const struct fp_speedscope_read *r) {
     return within(r, "{[", PROFILES, IN_PROFILES);
 }
 
-/* In a list of the profile at hand: EVENTS, SAMPLES or WEIGHTS; else 0. */
+/* The list of the current profile: EVENTS, SAMPLES or WEIGHTS; otherwise 0. */
 static uint32_t list_of(const struct fp_speedscope_read *r) {
     return within(r, "{[{[", PROFILES, IN_LIST) && r->path[IN_PROFILE] >= EVENTS ? r->path[IN_PROFILE] : 0;
 }
@@ -256,7 +256,7 @@ static uint32_t model_frame(struct fp_speedscope_read *r, uint32_t index) {
     return r->frames[index];
 }
 
-/* Adds a frame to the stack at hand.  What it has in common with the one before is known. */
+/* Adds a frame to the current stack.  The part shared with the previous stack is known. */
 static int push_frame(struct fp_speedscope_read *r, uint32_t index) {
     const uint32_t n = r->n_stack;
     if (n < r->n_known && r->indices[n] == index) {
@@ -275,7 +275,7 @@ static int push_frame(struct fp_speedscope_read *r, uint32_t index) {
     return 0;
 }
 
-/* A sample (-1: it is left out) or weight of the list `list`: kept, or a row with the one that was kept. */
+/* A sample (-1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row. */
 static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, uint32_t list, int64_t value,
                      struct fp_batch *out, struct fp_err *err) {
     if (!r->kept_of) r->kept_of = list;
@@ -308,7 +308,7 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     const int64_t kept = r->kept[r->read++], weight = list == WEIGHTS ? value : kept;
     const int64_t stack = list == WEIGHTS ? kept : value;
     r->n_second++;
-    if (stack < 0 || weight < 0) return FP_DONE; /* said already */
+    if (stack < 0 || weight < 0) return FP_DONE; /* reported already */
     const uint32_t i = out->n++;
     out->stack[i] = (uint32_t)stack;
     for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = k == p->column ? weight : 0;
@@ -332,7 +332,7 @@ static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope
         return added;
     }
     if (j->depth < IN_ITEM || j->kinds[4] != '[') return FP_DONE;
-    const int nested = j->depth == IN_NESTED && j->kinds[5] == '['; /* [0] for 0, as JavaScript has it, too */
+    const int nested = j->depth == IN_NESTED && j->kinds[5] == '['; /* [0] for 0, which JavaScript treats alike */
     if (j->depth != IN_ITEM && !nested) return FP_DONE;
     if (j->depth == IN_ITEM && j->token == FP_JSON_ARRAY) {
         r->n_nested = 0;

@@ -1,11 +1,11 @@
 /* speedscope/read.h - speedscope's JSON -> timeline or stacks rows, in two passes.
  *
- * The first pass finds the frames, which may stand behind the profiles, and what each profile is; the caller then says
- * what becomes of it.  The second one makes rows: of events {"type":"O","frame":0,"at":5} an enter or exit, of a sample
- * [0, 1] and its weight a stack.
+ * The first pass finds the frames, which may come after the profiles, and the type of each profile; the caller then
+ * chooses how to read each.  The second pass makes rows: of events {"type":"O","frame":0,"at":5} an enter or exit, of a
+ * sample [0, 1] and its weight a stack.
  *
- * Samples and weights are two arrays.  The one that comes first is kept: 8 bytes a sample, in a buffer that the caller
- * writes away when it is full, and reads back.
+ * Samples and weights are two arrays.  The first one is kept: 8 bytes a sample, in a buffer that the caller spills when
+ * it is full, and reads back.
  *
  * Memory: linear in frames, profiles and distinct stacks.
  */
@@ -19,12 +19,12 @@
 
 /* cffi-begin */
 
-enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights that are in memory */
+enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
 
-/* What is to be done after FP_ASK, before the next call. */
+/* What the caller must do after FP_ASK, before the next call. */
 enum fp_speedscope_asks {
-    FP_SPEEDSCOPE_SPILL = 1, /* write r->kept[0 .. r->n_kept) away, behind what was written, and set n_kept to 0 */
-    FP_SPEEDSCOPE_REFILL = 2 /* read as many of them as there are, but not too many, back to r->kept; set r->n_kept */
+    FP_SPEEDSCOPE_SPILL = 1, /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0 */
+    FP_SPEEDSCOPE_REFILL = 2 /* read spilled ones back to r->kept, at most FP_SPEEDSCOPE_KEPT; set r->n_kept */
 };
 
 enum fp_speedscope_type { FP_SPEEDSCOPE_UNKNOWN = 0, FP_SPEEDSCOPE_EVENTED = 1, FP_SPEEDSCOPE_SAMPLED = 2 };
@@ -32,14 +32,14 @@ enum fp_speedscope_type { FP_SPEEDSCOPE_UNKNOWN = 0, FP_SPEEDSCOPE_EVENTED = 1, 
 struct fp_speedscope_profile {
     uint32_t type;       /* enum fp_speedscope_type */
     uint32_t name, unit; /* strings of the model; 0: none */
-    /* what fastprof says of a sampled profile beside its name: the value type and its unit, whose samples they are */
+    /* fastprof's own fields of a sampled profile: the value type, its unit, and the thread */
     uint32_t says_value, value, value_unit, whose;
     uint64_t at;       /* where it begins */
     int32_t has_items; /* events, samples or weights */
-    /* said by the caller before the second pass */
-    int32_t wanted, is_time, scale; /* is it read; numbers are taken times 10^scale */
+    /* set by the caller before the second pass */
+    int32_t wanted, is_time, scale; /* whether to read it; numbers are multiplied by 10^scale */
     uint32_t part, thread;
-    uint32_t column; /* sampled: which value its weights are */
+    uint32_t column; /* sampled: the value column of its weights */
 };
 
 struct fp_speedscope_read {
@@ -53,9 +53,9 @@ struct fp_speedscope_read {
     int64_t *kept;  /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
-    uint64_t rounded;               /* weights that are no times and had a fraction */
-    uint64_t nested;                /* frames of samples that stand in an array of their own */
-    uint64_t n_first, n_second;     /* of the profile at hand: values that were kept, and taken back */
+    uint64_t rounded;               /* weights other than times that had a fraction */
+    uint64_t nested;                /* frames of samples in an array of their own */
+    uint64_t n_first, n_second;     /* of the current profile: values kept, and read back */
 
     /* private from here on */
     struct fp_json json;
@@ -65,15 +65,16 @@ struct fp_speedscope_read {
     struct fp_buf scratch;
     uint32_t *functions, *frames; /* by frame of the file: function; frame of the model, 0 = not yet made */
     uint32_t n_functions, cap_functions, cap_frames;
-    uint32_t name, file, line; /* of the frame at hand */
+    uint32_t name, file, line; /* of the current frame */
     uint8_t event_type, has_frame, has_at, bad;
     uint64_t frame;
     int64_t event_time, last_time;
-    uint64_t at; /* where the frame, event or sample at hand begins */
-    /* of the profile at hand: which array was kept (0: none yet), how many of `kept` were read, were any spilled */
+    uint64_t at; /* offset of the current frame, event or sample */
+    /* of the current profile: the array that is kept (0: none yet), how many of `kept` were read, whether any were
+     * spilled */
     uint32_t kept_of, read;
     int32_t spilled, pairing;
-    /* the stack at hand, and the one before */
+    /* the current stack, and the previous one */
     uint32_t *indices, *nodes;
     uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
 };

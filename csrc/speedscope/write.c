@@ -6,7 +6,7 @@
 #include "core/digits.h"
 #include "core/json.h"
 
-/* FIXED: more than what a row's JSON needs beside a sample's frames; PACKED: than a packed row's number. */
+/* Upper bounds.  FIXED: a row's JSON without a sample's frames; PACKED: a number of a packed row. */
 enum { FIXED = 128, PACKED = 10 };
 
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
@@ -109,7 +109,7 @@ int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b) {
     return 0;
 }
 
-/* ---- packed rows become JSON ---- */
+/* ---- packed rows to JSON ---- */
 
 void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero) {
     w->n_open = 0;
@@ -144,7 +144,7 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp
     return FP_DONE;
 }
 
-/* Makes w->open the frames of a stack, leaf first. */
+/* Sets w->open to the frames of a stack, leaf first. */
 static int open_stack(struct fp_speedscope *w, uint32_t stack) {
     const struct fp_model *m = w->model;
     w->n_open = 0;

@@ -1,20 +1,20 @@
-/* speedscope/write.h - what speedscope's JSON says of calls and of samples.
+/* speedscope/write.h - writes calls and samples as speedscope's JSON.
  *
  *   {"type":"evented","name":"thread 7","unit":"nanoseconds","startValue":0,"endValue":9,"events":[
  *     {"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2},{"type":"C","frame":1,"at":5},{"type":"C","frame":0,"at":9}]}
  *   {"type":"sampled","name":"cpu","unit":"nanoseconds","startValue":0,"endValue":9,"samples":[[0],[0,1]],"weights":[6,3]}
  *   "shared":{"frames":[{"name":"main"},{"name":"f","file":"f.c","line":3}]}
  *
- * Each thread is a profile, but rows of threads alternate; and weights stand behind all samples.  So rows are first
- * kept apart by part and thread, packed to a few bytes each, which the caller writes away when there are many:
+ * Each thread is a profile, but rows of threads alternate, and weights come after all samples.  So rows are first
+ * grouped by part and thread, packed to a few bytes each, which the caller spills when there are many:
  *
  *   an enter    function + 1, time since the thread's last row, as varints     a sample    stack, each value
  *   an exit     0, time                                                     (csrc/core/buf.h: fp_varint)
  *
- * At the end what was kept of each thread is made JSON, of samples for each value type twice.
+ * At the end the rows of each thread are converted to JSON, samples twice for each value type.
  *
- * Memory: linear in distinct functions, parts with threads, open calls and, of samples, in the model's stacks; and what
- * the caller lets there be of packed rows.
+ * Memory: linear in distinct functions, parts with threads, open calls and, of samples, in the model's stacks; and the
+ * packed rows that the caller allows.
  */
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H
@@ -26,29 +26,29 @@
 
 /* cffi-begin */
 
-/* Levels of calls at most: speedscope walks stacks by recursion, and overflows its own at 5,000 to 7,000. */
+/* Maximum depth of calls: speedscope walks stacks by recursion, and overflows its own stack at 5,000 to 7,000. */
 enum { FP_SPEEDSCOPE_DEPTH = 4000 };
 
-/* What becomes a profile, or of samples one for each value type. */
+/* The rows of one profile, or, for samples, of one profile per value type. */
 struct fp_speedscope_group {
     uint32_t part, thread;
     uint64_t first, last; /* calls: nanoseconds */
     uint64_t rows;
     uint32_t depth;       /* calls that are open */
-    struct fp_buf packed; /* rows that the caller has not yet written away */
+    struct fp_buf packed; /* rows that the caller has not spilled yet */
 };
 
 struct fp_speedscope {
     struct fp_model *model; /* borrowed */
     struct fp_speedscope_group *groups;
     uint32_t n_groups;
-    uint64_t packed; /* bytes in all groups */
-    uint64_t deep;   /* calls left out because of FP_SPEEDSCOPE_DEPTH; frames of samples likewise */
+    uint64_t packed;                      /* bytes in all groups */
+    uint64_t deep;                        /* calls dropped because of FP_SPEEDSCOPE_DEPTH; frames of samples likewise */
     uint64_t events, arguments, negative; /* left out */
     uint64_t zero;                        /* samples of no value above 0 */
     uint64_t replaced;                    /* bytes of names that are no UTF-8 */
     uint64_t written;                     /* rows, as JSON */
-    uint64_t now;                         /* of the calls that are made JSON */
+    uint64_t now;                         /* of the calls being converted */
 
     /* private from here on */
     uint32_t cap_groups;
@@ -57,7 +57,7 @@ struct fp_speedscope {
     uint32_t cap_frames;
     uint32_t *functions; /* by frame */
     uint32_t n_frames, cap_functions;
-    /* of the rows that are made JSON */
+    /* of the rows being converted */
     struct fp_apart names, files; /* as UTF-8 */
     struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
@@ -74,11 +74,11 @@ void fp_speedscope_free(struct fp_speedscope *w);
 int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b);
 int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b);
 
-/* Begins to make JSON of a group's rows, from the first one on.  `zero`: what is taken off times. */
+/* Begins to convert a group's rows, from the first one on.  `zero`: subtracted from times. */
 void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero);
 
-/* Make JSON of packed rows from in->pos on: events; or of samples with n_values values each, for those whose value k is
- * above 0, their stacks or their weights.  FP_FULL: drain `out` and call again.  FP_DONE: the bytes are used up.
+/* Convert packed rows from in->pos on: to events; or, for samples with n_values values each, those whose value k is
+ * above 0, to their stacks or their weights.  FP_FULL: drain `out` and call again.  FP_DONE: the bytes are used up.
  * FP_E_NOMEM. */
 int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out);
 int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
@@ -86,7 +86,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
 int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                               struct fp_buf *out);
 
-/* Appends the frames from *from on, and moves it.  FP_FULL, FP_DONE, FP_E_NOMEM. */
+/* Appends the frames from *from on, and advances it.  FP_FULL, FP_DONE, FP_E_NOMEM. */
 int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_buf *out);
 
 /* cffi-end */

@@ -9,9 +9,8 @@
  * Threads write whole chunks, each in order of time.  Chunks of different threads
  * follow each other in any order.
  *
- * Where two logs were put into one file, the second one's header is met where a
- * record would be.  In version 1 it begins like an argument record, but like one
- * that belongs to no function record.
+ * If two logs were concatenated, the second header appears in place of a record.  In version 1 it begins like an
+ * argument record, but without its function record.
  */
 #include "core/array.h"
 #include "xray/private.h"
@@ -26,28 +25,27 @@ struct seen {
     uint8_t kind, cpu;
 };
 
-/* The last records of a thread, at most RING.  A forked child writes again what its
- * parent had not flushed, with the parent's ids.  Such copies are found by comparing
- * records with these. */
+/* The last records of a thread, at most RING.  A forked child writes its parent's unflushed records again, with the
+ * parent's ids.  Such copies are found by comparison with these. */
 struct recent {
     struct seen *ring; /* grows with the thread's records */
     uint32_t n, cap;   /* entries in use; allocated */
     uint32_t head;     /* once n == RING: the oldest entry */
     uint64_t last_tsc;
-    uint32_t replay; /* the entry that is copied next; UINT32_MAX: no copy is being read */
+    uint32_t replay; /* the next entry to be copied; UINT32_MAX: not in a copy */
 };
 
-/* What an argument record would belong to. */
+/* The owner of an argument record. */
 enum {
     NOTHING = 0,
     TAKEN = 1, /* a function record that became a row */
-    COPIED = 2 /* one that was left out, because it is a copy */
+    COPIED = 2 /* a function record that was dropped, because it is a copy */
 };
 
 struct fp_xray_basic {
     struct recent *recents; /* by thread id in the model */
     uint32_t n_recents;
-    /* the function record before */
+    /* the previous function record */
     int before; /* one of the above */
     uint32_t function_id;
     uint64_t tsc;
@@ -78,11 +76,10 @@ static int same(const struct seen *a, const struct seen *b) {
     return a->tsc == b->tsc && a->function == b->function && a->kind == b->kind && a->cpu == b->cpu;
 }
 
-/* Is this record a copy?  A copy begins where a thread's time steps back onto a
- * record in the ring, and goes on for as long as the records after it repeat, too.
- * Of a thread with only one record, time does not step back: an equal record is the
- * copy.  Behind more records an equal one is none, because a function can call
- * itself within one tick of the clock. */
+/* Is this record a copy?  A copy begins where a thread's time steps back to a record in the ring, and continues as long
+ * as the following records repeat, too.  In a thread with only one record time does not step back: an equal record is
+ * the copy.  After more records an equal one is not a copy, because a function can call itself within one tick of the
+ * clock. */
 static int is_replay(struct recent *t, const struct seen *now) {
     if (t->replay < t->n && same(&t->ring[ring_at(t, t->replay)], now)) {
         t->replay++;
@@ -110,7 +107,7 @@ static int remember(struct recent *t, const struct seen *now) {
     return 0;
 }
 
-/* The threads of a further log are other threads, as those of a further input are. */
+/* The threads of another log are distinct, as those of another input are. */
 static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
     x->input = fp_model_input(x->model);
     if (x->input == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "threads of a further log");
@@ -128,7 +125,8 @@ static void put_row(const struct fp_xray_basic *b, uint8_t op, uint32_t function
     out->cpu[row] = b->cpu;
 }
 
-/* Belongs to the function record just before it in the file, if that is of the same function and thread. */
+/* An argument belongs to the function record directly before it in the file, if that has the same function and
+ * thread. */
 static int take_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out,
                          struct fp_err *err) {
     struct fp_xray_basic *b = x->basic;
@@ -155,7 +153,7 @@ static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
         x->asked = now.function;
         return FP_ASK;
     }
-    /* Versions 1 and 2 have whatever was in memory where version 3 has the pid. */
+    /* Versions 1 and 2 have uninitialized memory in place of version 3's pid. */
     const uint32_t tid = fp_u32s(p + 16, x->swap), pid = x->version >= 3 ? fp_u32s(p + 20, x->swap) : 0;
     if (tid != b->tid || pid != b->pid || !b->thread) {
         b->thread = fp_model_thread(x->model, x->input, pid, tid);

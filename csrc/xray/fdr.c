@@ -1,14 +1,14 @@
 /* FDR: the records of buffers (xray/records.h has their layout) to timeline rows.
  *
  * A range of bytes holds one or more whole buffers.  Most records are function
- * records, which have a loop of their own; all others are taken one by one.
+ * records, which have a loop of their own; all others are handled one by one.
  */
 #include "xray/private.h"
 #include "xray/records.h"
 
 #include <stdlib.h>
 
-/* Where in a buffer the next record stands. */
+/* The position of the next record in a buffer. */
 enum {
     BETWEEN = 0,  /* before a buffer's extents record */
     OPENING = 1,  /* after it: the new-buffer record must follow */
@@ -20,9 +20,9 @@ enum {
 
 struct fp_xray_fdr {
     int state;      /* one of the above */
-    int losing;     /* what is passed over is a loss */
+    int losing;     /* skipped bytes are a loss */
     uint64_t left;  /* bytes to the end of the buffer, or NOT_STATED */
-    uint64_t skip;  /* bytes to pass over before the next record */
+    uint64_t skip;  /* bytes to skip before the next record */
     uint64_t now;   /* the clock: ticks at the last record that moves it */
     uint64_t typed; /* typed events in this buffer so far */
     uint64_t wall_us;
@@ -112,7 +112,7 @@ static int put_event(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint6
     return 0;
 }
 
-/* The metadata record at p, all of whose `nbytes` bytes are there. */
+/* The metadata record at p, with all its `nbytes` bytes. */
 static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint64_t offset, struct fp_batch *out,
                          struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
@@ -162,8 +162,8 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
 
 /* ---- function records ------------------------------------------------------ */
 
-/* Takes the function records at the front of the window, up to the first record that is something else.  0 or FP_ASK.
- * `swap` is a constant where this is called: two copies of this loop, and neither tests it. */
+/* Handles the function records at the front of the window, up to the first other record.  0 or FP_ASK.  `swap` is a
+ * constant where this is called: two copies of this loop, and neither tests it. */
 static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, const int swap) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *const start = in->p + in->pos, *p = start;
@@ -209,7 +209,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
 
 /* ---- buffers ----------------------------------------------------------------- */
 
-/* Goes to the first record of the next buffer.  0, FP_MORE or an error. */
+/* Moves to the first record of the next buffer.  0, FP_MORE or an error. */
 static int begin_buffer(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
@@ -245,9 +245,8 @@ static int is_unused(const uint8_t *p, size_t n) {
     return !memcmp(p, fresh, n < sizeof fresh ? n : sizeof fresh);
 }
 
-/* The record at p, `nbytes` bytes, does not fit into the rest of its buffer.  Writers leave out the 16-byte head of
- * each typed event when they state the extents, so that much may be missing: then the buffer ends here.  Else it is
- * an error. */
+/* The record at p, `nbytes` bytes, does not fit into the rest of its buffer.  Writers omit the 16-byte head of each
+ * typed event from the extents, so that much may be missing: then the buffer ends here.  Otherwise it is an error. */
 static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint64_t offset, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint64_t typed = f->typed + (p[0] == TYPED_EVENT);
@@ -261,7 +260,7 @@ static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t nbytes,
                        "at most %, the rest of its buffer", f->left);
 }
 
-/* A record of `nbytes` that is whole, but of no kind that the fast path takes.  0 or an error. */
+/* A complete record of `nbytes` that the fast path does not handle.  0 or an error. */
 static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
@@ -287,13 +286,13 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
     return 0;
 }
 
-/* Takes the record of a buffer at the front of the window.  0, FP_MORE or an error. */
+/* Handles the record of a buffer at the front of the window.  0, FP_MORE or an error. */
 static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
     const uint64_t offset = in->base + in->pos;
     const size_t have = in->n - in->pos;
-    /* What lies behind the buffer's end must not be taken for a length. */
+    /* Bytes after the buffer's end must not be read as a length. */
     const uint64_t nbytes = fp_xray_record_nbytes(p, f->left > have ? have : (size_t)f->left, x->swap);
     if (f->state == OPENING && p[0] != NEW_BUFFER) {
         if (x->version == 1 && f->left != NOT_STATED && p[0] == 0) {
@@ -321,7 +320,7 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
 
 /* ---- ranges -------------------------------------------------------------------- */
 
-/* Passes over f->skip bytes, as far as they are there.  FP_MORE, or 0 when that is done. */
+/* Skips f->skip bytes, as far as present.  FP_MORE, or 0 when done. */
 static int pass_over(struct fp_xray *x, struct fp_in *in) {
     struct fp_xray_fdr *f = x->fdr;
     const size_t have = in->n - in->pos, step = f->skip < have ? (size_t)f->skip : have;
@@ -334,8 +333,8 @@ static int pass_over(struct fp_xray *x, struct fp_in *in) {
     return 0;
 }
 
-/* Lenient: gives up the rest of the buffer.  Where its end is not known that is the rest of the range, which holds
- * one buffer in lenient mode. */
+/* Lenient: gives up the rest of the buffer.  If its end is unknown, that is the rest of the range, which holds one
+ * buffer in lenient mode. */
 static void give_up(struct fp_xray *x) {
     struct fp_xray_fdr *f = x->fdr;
     x->stats.bad_buffers++;

@@ -1,9 +1,9 @@
-/* What every XRay log has: the file header, and function ids that are given names. */
+/* Common to all XRay logs: the file header, and the names of function ids. */
 #include "core/array.h"
 #include "xray/private.h"
 
-/* The array of small ids has room for as many to begin with, and more for each id that was named: 64 KiB, and 256
- * bytes, so that one id in a small file does not take 4 MiB.  At most all below DENSE_IDS. */
+/* Initial size of the array of small ids, and its growth for each id named: 64 KiB, and 256 bytes, so that one id in a
+ * small file does not take 4 MiB.  At most all below DENSE_IDS. */
 enum { FIRST_IDS = 1 << 14, IDS_EACH = 64, DENSE_IDS = 1 << 20 };
 enum { LEAST_BLOCK = 16 + 4 + 4 + 16, MOST_THREADS = 1 << 22 };
 #define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
@@ -36,7 +36,7 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
     *nbytes = FP_XRAY_HEADER_NBYTES;
     if (n >= 8 && (fp_u64(p) == PROFILE_MAGIC || fp_u64s(p, 1) == PROFILE_MAGIC)) return profile_header(x, p, n, err);
     if (n < 4) return too_short(err, n);
-    /* Version and type are small.  The log has the byte order in which they are. */
+    /* Version and type are small.  The log has the byte order in which they are small. */
     uint32_t version = fp_u16(p), type = fp_u16(p + 2);
     x->swap = version > 0xff || type > 0xff;
     if (x->swap) {
@@ -46,7 +46,7 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
     if (type > 1 || (type == 0 && !x->swap && version >= LEAST_BLOCK)) {
         /* No file header: a profile that begins with a block header, and so with a size. */
         x->mode = FP_XRAY_PROFILE_RAW;
-        /* Thread ids are below 2^32 in one byte order and not in the other. */
+        /* Thread ids are below 2^32 only in the correct byte order. */
         x->swap = n >= 16 && fp_u64(p + 8) > UINT32_MAX && fp_u64s(p + 8, 1) <= UINT32_MAX;
         *nbytes = 0;
         return 0;
@@ -67,8 +67,8 @@ int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n) {
     if (n < FP_XRAY_HEADER_NBYTES) return 0;
     if (x->mode == FP_XRAY_PROFILE)
         return fp_u64s(p, x->swap) == PROFILE_MAGIC && fp_u64s(p + 8, x->swap) == PROFILE_VERSION;
-    /* An argument record of a basic log, version 1, may begin with the same bytes.  But where a header has the ticks
-     * per second it has a thread, and Linux numbers no thread as high. */
+    /* An argument record of a basic log, version 1, may begin with the same bytes.  But it has a thread in place of the
+     * header's ticks per second, and Linux has no thread numbers that high. */
     const uint64_t ticks_per_second = fp_u64s(p + 8, x->swap);
     return fp_u16s(p, x->swap) == x->version && fp_u16s(p + 2, x->swap) == (uint32_t)x->mode &&
            (fp_u32s(p + 4, x->swap) & 3) == x->flags && ticks_per_second > MOST_THREADS &&
@@ -99,7 +99,7 @@ static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t funct
     const uint32_t had = names->n_dense;
     if (fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
     names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS;
-    if (names->n_dense > had) { /* there is room for ids that were too large until now */
+    if (names->n_dense > had) { /* there is now room for ids that were too large */
         for (uint32_t row = 1; row < names->sparse.n; row++) {
             const uint32_t moved = *fp_table_row(&names->sparse, row);
             if (moved >= had && moved < names->n_dense) names->dense[moved] = names->sparse_functions[row];

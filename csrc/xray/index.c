@@ -1,15 +1,14 @@
-/* FDR: where the buffers of a log are, and in which order to decode them.
+/* FDR: finds the buffers of a log and their order.
  *
  * The runtime writes its buffers in the order of a circular queue, which is not
- * the order of time.  So a first pass looks at the head of each buffer only:
+ * the order of time.  So a first pass reads only the head of each buffer:
  *
  *   extents | new buffer | wall time | pid (version 3 on) | new CPU | records ...
  *
- * Version 1 has no extents: its buffers all have the same size.  Version 2 may
- * lack them: then the end of a buffer is found by going from record to record.
+ * Version 1 has no extents: its buffers all have the same size.  Version 2 may lack them: then the end of a buffer is
+ * found record by record.
  *
- * In lenient mode extents may be damaged, so the beginning of the next buffer is
- * looked for in all bytes.
+ * In lenient mode extents may be damaged, so the beginning of the next buffer is searched in all bytes.
  */
 #include "core/array.h"
 #include "xray/private.h"
@@ -17,12 +16,12 @@
 
 #include <stdlib.h>
 
-/* LOOK: bytes that tell a buffer's beginning, its extents and looks_like_preamble.
+/* LOOK: bytes that identify a buffer's beginning, its extents and looks_like_preamble.
  * PREAMBLE_NBYTES: more than the metadata records at the head of a buffer. */
 enum { LOOK = METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
 
 struct buffer {
-    uint64_t offset;  /* of its extents record, or of its first one where it has none */
+    uint64_t offset;  /* of its extents record, or of its first record if it has none */
     uint64_t nbytes;  /* with the extents record */
     uint64_t wall_us; /* when the thread took it, microseconds of a monotonic clock */
     uint64_t tsc;     /* of its first event */
@@ -31,7 +30,7 @@ struct buffer {
     int dropped; /* is a copy of another one */
 };
 
-/* What is looked for next. */
+/* The target of the search. */
 enum {
     BUFFER = 0, /* the beginning of a buffer */
     END = 1,    /* the end of the last one, which has no extents */
@@ -68,7 +67,7 @@ static int add_buffer(struct fp_xray_index *index, const struct buffer *b, struc
     return 0;
 }
 
-/* Who and when: from the metadata records at the head of a buffer. */
+/* Thread and times, from the metadata records at the head of a buffer. */
 static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, struct buffer *b) {
     for (; n >= METADATA_NBYTES; p += METADATA_NBYTES, n -= METADATA_NBYTES) {
         switch (p[0]) {
@@ -81,7 +80,7 @@ static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, s
     }
 }
 
-/* ---- one buffer after the other ------------------------------------------ */
+/* ---- buffer by buffer ---------------------------------------------------- */
 
 static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint64_t at = in->base + in->pos, left = size - at;
@@ -93,7 +92,7 @@ static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
     return add_buffer(x->index, &b, err);
 }
 
-/* Goes from record to record to the end of a buffer without extents.  0, FP_MORE or an error. */
+/* Walks the records to the end of a buffer without extents.  0, FP_MORE or an error. */
 static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     struct buffer *b = &x->index->buffers[x->index->n - 1];
     const uint64_t window_end = in->base + in->n;
@@ -124,16 +123,16 @@ static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
     return 0;
 }
 
-/* ---- lenient: looking for buffers ---------------------------------------- */
+/* ---- lenient: searching buffers ------------------------------------------ */
 
-/* Do 33 bytes look like the first records of a buffer, behind its extents record? */
+/* Do 33 bytes look like the first records of a buffer, after its extents record? */
 static int looks_like_preamble(const uint8_t *p) {
     return p[0] == NEW_BUFFER && p[16] == WALL_TIME && (p[32] == PID || p[32] == NEW_CPU);
 }
 
 /* The first place in p[from..n) that looks like an extents record and a preamble, or, where `bare`, like a preamble
- * alone.  n - LOOK + 1 if there is none.  Payloads of events are searched as well: so many conditions keep them from
- * being taken for buffers. */
+ * alone.  n - LOOK + 1 if there is none.  Payloads of events are searched as well; the many conditions keep them from
+ * being mistaken for buffers. */
 static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, size_t from, int bare) {
     size_t at = from;
     for (; at + LOOK <= n; at++) {
@@ -150,7 +149,7 @@ static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, s
     return at;
 }
 
-/* Ends the last buffer where the next one begins, if its extents say more. */
+/* Ends the last buffer at the start of the next one, if its extents reach farther. */
 static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
     struct buffer *b = &x->index->buffers[x->index->n - 1];
     const uint64_t end = b->offset + b->nbytes, window_end = in->base + in->n;
@@ -165,7 +164,7 @@ static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint6
     x->index->wanted = BUFFER;
 }
 
-/* Passes over what is no buffer.  A preamble without extents begins a buffer whose extents are damaged: it lasts to
+/* Skips bytes that are not a buffer.  A preamble without extents begins a buffer with damaged extents, which reaches to
  * the next one. */
 static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint64_t at = in->base + in->pos;
@@ -184,7 +183,7 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 
 /* ---- version 2 on --------------------------------------------------------- */
 
-/* What stands where a buffer must begin is no extents record. */
+/* A buffer does not begin with an extents record. */
 static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const uint64_t at = in->base + in->pos;
@@ -228,7 +227,7 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
             return fp_fail_got(err, FP_E_TRUNCATED, at, "buffer extent", FP_GOT_UNSIGNED, extents,
                                "at most % bytes, the rest of the file", left - METADATA_NBYTES);
         extents = left - METADATA_NBYTES;
-        if (!extents) { /* no range will hold this buffer, so its loss is counted here */
+        if (!extents) { /* no range will contain this buffer, so its loss is counted here */
             x->stats.bad_buffers++;
             x->stats.lost_bytes += METADATA_NBYTES;
         }

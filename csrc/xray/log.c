@@ -1,4 +1,4 @@
-/* A log as a whole: its memory, and the mode that its records are decoded in. */
+/* A log as a whole: its memory and its mode. */
 #include "xray/private.h"
 
 #include <stdlib.h>

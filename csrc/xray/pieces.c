@@ -1,7 +1,7 @@
-/* FDR: pieces of a log, whole buffers which decoders in other threads take.
+/* FDR: pieces of a log, whole buffers for decoders in other threads.
  *
- * Buffers do not depend on each other, so whoever decodes one needs no more than its bytes and its thread.  Finding out
- * the thread is left to the one who reads them, because threads are numbered in the order of the log.
+ * Buffers are independent, so a decoder needs only the bytes and the thread of its buffer.  The reader finds the
+ * thread, because threads are numbered in the order of the log.
  */
 #include "xray/private.h"
 #include "xray/records.h"
@@ -12,7 +12,7 @@
 struct fp_xray *fp_xray_another(const struct fp_xray *x) {
     struct fp_xray *other = calloc(1, sizeof *other);
     struct fp_xray_names *names = calloc(1, sizeof *names);
-    const struct fp_xray_names *known = x->names; /* those in its array; it asks for the others */
+    const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_ASK for others */
     uint32_t *dense = known->cap_dense ? malloc(known->cap_dense * sizeof *dense) : NULL;
     if (!other || !names || (known->cap_dense && !dense)) {
         free(other);
@@ -42,7 +42,7 @@ size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next) {
     return piece->buffers[i - 1].at + piece->buffers[i - 1].nbytes - b->at;
 }
 
-/* ---- of which thread a buffer is ------------------------------------------- */
+/* ---- the thread of a buffer ------------------------------------------------ */
 
 /* The first metadata record from p on, where function records end, or `end` if there is none. */
 static const uint8_t *pass_functions(const uint8_t *p, const uint8_t *end) {
@@ -50,8 +50,8 @@ static const uint8_t *pass_functions(const uint8_t *p, const uint8_t *end) {
     return p;
 }
 
-/* Enters the thread of the buffer at p.  1, or 0: it has records of several.  What is damaged is left to the decoder,
- * as far as it does not come to the rows of another thread. */
+/* Adds the thread of the buffer at p to the model.  1, or 0: it has records of several.  Damage is left to the decoder,
+ * unless it would lead to rows of another thread. */
 static int find_thread(const struct fp_xray *x, const uint8_t *p, uint32_t nbytes, uint32_t *thread) {
     const uint8_t *const end = p + nbytes;
     uint32_t tid = 0, pid = 0;
@@ -101,7 +101,7 @@ uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint3
 /* ---- decoding ------------------------------------------------------------------ */
 
 static int fill(struct fp_feed *feed) {
-    struct fp_xray_share *s = (struct fp_xray_share *)feed; /* whose first member it is */
+    struct fp_xray_share *s = (struct fp_xray_share *)feed; /* the feed is its first member */
     const struct fp_xray_piece *piece = s->piece;
     for (; s->next < s->end; s->next++, s->pos = 0) {
         const struct fp_xray_buffer *b = &piece->buffers[s->next];
@@ -122,7 +122,7 @@ static int fill(struct fp_feed *feed) {
 
 void fp_xray_await(uint64_t *awaited, uint64_t buffer) {
     __atomic_store_n(awaited, buffer, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what the caller loads now, it loads after that */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* orders the caller's later loads after this */
 }
 
 void fp_xray_share_feed(struct fp_xray_share *s) {

@@ -1,14 +1,14 @@
-/* xray/private.h - what the files that read XRay logs share.
+/* xray/private.h - shared by the files that read XRay logs.
  *
  * log.c       a log as a whole, and the choice of the mode
- * header.c    what every log has: the file header, function names
- * index.c     FDR: where the buffers are, and in which order
+ * header.c    common to all logs: the file header, function names
+ * index.c     FDR: finds the buffers and their order
  * fdr.c       FDR: the records of a buffer
  * pieces.c    FDR: buffers for decoders in other threads
  * basic.c     basic mode
  * profile.c   profiling mode
  *
- * Each mode has a struct of its own, which only its file knows.
+ * Each mode has its own struct, private to its file.
  */
 #ifndef FP_XRAY_PRIVATE_H
 #define FP_XRAY_PRIVATE_H
@@ -21,7 +21,7 @@ enum { FP_XRAY_HEADER_NBYTES = 32 };
  * so most are small: those are looked up in an array, larger ones by hashing. */
 struct fp_xray_names {
     uint32_t *dense;             /* model function + 1 by XRay id; 0 = not defined */
-    uint32_t n_dense, cap_dense; /* ids that are looked up in it; ids that it has room for */
+    uint32_t n_dense, cap_dense; /* ids looked up in it; its capacity */
     struct fp_table sparse;      /* larger ids; row i belongs to sparse_functions[i] */
     uint32_t n;                  /* ids that were named */
     uint32_t *sparse_functions;
@@ -39,7 +39,7 @@ static inline uint32_t fp_xray_lookup(const struct fp_xray_names *names, uint32_
  * must begin, the header of another log of the same kind? */
 int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
 
-/* Goes on with such a log.  0, or FP_E_MALFORMED: it counts time in other ticks. */
+/* Continues with such a log.  0, or FP_E_MALFORMED: its ticks differ. */
 int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err);
 
 /* fp_xray_feed of each mode. */

@@ -7,7 +7,7 @@
  * is: function 5 called by function 2, 3 calls, 1,000 ticks.
  *
  * The writer calls the ticks of a path "cumulative local time": they include those
- * of its callees.  A path's own ticks are what its callees leave.
+ * of its callees.  A path's self ticks are the rest.
  *
  * In the layout that LLVM's own reader expects there is no file header, and each
  * record has a block header of its own, whose size is not used.
@@ -31,17 +31,17 @@ struct fp_xray_profile {
     int state;       /* one of the above */
     uint32_t thread; /* of the block, id in the model */
     uint64_t left;   /* bytes to the end of the block, or NOT_STATED */
-    uint64_t skip;   /* bytes to pass over before the next block */
+    uint64_t skip;   /* bytes to skip before the next block */
     /* the call paths of all threads */
     struct fp_table table; /* rows (thread, stack); row i has the sums paths[i] */
     struct path *paths;
     uint32_t cap;
-    uint32_t next; /* the path that becomes a row next */
+    uint32_t next; /* the next path to become a row */
     /* the record being read */
     uint64_t nbytes; /* its length; 0 = its ids are not read yet */
     uint32_t *ids;   /* those that are not on the stack yet, leaf first */
     uint32_t n_ids, cap_ids;
-    uint32_t stack;  /* of the ids that are on it */
+    uint32_t stack;  /* of the ids on it */
     uint32_t parent; /* the same without the last one */
 };
 
@@ -53,7 +53,7 @@ void fp_xray_profile_free(struct fp_xray_profile *q) {
     free(q);
 }
 
-/* Where the sums of a call path of the block's thread are, entered if new; FP_NO_ID when memory ran out. */
+/* The index of the sums of a call path of the block's thread, added if new; FP_NO_ID when memory ran out. */
 static uint32_t path_of(struct fp_xray_profile *q, uint32_t stack) {
     if (!q->table.index && fp_table_init(&q->table, 2)) return FP_NO_ID;
     const uint32_t n = q->table.n, row = fp_table_intern(&q->table, (uint32_t[]){q->thread, stack});
@@ -63,7 +63,7 @@ static uint32_t path_of(struct fp_xray_profile *q, uint32_t stack) {
     return row;
 }
 
-/* Adds the path q->ids with its values.  0, FP_ASK, after which it goes on with the id asked for, or an error. */
+/* Adds the path q->ids with its values.  0, FP_ASK (the next call continues with the requested id), or an error. */
 static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t offset, struct fp_err *err) {
     struct fp_xray_profile *q = x->profile;
     for (; q->n_ids; q->n_ids--) {
@@ -85,7 +85,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
     }
     const uint32_t row = path_of(q, q->stack), parent = q->parent ? path_of(q, q->parent) : row;
     if (row == FP_NO_ID || parent == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
-    /* with --lenient reading goes on behind an overflow, so a sum that does not fit must not be kept */
+    /* with --lenient reading continues after an overflow, so a sum that does not fit must not be kept */
     struct path sum = q->paths[row];
     int64_t callees = q->paths[parent].callees;
     if (__builtin_add_overflow(sum.ticks, ticks, &sum.ticks) || __builtin_add_overflow(sum.calls, calls, &sum.calls) ||
@@ -177,7 +177,7 @@ static int drain(struct fp_xray *x, struct fp_batch *out) {
     for (; q->next < q->table.n; q->next++) {
         if (out->n == out->cap) return FP_FULL;
         const struct path *path = &q->paths[q->next];
-        /* A path whose calls were still open has no ticks of its own, only callees. */
+        /* A path whose calls were still open has no self ticks, only callees. */
         int64_t self = path->ticks - path->callees;
         if (self < 0) {
             x->stats.negative_times += path->calls != 0;
@@ -216,7 +216,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
             status = fp_fail_got(err, FP_E_TRUNCATED, in->base + in->pos, "length of the last record", FP_GOT_UNSIGNED,
                                  in->n - in->pos, "a whole one", 0);
         if (!x->lenient) return status;
-        /* Without a sound length the next record is where the block ends, if that is known. */
+        /* Without a valid length the next record is at the end of the block, if that is known. */
         x->stats.bad_records++;
         q->skip = q->state == AT_RECORD && q->left != NOT_STATED ? q->left : UINT64_MAX;
         q->state = AT_BLOCK;

@@ -27,7 +27,7 @@ enum fp_xray_mode {
 };
 
 /* What the decoder counts.  Repairs: oddities that healthy programs write.
- * Losses: damage that was passed over, in lenient mode only. */
+ * Losses: damage that was skipped, in lenient mode only. */
 struct fp_xray_stats {
     uint64_t buffers; /* FDR: buffers; profile: blocks */
     /* repairs */
@@ -36,7 +36,7 @@ struct fp_xray_stats {
     uint64_t orphan_arguments;  /* basic: argument of a record that was not written */
     uint64_t short_buffers;     /* FDR: extents that leave out the heads of typed events */
     uint64_t negative_times;    /* profile: times below zero, taken as 0 */
-    uint64_t joined;            /* further logs behind the first, as `cat` puts them together */
+    uint64_t joined;            /* further logs after the first, as concatenated by `cat` */
     /* losses */
     uint64_t bad_buffers; /* FDR: buffers given up at a malformed record */
     uint64_t bad_records; /* basic, profile: malformed records passed over */
@@ -54,15 +54,15 @@ struct fp_xray {
     uint32_t version;
     uint32_t flags; /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
     uint64_t ticks_per_second;
-    uint64_t buffer_size; /* FDR: as the header says */
+    uint64_t buffer_size; /* FDR: from the header */
     uint64_t pid;         /* profile: of the log being read */
 
     struct fp_xray_stats stats;
     uint32_t asked;  /* after FP_ASK: the function id that fp_xray_define must name */
-    uint32_t thread; /* FDR: id in the model of the buffer's thread, when it is known before; else 0 */
+    uint32_t thread; /* FDR: id in the model of the buffer's thread, if known in advance; otherwise 0 */
 
     /* private from here on */
-    /* what is kept of each mode; NULL until its first call */
+    /* the state of each mode; NULL until its first call */
     struct fp_xray_names *names;
     struct fp_xray_index *index;
     struct fp_xray_fdr *fdr;
@@ -70,7 +70,7 @@ struct fp_xray {
     struct fp_xray_profile *profile;
 };
 
-/* A decoder that enters threads and functions into `model` (borrowed).
+/* A decoder that adds threads and functions to `model` (borrowed).
  * NULL when memory ran out.  Caller owns. */
 struct fp_xray *fp_xray_new(struct fp_model *model, int lenient);
 void fp_xray_free(struct fp_xray *x);
@@ -79,19 +79,18 @@ void fp_xray_free(struct fp_xray *x);
  * length (0 for FP_XRAY_PROFILE_RAW).  0, FP_E_TRUNCATED or FP_E_VERSION. */
 int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes, struct fp_err *err);
 
-/* FDR: finds the buffers that begin in the window.  FP_MORE: *next is where the
- * next window has to begin, which may be far behind this one.  FP_DONE at the end
+/* FDR: finds the buffers that begin in the window.  FP_MORE: the next window must begin at *next, which may be far
+ * beyond this one.  FP_DONE at the end
  * of the file: the buffers are in order of wall clock, first TSC, thread, process,
  * offset.  `size` is the file's length in bytes.  Memory: linear in buffers. */
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
 
-/* FDR: the next two buffers of the same thread, times and length: the second may
- * be a copy of the first, which the caller finds out by comparing their bytes.
- * Gives their offsets and the length of each, and returns 1; or returns 0 when
- * there are no more. */
+/* FDR: the next two buffers of the same thread, times and length: the second may be a copy of the first, which the
+ * caller checks by comparing their bytes.  Returns 1 and sets their offsets and the length of each; 0 when there are no
+ * more. */
 int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes);
 
-/* FDR: the `other` buffer of the last fp_xray_twins is a copy.  It is left out and counted. */
+/* FDR: the `other` buffer of the last fp_xray_twins is a copy.  It is skipped and counted. */
 void fp_xray_drop(struct fp_xray *x);
 
 /* FDR: the next byte range to decode, in order: a buffer, and those that follow it in the file, up to `most` bytes.
@@ -101,13 +100,13 @@ int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *
 /* Decodes records.  FP_ASK: define x->asked and call again with the same window.
  *
  * FDR, basic: timeline rows, times in ticks.
- * Profile: stacks rows with two values, ticks and calls, both self.  The file has
- * ticks that include callees, so a path's own ticks are only known at the end of
- * the input: rows come then.  Memory: linear in distinct call paths. */
+ * Profile: stacks rows with two values, ticks and calls, both self.  Ticks in the file include callees, so a path's
+ * self ticks are known only at the end of the input, where all rows are returned.  Memory: linear in distinct call
+ * paths. */
 int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
-/* What the functions of timeline rows were seen to do: sets bit fp_op of seen[function].  Functions from n on are
- * passed over. */
+/* Records the operations of functions in timeline rows: sets bit fp_op of seen[function].  Ignores functions from n
+ * on. */
 void fp_xray_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
 /* Names XRay function `id` as model function `function`.  0 or FP_E_NOMEM. */
@@ -115,7 +114,7 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
 
 /* ---- FDR: decoding in several threads ----
  *
- * A piece is some buffers that are in memory.  Each share of the threads (core/shares.h) has a decoder, which takes its
+ * A piece is a run of buffers in memory.  Each share of the threads (core/shares.h) has a decoder, which decodes its
  * own buffers of each piece.
  */
 
@@ -133,7 +132,7 @@ struct fp_xray_piece {
     uint32_t n, cap_buffers;
 };
 
-/* What a share is to decode of a piece: its own of buffers `next` to `end` - 1.  Set by the caller, as is feed.out. */
+/* The work of a share in a piece: its own buffers among `next` to `end` - 1.  Set by the caller, as is feed.out. */
 struct fp_xray_share {
     struct fp_feed feed; /* set by fp_xray_share_feed */
     struct fp_err err;   /* when its status is an error */
@@ -142,26 +141,26 @@ struct fp_xray_share {
     const struct fp_shares *shares;
     uint32_t share;
     uint32_t next, end;
-    size_t pos;        /* bytes of the next one that are decoded */
+    size_t pos;        /* bytes of the next buffer already decoded */
     uint64_t before;   /* buffers of the log before the piece */
-    uint64_t at;       /* before + next, atomic: other threads look at it */
-    uint64_t *awaited; /* of all shares: the buffer that all others have to pass before one goes on; atomic */
-    int32_t passed;    /* with FP_ASK: nothing is asked, it has passed `awaited` */
+    uint64_t at;       /* before + next, atomic: read by other threads */
+    uint64_t *awaited; /* of all shares: the buffer that all others must pass before one continues; atomic */
+    int32_t passed;    /* with FP_ASK: not a request; the share has passed `awaited` */
 };
 
 /* Are there buffers of several threads? */
 int fp_xray_has_threads(const struct fp_xray *x);
 
-/* Puts the next buffers into the piece, in order, as many as there is room for.  None: the next one is larger, or there
- * is none; fp_xray_range tells.  Their bytes and threads are not yet known. */
+/* Puts the next buffers into the piece, in order, as many as fit.  None: the next one is larger, or there is none;
+ * fp_xray_range distinguishes the two.  Their bytes and threads are not set yet. */
 void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece);
 
-/* The number of bytes that buffer *next has in the log together with those right behind it, which follow in the piece
- * as well.  *next becomes the one after them. */
+/* The length of buffer *next together with those adjacent to it both in the log and in the piece.  *next becomes the
+ * one after them. */
 size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next);
 
-/* Enters the threads of the buffers from `first` on into the model, up to one that has records of several threads,
- * which has to be decoded in order.  The number of that buffer; piece->n if there is none. */
+/* Adds the threads of the buffers from `first` on to the model, up to a buffer with records of several threads, which
+ * must be decoded in order.  Returns the number of that buffer; piece->n if there is none. */
 uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first);
 
 /* Bytes of all buffers of a thread.  0: it has none, or memory ran out. */
@@ -172,16 +171,16 @@ uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
 uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts);
 
-/* A decoder for a share of the same log, which knows names that this one knows.  It does not look at the model.  NULL
- * when memory ran out.  Caller owns. */
+/* A decoder for a share of the same log, with the names defined so far.  It does not read the model.  NULL when memory
+ * ran out.  Caller owns. */
 struct fp_xray *fp_xray_another(const struct fp_xray *x);
 
-/* Makes s->feed decode the share.  Its status is as that of fp_xray_feed, but never FP_MORE; s->next is the buffer at
- * hand. */
+/* Makes s->feed decode the share.  Its status is as that of fp_xray_feed, but never FP_MORE; s->next is the current
+ * buffer. */
 void fp_xray_share_feed(struct fp_xray_share *s);
 
-/* Says for which buffer a share waits, UINT64_MAX for none.  If one that has passed it already is not seen to have done
- * so after this call, it will say so. */
+/* Sets the buffer that a share waits for, UINT64_MAX for none.  A share that passes it, and whose progress is not
+ * visible yet after this call, will report it (`passed`). */
 void fp_xray_await(uint64_t *awaited, uint64_t buffer);
 
 /* cffi-end */

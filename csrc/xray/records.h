@@ -1,6 +1,6 @@
-/* xray/records.h - the records of FDR logs, for who reads and who writes them.
+/* xray/records.h - the records of FDR logs, for the reader and the writer.
  *
- * Behind the 32-byte file header come buffers, and each belongs to one thread.
+ * The 32-byte file header is followed by buffers, each of one thread.
  *
  *   function record, 8 bytes            metadata record, 16 bytes
  *   +--------------------------+        +------+-------------------+
@@ -9,9 +9,9 @@
  *   +--------------------------+
  *
  * `52 00 00 00 10 00 00 00` is: 0x52 = 0b101_001_0: function record, kind 1
- * (exit), id 5, 16 ticks after the record before.
+ * (exit), id 5, 16 ticks after the previous record.
  *
- *   metadata       body; what is behind it holds anything
+ *   metadata       body; the rest is undefined
  *   new buffer     thread:32
  *   end of buffer  (version 1)
  *   new CPU        cpu:16 tsc:64             sets the clock
@@ -20,7 +20,7 @@
  *   custom event   size:32, then versions 1 to 3: tsc:64
  *                                version 4: tsc:64 cpu:16
  *                                version 5: signed ticks since the last:32
- *   call argument  value:64                  of the function record before
+ *   call argument  value:64                  of the previous function record
  *   extents        nbytes:64                 of the buffer that follows (version 2 on)
  *   typed event    size:32 signed ticks since the last:32 type:16
  *   pid            process:32
@@ -52,8 +52,8 @@ enum {
 
 enum { FUNCTION_NBYTES = 8, METADATA_NBYTES = 16 };
 
-/* The length of the record at `p`, with its payload.  `n` bytes are there; 0: too
- * few to tell.  A payload of negative size, which is an error, counts as empty. */
+/* The length of the record at `p`, with its payload.  `n` bytes are available; 0: too few.  A payload of negative size,
+ * which is an error, counts as empty. */
 static inline uint64_t fp_xray_record_nbytes(const uint8_t *p, size_t n, int swap) {
     if (n < 1) return 0;
     if (!(p[0] & 1)) return FUNCTION_NBYTES;
@@ -63,14 +63,14 @@ static inline uint64_t fp_xray_record_nbytes(const uint8_t *p, size_t n, int swa
     return METADATA_NBYTES + (uint64_t)(size > 0 ? size : 0);
 }
 
-/* Microseconds of the wall-time record at `p`; UINT64_MAX if they are more. */
+/* Microseconds of the wall-time record at `p`; UINT64_MAX on overflow. */
 static inline uint64_t fp_xray_wall_us(const uint8_t *p, int swap) {
     uint64_t seconds = fp_u64s(p + 1, swap), us = fp_u32s(p + 9, swap);
     return seconds > (UINT64_MAX - us) / 1000000 ? UINT64_MAX : seconds * 1000000 + us;
 }
 
-/* The size of version 1 buffers, of which each has the size that the file header
- * states; 0 = unknown.  A size that holds no preamble is none. */
+/* The size of all version 1 buffers, from the file header; 0 = unknown.  A size too small for a preamble counts as
+ * unknown. */
 static inline uint64_t fp_xray_v1_stride(uint64_t buffer_size) {
     return buffer_size < 48 ? 0 : buffer_size;
 }

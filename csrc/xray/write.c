@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* A source that is no FDR log has no buffers, or very long ones: they are ended when they hold this much. */
+/* A source other than an FDR log has no buffers, or very long ones: they end at this size. */
 enum { MOST_NBYTES = 4 << 20 };
 
 struct fp_xray_write *fp_xray_write_new(const struct fp_model *m) {
@@ -76,8 +76,8 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     return 0;
 }
 
-/* A wall clock for a buffer that has none in the source.  Readers put the buffers of
- * a thread in order by it, so it is later than the one before. */
+/* A wall clock for a buffer that has none in the source.  Readers sort the buffers of a thread by it, so it must be
+ * later than the previous one. */
 static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64_t time) {
     uint64_t hz = w->ticks_per_second ? w->ticks_per_second : 1000000000;
     uint64_t us = time / hz * 1000000 + (uint64_t)((double)(time % hz) * 1e6 / (double)hz);
@@ -96,8 +96,8 @@ static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_u
     return 0;
 }
 
-/* Ticks since the last record.  If 31 bits cannot hold them, or time goes back, a TSC
- * wrap record sets the clock before, and they are 0. */
+/* Ticks since the last record.  If they exceed 31 bits, or time goes back, a TSC wrap record sets the clock first, and
+ * they are 0. */
 static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
     uint64_t delta = time - w->now;
     if (delta > INT32_MAX) {

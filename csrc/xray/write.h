@@ -13,17 +13,17 @@
 
 /* cffi-begin */
 
-/* A writer, and what it counts. */
+/* A writer and its counters. */
 struct fp_xray_write {
-    const struct fp_model *model; /* borrowed: how many threads there are */
-    uint64_t ticks_per_second;    /* 0 = unknown; for wall clocks that the source does not have */
+    const struct fp_model *model; /* borrowed: for the number of threads */
+    uint64_t ticks_per_second;    /* 0 = unknown; for wall clocks missing in the source */
     /* XRay id of each model function, borrowed; the caller fills and grows it before each put */
     const uint32_t *ids;
     uint32_t n_ids;
     const uint32_t *numbers; /* process and thread number of each model thread, borrowed, filled as `ids` is */
-    /* what FDR cannot hold */
-    uint64_t empty_events; /* left out: with one, readers refuse the whole log */
-    uint64_t large_events; /* left out: payloads of 2 GiB and more */
+    /* not representable in FDR */
+    uint64_t empty_events; /* dropped: readers refuse a log that has one */
+    uint64_t large_events; /* dropped: payloads of 2 GiB and more */
     uint64_t wide_types;   /* typed events whose type was cut to 16 bits */
     uint64_t buffers;
 
