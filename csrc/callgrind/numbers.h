@@ -78,7 +78,7 @@ static inline const void *fp_callgrind_numbers_place_of(const struct fp_callgrin
     return t->far ? &t->far[fp_callgrind_numbers_slot(t, id)] : NULL;
 }
 
-/* Gives a number found in t its name.  If it had another name, it is no longer bound to a function. */
+/* Names a number found in t.  If it had another name, it is no longer bound to a function. */
 static inline void fp_callgrind_numbers_define(struct fp_callgrind_numbers *t, struct fp_callgrind_number *number,
                                                uint32_t name) {
     if (number->name != name) {

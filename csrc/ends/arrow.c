@@ -132,7 +132,7 @@ int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n) {
     return add_text(t, &t->labels, t->asked, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* Puts the text of a string; the empty one is no value.  0 or FP_E_NOMEM. */
+/* Appends the text of a string; the empty string becomes a missing value.  0 or FP_E_NOMEM. */
 static inline int put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, struct fp_ends_column *c,
                            uint32_t row, uint32_t string) {
     const uint32_t text = text_of(t, texts, string);

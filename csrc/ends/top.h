@@ -91,7 +91,7 @@ struct fp_top_functions {
     uint32_t cap;
     uint32_t *touched; /* functions of the current part */
     uint32_t n_touched, cap_touched;
-    struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
+    struct fp_top_arcs *arcs; /* two: of graphs, and of exact sources */
     /* set by fp_top_functions_index */
     uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
     uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */

@@ -31,13 +31,13 @@ enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before a spill */
 
 /* What the caller must do after FP_ASK, before the next call. */
 enum fp_trace_samples_asks {
-    FP_SAMPLES_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_SAMPLES_NAME = 2,   /* record r->text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
-    FP_SAMPLES_SPILL = 3,  /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
-                              for an earlier event is forgotten; add 1 to `written` */
+    FP_SAMPLES_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
+    FP_SAMPLES_NAME = 2,  /* record r->text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
+    FP_SAMPLES_SPILL = 3, /* spill columns[hungry] and set its n to 0; if `written` is 0, first drop the spilled part of
+                             an earlier event; add 1 to `written` */
     FP_SAMPLES_FORGET = 5, /* drop the spilled part of columns[hungry] */
-    FP_SAMPLES_BLOCK = 4   /* if `block` is 0, write the rest of all columns away; then fill each with what it has from
-                             block * FP_SAMPLES_KEPT on */
+    FP_SAMPLES_BLOCK = 4   /* if `block` is 0, spill the rest of all columns; then fill each with its items from block *
+                              FP_SAMPLES_KEPT on */
 };
 
 enum fp_trace_samples_column {

@@ -39,8 +39,8 @@ struct fp_xray_stats {
     uint64_t joined;            /* further logs after the first, as concatenated by `cat` */
     /* losses */
     uint64_t bad_buffers; /* FDR: buffers given up at a malformed record */
-    uint64_t bad_records; /* basic, profile: malformed records passed over */
-    uint64_t lost_bytes;  /* bytes passed over because of either */
+    uint64_t bad_records; /* basic, profile: malformed records skipped */
+    uint64_t lost_bytes;  /* bytes skipped because of either */
 };
 
 /* One log. */

@@ -1,5 +1,5 @@
 /* Fuzz target: sums of graph rows.  The input is a program that fills a model and batches of rows.
- * Checked beside memory: every total is kept, rows ascend, and writing sorted runs away changes nothing.
+ * Checked besides memory: every total is kept, rows ascend, and spilling sorted runs changes nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void add(struct totals *t, const struct fp_batch *b, const uint32_t *colu
     }
 }
 
-/* All that comes out, summed up and hashed.  Runs are read through windows of the least size. */
+/* The whole output, summed and hashed.  Runs are read through windows of the minimum size. */
 static int pull(struct fp_aggregate *a, struct fp_batch *out, uint8_t **runs, const size_t *lengths, struct totals *t,
                 uint64_t *hash) {
     static const uint32_t columns[VALUES] = {0, 1, 2};
@@ -145,7 +145,7 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    if (n > 1 << 12) return 0; /* long programs find nothing that short ones do not */
+    if (n > 1 << 12) return 0; /* long programs find nothing more than short ones */
     struct totals before[2] = {{.count = 0}}, after[2] = {{.count = 0}};
     uint64_t hash[2] = {0, 0};
     int status[2];

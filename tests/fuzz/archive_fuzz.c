@@ -1,6 +1,6 @@
 /* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the
- * difference of two halves, and the batch's capacity; the rest is the payload.  Rows that were read are written
- * again, and what was written must read back to the same rows. */
+ * difference of two halves, and the batch's capacity; the rest is the payload.  The rows read are written again, which
+ * must read back to the same rows. */
 #include <stdlib.h>
 
 #include "archive/private.h"
@@ -25,7 +25,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return fp_mix(h ^ v, 0x9e3779b97f4a7c15u);
 }
 
-/* A digest of what the rows say. */
+/* A digest of the rows. */
 static uint64_t digest(const struct fp_batch *b, uint64_t h) {
     for (uint32_t i = 0; i < b->n; i++) {
         h = mix(h, b->part);
@@ -51,7 +51,7 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
     return h;
 }
 
-/* Reads all rows of a payload; `enc`, if given, gathers them, and `filter` leaves some out.  0 when damaged. */
+/* Reads all rows of a payload; `enc`, if given, collects them, and `filter` drops some.  0 when damaged. */
 static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t n, uint32_t cap,
                      struct fp_archive_enc *enc, struct fp_archive_filter *filter) {
     struct fp_err err;
@@ -65,9 +65,9 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
         if (status < 0) break;
         h = digest(b, h);
         seen += b->n + 1;
-        /* a few bytes may say millions of rows: enough is enough */
+        /* a few bytes may encode millions of rows: stop here */
         if (seen > 20000) status = FP_E_OVERFLOW;
-        /* the positions of the runs are not known here: all of them, what is absent is 0 */
+        /* the positions of the runs are not known here: keep all, absent ones are 0 */
         if (enc && fp_archive_enc_put(enc, b, 7, &err)) abort();
         fp_batch_reset(b);
         if (status == FP_DONE) break;
@@ -77,7 +77,7 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
     return status == FP_DONE ? h : 0;
 }
 
-/* u16 n, n bytes of a base, and what is told against it: both ways, and what applies is taken in turn. */
+/* u16 n, n bytes of a base; the rest is tried as a chunk and as a difference to the base. */
 static void difference(const uint8_t *p, size_t n) {
     if (n < 2) return;
     const size_t half = fp_u16(p) < n - 2 ? fp_u16(p) : n - 2;
@@ -95,7 +95,7 @@ static void difference(const uint8_t *p, size_t n) {
     fp_buf_free(&other);
 }
 
-/* The ids of a small model, which no run changes: made once.  With `differ` they are others there than in the payload.
+/* The ids of a small model, created once because no run changes them.  With `differ` they differ from the payload's.
  */
 static const struct fp_archive_ids *small_ids(int differ) {
     static struct fp_archive_ids *both[2];
@@ -127,7 +127,7 @@ static int kind_of(uint8_t first) {
     return first % 4 == 3 ? DIFFERENCE : first & 1 ? TABLES : ROWS;
 }
 
-/* A chunk of rows, or a difference, which is made of the same parts. */
+/* A chunk of rows, or a difference, which has the same parts. */
 struct chunk {
     uint8_t view;
     uint32_t n_runs, n_streams;
@@ -169,7 +169,7 @@ static void put_together(const struct chunk *c, struct fp_buf *out) {
     for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_put(out, c->streams[i].p, c->streams[i].n);
 }
 
-/* A run is put in again, taken out or changed. */
+/* Duplicates, removes or changes a run. */
 static void change_runs(struct input *in, struct chunk *c) {
     const uint32_t i = below(in, MOST_RUNS), how = below(in, 6);
     if (!how && c->n_runs && c->n_runs < MOST_RUNS) {
@@ -217,7 +217,7 @@ static void change_stream(struct input *in, struct chunk *c) {
     }
 }
 
-/* A number more in each stream: a row, where each row has one in each. */
+/* Adds a number to each stream: a row, if each row has one in each. */
 static void add_row(struct input *in, struct chunk *c) {
     for (uint32_t i = 0; i < c->n_streams; i++) fp_archive_varint(&c->streams[i], mostly_below(in, 4));
     if (c->n_runs) c->runs[c->n_runs - 1][1]++;
@@ -252,7 +252,7 @@ static void put_u16(uint8_t *p, size_t v) {
     p[1] = (uint8_t)(v >> 8);
 }
 
-/* The base, what is told against it, or both become other ones: the latter also what it is as a difference, or was. */
+/* Replaces the base, the chunk or both; the chunk also by its difference to the base, or by the reverse. */
 static void change_difference(struct input *in) {
     const size_t half = fp_u16(in->p + 1), own = 3 + half;
     if (own > in->n) return;
@@ -294,7 +294,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     struct fp_err err;
     const uint32_t cap = 1 + (data[0] >> 1) * 7u;
-    /* a block of its own, so that a read beyond it is seen */
+    /* a separate block, so that a read beyond it is detected */
     size_t n = size - 1;
     uint8_t *p = malloc(n);
     memcpy(p, data + 1, n);
@@ -326,7 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             fp_buf_free(&out);
         }
         fp_archive_enc_free(enc);
-        /* some rows, into a model that has other entries, too */
+        /* some rows, into a model with further entries */
         static const uint8_t keep[] = {1, 0, 1, 1, 0, 1};
         const struct fp_mask some = {keep, sizeof keep}, all = {NULL, 0};
         struct fp_archive_filter filter = {.part = data[0] & 4 ? 0 : UINT32_MAX};

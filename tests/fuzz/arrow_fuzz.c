@@ -1,5 +1,6 @@
 /* Fuzz target: tables.  The input is a program that fills a model and a batch of each view, with ids that are mostly
- * there.  Checked beside memory: no row and no value is lost, texts are UTF-8 and the same whatever room there is.
+ * valid.  Checked besides memory: no row and no value is lost, texts are UTF-8 and independent of the room in the
+ * output.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static uint32_t take(struct program *g) {
     return g->p < g->end ? *g->p++ : 0;
 }
 
-/* An id of a table; rarely one that it does not have. */
+/* An id of a table; rarely an invalid one. */
 static uint32_t id_of(struct program *g, uint32_t n) {
     const uint32_t byte = take(g);
     return byte == 255 ? n + take(g) : byte % n;
@@ -92,7 +93,7 @@ static void fill_graph(struct program *g, const struct fp_model *m, struct fp_ba
     }
 }
 
-/* Some of the columns that there are in the end. */
+/* Some of the final columns. */
 struct shape {
     uint32_t n, value; /* value: the column of the value, 0 if there is none */
     uint8_t widths[12], nullable[12];

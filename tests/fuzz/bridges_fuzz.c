@@ -1,12 +1,12 @@
 /* Fuzz target: the bridges between stacks and graphs.  The input is a program
- * that fills a model and a batch of samples, with ids that are mostly there.
- * Checked beside memory: every bridge keeps every total.
+ * that fills a model and a batch of samples, with ids that are mostly valid.  Checked besides memory: every bridge
+ * keeps every total.
  *
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  *                                                         -> fp_places (by line or address)
  *                                      fp_project (top)  -> fp_top_functions
  *                                                         -> fp_coarse (by function, line, ...)
- *   samples, graph -> fp_remap (rows of another model, which say the same)
+ *   samples, graph -> fp_remap (the same rows in another model)
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct totals {
     int overflow;
 };
 
-/* Adds self values; of stacks all are. */
+/* Adds self values; in stacks all are. */
 static void add(struct totals *t, const struct fp_batch *b) {
     for (uint32_t i = 0; i < b->n; i++)
         for (uint32_t k = 0; k < VALUES; k++)
@@ -39,7 +39,7 @@ static void add(struct totals *t, const struct fp_batch *b) {
 }
 
 static void same(const struct totals *a, const struct totals *b) {
-    if (a->overflow || b->overflow) return; /* in another order a sum may have fitted */
+    if (a->overflow || b->overflow) return; /* in another order a sum may fit */
     if (memcmp(a->of, b->of, sizeof a->of)) abort();
 }
 
@@ -108,7 +108,7 @@ static int by_place(struct fp_places *p, const struct fp_batch *rows, uint32_t o
     return status;
 }
 
-/* The groups have all self costs, and the kept rows those of their groups. */
+/* The groups have all self costs; the kept rows have those of their groups. */
 static void check_places(struct fp_places *p, const struct totals *graph, uint32_t options) {
     struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 5, VALUES);
     struct totals all = {{0}, 0};
@@ -137,7 +137,7 @@ static void check_places(struct fp_places *p, const struct totals *graph, uint32
     fp_batch_free(out);
 }
 
-/* Adds the self costs of things. */
+/* Adds the self costs of items. */
 static void add_things(struct totals *t, const struct fp_top *c) {
     for (uint32_t i = 0; i < c->cap; i++) {
         if (!c->seen[i] && (c->self[i] || c->inclusive[i] || c->calls[i] || c->second[i])) abort();
@@ -163,7 +163,7 @@ static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct 
     return status;
 }
 
-/* What functions cost by the rows that were put. */
+/* The costs of functions by the rows put. */
 static int top_of_graph(struct fp_top_functions *f, int cycles, struct totals *t, struct fp_err *err) {
     struct fp_top_arc arcs[2];
     int status = fp_top_functions_end(f, cycles, err);
@@ -194,7 +194,7 @@ static int coarser(struct fp_coarse *c, struct fp_batch *rows, struct fp_err *er
     return fp_batch_set_values(rows, VALUES) ? FP_E_NOMEM : status;
 }
 
-/* Samples taken off are the samples below 0. */
+/* Samples to subtract are the negated samples. */
 static void taken_off(struct fp_model *m, struct fp_batch *samples) {
     struct totals before = {{0}, 0}, after = {{0}, 0};
     struct fp_err err;
@@ -291,7 +291,7 @@ static uint64_t add_frame(uint64_t h, const struct fp_model *m, uint32_t id) {
     return add_hash(h, row[FP_FRAME_FLAGS]);
 }
 
-/* What the ids of a row stand for. */
+/* The entries that the ids of a row refer to. */
 static uint64_t row_says(const struct fp_model *m, const struct fp_batch *b, uint32_t i) {
     uint64_t h = 1;
     if (b->view == FP_GRAPH) {
@@ -311,7 +311,7 @@ static uint64_t row_says(const struct fp_model *m, const struct fp_batch *b, uin
     return add_hash(add_hash(h, thread[FP_THREAD_PID]), thread[FP_THREAD_TID]);
 }
 
-/* The rows say the same in the other model.  0, if they have an id that is not there. */
+/* The rows are equal in the other model.  0 if they have an invalid id. */
 static int renumbered(struct fp_remap *r, const struct fp_model *from, const struct fp_model *to, struct fp_batch *b) {
     struct fp_batch *was = fp_batch_copy(b);
     struct fp_err err;
@@ -365,7 +365,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct fp_err err;
     const uint32_t options = take(&g), keep = take(&g);
     struct fp_estimate *e = fp_estimate_new(m, options % 3, (options >> 4) / 64.0);
-    if (keep & 1) { /* limits that are met */
+    if (keep & 1) { /* limits that are reached */
         e->max_contexts = keep;
         e->most_rows = keep % 16;
     }
@@ -374,11 +374,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (keep & 128) renumber(&g, m, samples, keep & 1, options & 8);
     fill_samples(&g, m, samples, options & 8);
     add(&before, samples);
-    /* a frame that stands for another, as one with symbols does */
+    /* a frame that replaces another, like one with symbols */
     const uint32_t frame = m->frames.n - 1, other = id_of(&g, &m->frames, 0);
     if (frame && other && fp_restack_frame(restack, frame, other)) abort();
     int status = fp_restack_batch(restack, samples, &err);
-    if (status == FP_DONE && keep & 64) { /* nothing but names */
+    if (status == FP_DONE && keep & 64) { /* only names */
         struct fp_restack *names = fp_restack_new(m);
         status = fp_restack_names(names, &err);
         if (status == FP_DONE) status = fp_restack_batch(names, samples, &err);
@@ -387,7 +387,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (status == FP_DONE) {
         status = summed(m, samples, sums, keep);
         add(&after, sums);
-        const int64_t first = after.of[0]; /* the columns were changed over */
+        const int64_t first = after.of[0]; /* the columns were swapped */
         after.of[0] = after.of[1];
         after.of[1] = first;
         if (status == FP_DONE) same(&before, &after);

@@ -1,6 +1,6 @@
-/* Fuzz target: the table of Callgrind's numbers.  Five bytes of input are some numbers in a row, of any size, that are
- * looked up, named or bound.  Checked beside memory: what is found is what a replay of the input says, whatever the
- * table has moved since, and how many bytes a number takes.
+/* Fuzz target: the table of Callgrind's numbers.  Five bytes of input are some consecutive numbers, of any size, to
+ * look up, name or bind.  Checked besides memory: lookups agree with a replay of the input, whatever the table has
+ * moved since, and the bytes per number are bounded.
  *
  *     bits 0..5 shift, 6..7 one number, 8, 64 or 512 | the first, 16 bits, to be shifted | name | what is done
  */
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         for (uint64_t id = rows[i].first; id - rows[i].first < rows[i].n; id++) {
             size_t before = 0;
             while (before < i && id - rows[before].first >= rows[before].n) before++;
-            if (before < i) continue; /* was seen */
+            if (before < i) continue; /* seen before */
             const struct fp_callgrind_number *is = fp_callgrind_numbers_find(&t, id), ought = replay(rows, n_rows, id);
             check(is && is->name == ought.name && is->function == ought.function && is->file == ought.file);
             check(!is->again && !is->object && !is->object_assumed);

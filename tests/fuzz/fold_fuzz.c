@@ -1,9 +1,7 @@
 /* Fuzz target: the stack machine.  Four bytes of input are a record of a
- * timeline, in any order that a damaged log might have; the last two choose.  Checked beside memory:
- * whatever costs are kept apart by, and whether arcs or call paths are kept,
- * the time and the calls are the same in all; whatever call paths are written
- * away on the way, the rows are the same; several folds, each of some threads,
- * come to the same together.
+ * timeline, in any order that a damaged log might have; the last two choose options.  Checked besides memory: time and
+ * calls do not depend on how costs are grouped, or on whether arcs or call paths are kept; rows do not depend on
+ * spilled call paths; several folds, each of some threads, have the same result together.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@ enum { JOIN = 256, ONCE = 512 }; /* of `spill` */
 
 struct totals {
     uint64_t ticks, calls;
-    uint64_t rows; /* a hash of all rows, in their order */
+    uint64_t rows; /* a hash of all rows, in order */
     int status;
     struct fp_fold_stats stats;
     uint64_t first, last;
@@ -37,7 +35,7 @@ static struct fp_model *new_model(void) {
     return m;
 }
 
-/* The records from data[0] on, as many as fit; returns the bytes used.
+/* Reads records from data[0] on, as many as fit; returns the bytes used.
  *   bits 0..2 op, 3..4 thread, 5..7 CPU | function | ticks since the record before | 255: times 2^52, or back */
 static size_t fill(const uint8_t *data, size_t n, uint64_t *now, struct fp_batch *b) {
     size_t at = 0;
@@ -57,7 +55,7 @@ static size_t fill(const uint8_t *data, size_t n, uint64_t *now, struct fp_batch
     return at;
 }
 
-/* Runs of contexts, written away. */
+/* Spilled runs of contexts. */
 struct away {
     struct fp_buf runs[RUNS];
     uint32_t n;
@@ -73,7 +71,7 @@ static void write_away(struct fp_fold *f, struct away *away, uint32_t step) {
     } while (got);
 }
 
-/* Shows `step` bytes more of a run, of which p is the whole. */
+/* Shows `step` more bytes of a run; p is the whole run. */
 static void refill(struct fp_in *in, const struct fp_buf *run, uint32_t step) {
     in->p = run->p;
     in->eof = in->n == run->n;
@@ -84,7 +82,7 @@ static uint64_t mix(uint64_t hash, uint64_t v) {
     return (hash ^ v) * 0x100000001b3u;
 }
 
-/* What a stack and its group say. */
+/* A hash of a stack and its group. */
 static uint64_t hash_of(const struct fp_model *m, const struct fp_batch *b, uint32_t row) {
     uint64_t hash = 0;
     for (uint32_t at = b->stack[row]; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT])
@@ -141,7 +139,7 @@ static struct fp_merge *merge_of(uint64_t *words, size_t n, uint32_t width) {
     return merge;
 }
 
-/* Arcs that are added up in two ranges of their keys, each half of them in a run of its own, are those in their order.
+/* Arcs summed in two ranges of their keys, each half of them in its own run, equal the arcs in order.
  */
 static void sum_in_ranges(const struct fp_fold *f, const uint64_t *arcs, size_t n) {
     const size_t room = 3 * FP_ARC_WIDTH;
@@ -175,7 +173,7 @@ static void sum_in_ranges(const struct fp_fold *f, const uint64_t *arcs, size_t 
     free(runs);
 }
 
-/* The rows of all groups of a graph, of which `t` has what its nodes add up to. */
+/* The rows of all groups of a graph; `t` gets the sums of its nodes. */
 static void add_graph(struct fp_fold *f, struct totals *t) {
     const size_t room = (size_t)(f->n_arcs + 1) * FP_ARC_WIDTH * 2;
     uint64_t *nodes = malloc(room * sizeof *nodes), *arcs = malloc(room * sizeof *arcs), ticks = 0, calls = 0;
@@ -220,7 +218,7 @@ static void add_graph(struct fp_fold *f, struct totals *t) {
     free(arcs);
 }
 
-/* `spill`: bits JOIN, ONCE, and a mask of the batches after which what is there is written away. */
+/* `spill`: bits JOIN, ONCE, and a mask of the batches after which to spill. */
 static struct totals fold(const uint8_t *data, size_t n, int into, int by, int spill) {
     struct fp_model *m = new_model();
     struct fp_fold *f = fp_fold_new(m, into, by);
@@ -263,7 +261,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     return t;
 }
 
-/* What two folds come to that each take some of the threads; another one joins what they have seen. */
+/* The result of two folds, each of some of the threads, joined by a third. */
 static struct totals divided(const uint8_t *data, size_t n, int by) {
     struct fp_model *m = new_model();
     struct fp_shares shares = {.n = 2};
@@ -320,7 +318,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                              FP_FOLD_BY_THREAD | FP_FOLD_BY_CPU};
     if (n < 2) return 0;
     const int spill = data[n - 1] | (data[n - 2] >> 4 & 3) << 8, i = (data[n - 2] & 15) % 5;
-    n = n - 2 < 512 ? n - 2 : 512; /* changes of threads and CPUs take time linear in the depth */
+    n = n - 2 < 512 ? n - 2 : 512; /* switches of threads and CPUs take time linear in the depth */
     const struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
     const struct totals shared = divided(data, n, spill & 1 ? FP_FOLD_INCLUSIVE : 0);
     if (first.status == FP_DONE && shared.status == FP_DONE &&
@@ -329,7 +327,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         abort();
     const int into = i < 4 ? FP_FOLD_TREE : FP_FOLD_ARCS;
     const struct totals t = fold(data, n, into, i < 4 ? by[i] : FP_FOLD_BY_THREAD | FP_FOLD_INCLUSIVE, 0);
-    if (i < 4) { /* whatever is written away, the rows are the same */
+    if (i < 4) { /* rows do not depend on spills */
         const struct totals again = fold(data, n, into, by[i], spill);
         if (again.status != t.status || (t.status == FP_DONE && again.rows != t.rows)) abort();
     }

@@ -1,6 +1,6 @@
-/* The writer of folded stacks under the fuzzer.  The input is text: its lines are the names of functions, and its bytes
- * once more choose stacks of them.  What is written must be lines that every reader takes for what they are; the sum of
- * all counts must be that of the rows. */
+/* The writer of folded stacks under the fuzzer.  The input is text: its lines are names of functions, and its bytes
+ * also choose stacks of them.  The output must be lines that every reader understands alike; the sum of all counts must
+ * be that of the rows. */
 #include <stdlib.h>
 
 #include "core/utf8.h"
@@ -32,7 +32,7 @@ static uint64_t check_line(const uint8_t *p, size_t n) {
         if (length == 3 && (!memcmp(p + i, "\xe2\x80\xa8", 3) || !memcmp(p + i, "\xef\xbb\xbf", 3))) abort();
         i += length;
     }
-    /* the leaf is not taken for a second count */
+    /* the leaf must not look like a second count */
     for (number = n; number && is_digit(p[number - 1]); number--) {
     }
     if (number && number < n && p[number - 1] == ' ') abort();
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint32_t node = 0;
     for (size_t at = 0, end; at < size && m->frames.n < 200; at = end + 1) {
         for (end = at; end < size && data[end] != '\n' && data[end] != (options & 2 ? ';' : '\n');) end++;
-        const size_t n = end - at < LONGEST ? end - at : LONGEST; /* longer ones show nothing new, slowly */
+        const size_t n = end - at < LONGEST ? end - at : LONGEST; /* longer ones find nothing new, slowly */
         const uint32_t name = fp_strings_intern(&m->strings, data + at, n);
         fp_model_frame(m, 0, 0, 0, fp_model_line(m, fp_model_function(m, 0, 0, name, 0, 0), 0, 0, 0));
     }

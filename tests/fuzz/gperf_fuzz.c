@@ -1,5 +1,5 @@
-/* gperftools profiles under the fuzzer.  The last byte also chooses options, the
- * one before it how much comes at a time; so a file replays as it is. */
+/* gperftools profiles under the fuzzer.  The last byte also chooses options, the one before it the size of a window; so
+ * a file replays unchanged. */
 #include "gperftools/read.h"
 #include "gperftools/write.h"
 #include "mutate.h"
@@ -7,8 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Objects at the addresses below 0x5000, of which `first` comes first; what code they are decides which frames are
- * those of the profiler's signal handler.  Some addresses have names, as in the symbolized form. */
+/* Objects at the addresses below 0x5000, `first` first; the kind of their code decides which frames belong to the
+ * profiler's signal handler.  Some addresses have names, as in the symbolized form. */
 static void give_objects(struct fp_gperftools_reader *g, struct fp_model *m, uint32_t first) {
     static const char *const names[] = {"[vdso]", "a.out", "/lib/libc.so.6", "/lib/libpthread-2.31.so"};
     for (uint32_t i = 0; i < 4; i++) {
@@ -41,7 +41,7 @@ static void drain(struct fp_gperftools_reader *g, struct fp_model *m, uint32_t c
 
 /* ---- the mutator --------------------------------------------------------- */
 
-/* Records as pieces: a count, a depth, as many addresses.  The trailer, 0 1 0, is none of them. */
+/* Records as pieces: a count, a depth, that many addresses.  The trailer, 0 1 0, is not a piece. */
 static void find_records(const struct input *in, uint32_t word, struct pieces *q) {
     begin_pieces(q, ((size_t)get(in, in->p + word, word) + 2) * word);
     while (q->at[q->n] + 3 * word <= in->n) {
@@ -52,7 +52,7 @@ static void find_records(const struct input *in, uint32_t word, struct pieces *q
     }
 }
 
-/* The words in front of the text, in the other byte order or length. */
+/* The words before the text, in the other byte order or length. */
 static void convert_words(struct input *in, uint32_t word, size_t text) {
     uint8_t words[8 * MOST_PIECES], *p = words;
     struct input other = *in;

@@ -1,7 +1,7 @@
-/* The mutator of what is text, behind two bytes that choose how it is read: part of libFuzzer for Cython. */
+/* The mutator for text inputs, which follow two bytes of options: part of libFuzzer for Cython. */
 #include "mutate.h"
 
-/* The words of a line and what is between them are pieces. */
+/* The words of a line and the text between them are pieces. */
 static void find_words(const struct input *in, size_t at, size_t end, struct pieces *q) {
     begin_pieces(q, at);
     while (q->at[q->n] < end) {

@@ -1,5 +1,5 @@
-/* Fuzz target: memory of tables.  Two bytes of input are a step by which a table grows; checked beside memory: what it
- * held stays, whether it is copied or its pages are moved, and what is to be zero is. */
+/* Fuzz target: memory of tables.  Two bytes of input are a step by which a table grows.  Checked besides memory: its
+ * content stays, whether it is copied or its pages are moved, and new zeroed memory is zero. */
 #include <stdint.h>
 #include <stdlib.h>
 #if defined(__linux__)
@@ -10,8 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A table is smaller than COPIED, or has OWN bytes and so a mapping of its own: in between, the sanitizer's realloc
- * takes long and is no other than for less. */
+/* A table is smaller than COPIED, or has OWN bytes and so a mapping of its own: in between, the sanitizer's realloc is
+ * slow and behaves as for smaller tables. */
 enum { STEPS = 12, COPIED = 1 << 15, OWN = 1 << 20, LIMIT = 1 << 22, STRIDE = (1 << 18) - 5 };
 
 static uint8_t byte_at(size_t i) {

@@ -1,5 +1,5 @@
-/* What the mutators of fuzz targets share.  libFuzzer's own changes bytes wherever they are, which rarely makes another
- * input that is read to its end; these change what an input consists of (records, fields, lines ...) as wholes. */
+/* Shared by the mutators of fuzz targets.  libFuzzer's own changes arbitrary bytes, which rarely results in an input
+ * that is read to its end; these change whole records, fields or lines of an input. */
 #ifndef FP_FUZZ_MUTATE_H
 #define FP_FUZZ_MUTATE_H
 
@@ -11,7 +11,7 @@
 
 /* libFuzzer's: the new length of data[0, n), which may grow to `max` bytes. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t max);
-/* libFuzzer calls it, where a target has one, in place of its own. */
+/* If a target has one, libFuzzer calls it instead of its own. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed);
 
 struct input {
@@ -40,7 +40,7 @@ static inline uint64_t mostly_below(struct input *in, uint32_t n) {
 
 /* ---- numbers of a fixed length, in the input's byte order ---- */
 
-/* Returns what is behind it. */
+/* Returns the byte after it. */
 static inline uint8_t *put(const struct input *in, uint8_t *p, uint64_t v, uint32_t nbytes) {
     for (uint32_t i = 0; i < nbytes; i++) p[in->big ? nbytes - 1 - i : i] = (uint8_t)(v >> 8 * i);
     return p + nbytes;
@@ -52,12 +52,12 @@ static inline uint64_t get(const struct input *in, const uint8_t *p, uint32_t nb
     return v;
 }
 
-/* Becomes a small number, any, or one near to what it was. */
+/* Changes a number to a small one, any, or one near the old. */
 static inline uint64_t other_number(struct input *in, uint64_t v) {
     return below(in, 2) ? mostly_below(in, 1 + below(in, 1000)) : v + below(in, 9) - 4;
 }
 
-/* One of the numbers of a table of `n` numbers of nbytes becomes another, or the same as one of the others. */
+/* Changes one of a table of `n` numbers of nbytes, or copies another one to it. */
 static inline void change_number(struct input *in, size_t at, size_t n, uint32_t nbytes) {
     if (!n) return;
     uint8_t *to = in->p + at + nbytes * below(in, n);
@@ -77,7 +77,7 @@ static inline int replace(struct input *in, size_t at, size_t had, const void *b
     return 1;
 }
 
-/* As libFuzzer would: of the n bytes at `at`, which may become up to `more` longer. */
+/* libFuzzer's own mutation of the n bytes at `at`, which may become up to `more` longer. */
 static inline void change_bytes(struct input *in, size_t at, size_t n, size_t more) {
     uint8_t bytes[512];
     if (more > sizeof bytes / 2) more = sizeof bytes / 2;
@@ -91,7 +91,7 @@ static inline void change_bytes(struct input *in, size_t at, size_t n, size_t mo
 
 enum { MOST_PIECES = 1024, MOST_MOVED = 1024 };
 
-/* What an input consists of: piece i is [at[i], at[i + 1]). */
+/* The pieces of an input: piece i is [at[i], at[i + 1]). */
 struct pieces {
     uint32_t n;
     size_t at[MOST_PIECES + 1];
@@ -102,7 +102,7 @@ static inline void begin_pieces(struct pieces *q, size_t at) {
     q->at[0] = at;
 }
 
-/* The next piece has nbytes, of which there are `left`.  0 when it is none, or one too many. */
+/* Adds a piece of nbytes; `left` bytes are available.  0 when it does not fit, or there are too many pieces. */
 static inline int add_piece(struct pieces *q, uint64_t nbytes, size_t left) {
     if (!nbytes || nbytes > left || q->n == MOST_PIECES) return 0;
     q->at[q->n + 1] = q->at[q->n] + (size_t)nbytes;
@@ -110,12 +110,12 @@ static inline int add_piece(struct pieces *q, uint64_t nbytes, size_t left) {
     return 1;
 }
 
-/* Where a piece begins, or the last one ends. */
+/* The start of a piece, or the end of the last one. */
 static inline size_t between_pieces(struct input *in, const struct pieces *q) {
     return q->at[below(in, (size_t)q->n + 1)];
 }
 
-/* One or a few pieces are put in again elsewhere, moved, taken out, put in place of others, or changed as bytes. */
+/* Duplicates, moves, removes, replaces or changes one or a few pieces. */
 static inline void change_pieces(struct input *in, const struct pieces *q) {
     uint8_t bytes[MOST_MOVED];
     if (!q->n) return;
@@ -143,7 +143,7 @@ static inline void find_lines(const struct input *in, size_t at, struct pieces *
     }
 }
 
-/* [at, end) is a list of varints: one becomes another, or some are changed as pieces. */
+/* [at, end) is a list of varints: changes one, or some as pieces. */
 static inline void change_varints(struct input *in, size_t at, size_t end) {
     struct pieces q;
     uint64_t v;
@@ -171,7 +171,7 @@ struct element {
     size_t start, value, end;
 };
 
-/* Those that are complete, of arrays and objects at most 32 deep; their number. */
+/* Finds the complete ones, of arrays and objects at most 32 deep; returns their number. */
 static inline uint32_t find_elements(const struct input *in, struct element *found, uint32_t most) {
     struct element open[32];
     uint32_t n = 0, depth = 0;
@@ -195,7 +195,7 @@ static inline uint32_t find_elements(const struct input *in, struct element *fou
     return n;
 }
 
-/* An element is put in again or taken out, or its value becomes another's, an odd one, or changes as bytes. */
+/* Duplicates or removes an element, or replaces its value by another's, an odd one, or changed bytes. */
 static inline void change_json(struct input *in) {
     static const char *const odd[] = {
         "0",    "-1",    "1e3", "0.5",  "123.4567", "9007199254740993", "18446744073709551616",

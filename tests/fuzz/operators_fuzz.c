@@ -1,12 +1,12 @@
-/* Fuzz target: operators that leave rows out, or give them other names and numbers.  The input is a program that fills
- * a model and a batch; each operator gets rows of its own.
+/* Fuzz target: operators that drop, rename or renumber rows.  The input is a program that fills a model and a batch;
+ * each operator gets its own rows.
  *
  *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap
- *   timeline   fp_spans, and of calls that nest fp_fit
+ *   timeline   fp_spans, and, for nested calls, fp_fit
  *   stacks     fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
  *
- * Checked beside memory: every row and every value is there or was counted as left out; renumbered rows have the same
+ * Checked besides memory: every row and every value is present or counted as dropped; renumbered rows have the same
  * names.
  */
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Sample files, and the symbols of ELF files and kallsyms, under the fuzzer.  The same bytes are taken for all three.
- * The last byte also chooses options, the one before it how much comes at a time; so a file replays as it is. */
+/* Sample files, and the symbols of ELF files and kallsyms, under the fuzzer.  The same bytes are read as all three.
+ * The last byte also chooses options, the one before it the size of a window; so a file replays unchanged. */
 #include "mutate.h"
 #include "oprofile/read.h"
 #include "window.h"
@@ -19,7 +19,7 @@ static int read_file(struct fp_oprofile_reader *r, const uint8_t *data, size_t s
     return status;
 }
 
-/* Each symbol begins behind the one before it, and its name is in the names. */
+/* Each symbol begins after the previous one, and its name is in the names. */
 static void check_symbols(const struct fp_oprofile_image *image, int64_t n) {
     if (n >= 0 && (uint64_t)n != image->n_symbols) abort();
     for (uint32_t i = 0; i < image->n_symbols; i++) {
@@ -82,7 +82,7 @@ static void change_elf(struct input *in) {
         memmove(in->p + at + symbol * below(in, size / symbol), in->p + at + symbol * below(in, size / symbol), symbol);
 }
 
-/* Of a sample file libFuzzer's own changes find as much. */
+/* For sample files libFuzzer's own mutations find as much. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
     struct input in = input_of(data, n, max, seed);
     const int samples = n >= 64 && !memcmp(data, "DAE\n", 4), elf = n >= 64 && !memcmp(data, "\177ELF", 4);

@@ -1,6 +1,5 @@
-/* profile.proto under the fuzzer.  The last byte also chooses options, the one
- * before it how much comes at a time; so a file replays as it is.  What is read is written, and what was
- * written must be read without complaint. */
+/* profile.proto under the fuzzer.  The last byte also chooses options, the one before it the size of a window; so a
+ * file replays unchanged.  The profile read is written, and the output must be read without complaint. */
 #include "mutate.h"
 #include "pprof/read.h"
 #include "pprof/write.h"
@@ -35,7 +34,7 @@ static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, siz
     }
 }
 
-/* Reads `data`; what it wrote of it goes to `out` unless NULL. */
+/* Reads `data` and writes it to `out`, unless that is NULL. */
 static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint32_t cap, struct fp_buf *out) {
     struct fp_model *m = fp_model_new();
     struct fp_pprof_reader *r = fp_pprof_reader_new(m, lenient);
@@ -62,7 +61,7 @@ static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint3
 
 /* ---- the mutator --------------------------------------------------------- */
 
-/* What a field of wire type BYTES holds; the kinds up to LOCATION are messages. */
+/* The content of a field of wire type BYTES; the kinds up to LOCATION are messages. */
 enum kind { PROFILE, SAMPLE, LOCATION, NUMBERS_ONLY, LIST, TEXT, UNKNOWN };
 
 static const uint8_t inside[][16] = {
@@ -79,7 +78,7 @@ static const uint8_t inside[][16] = {
     [NUMBERS_ONLY] = {0},
 };
 
-/* The message at [at, end): a field is put in, fields are changed as pieces, or one field, whose length is mended. */
+/* The message at [at, end): adds a field, changes fields as pieces, or changes one field and fixes its length. */
 static void change_message(struct input *in, int kind, size_t at, size_t end) {
     struct pieces q;
     struct fp_wire_field f;

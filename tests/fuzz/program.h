@@ -1,5 +1,5 @@
-/* What fuzz targets of bridges and writers share: the input is a program that fills a model and batches, with ids that
- * are mostly there. */
+/* Shared by the fuzz targets of bridges and writers: the input is a program that fills a model and batches, with ids
+ * that are mostly valid. */
 #ifndef FP_FUZZ_PROGRAM_H
 #define FP_FUZZ_PROGRAM_H
 
@@ -18,7 +18,7 @@ static inline uint32_t take(struct program *g) {
     return g->p < g->end ? *g->p++ : 0;
 }
 
-/* An id of a table; rarely one that it does not have. */
+/* An id of a table; rarely an invalid one. */
 static inline uint32_t id_of(struct program *g, const struct fp_table *t, int wrong) {
     uint32_t byte = take(g);
     return wrong && byte == 255 ? t->n + take(g) : byte % t->n;
@@ -29,7 +29,7 @@ static inline uint32_t name(struct program *g, struct fp_model *m) {
     return letter == 'a' ? 0 : fp_strings_intern(&m->strings, &letter, 1);
 }
 
-/* Small values, and some at the ends of 64 bits. */
+/* Small values, and some at the limits of 64 bits. */
 static inline int64_t value(struct program *g) {
     uint32_t byte = take(g);
     if (byte < 250) return (int64_t)byte - 20;
@@ -67,7 +67,7 @@ static inline void fill_model(struct program *g, struct fp_model *m, int wrong) 
     fp_model_thread(m, 0, 1, 2);
 }
 
-/* Samples, until the batch is full or the program ends.  `wrong`: now and then of a stack that is not there. */
+/* Samples, until the batch is full or the program ends.  `wrong`: sometimes with an invalid stack. */
 static inline void fill_samples(struct program *g, struct fp_model *m, struct fp_batch *b, int wrong) {
     for (b->n = 0; b->n < b->cap && g->p < g->end; b->n++) {
         uint32_t node = 0;
@@ -83,7 +83,7 @@ static inline void fill_samples(struct program *g, struct fp_model *m, struct fp
     }
 }
 
-/* Small numbers mostly, of either sign, and some at the ends of 64 bits. */
+/* Mostly small numbers of either sign, and some at the limits of 64 bits. */
 static inline uint64_t number(struct program *g) {
     const uint32_t byte = take(g);
     if (byte < 240) return byte % 16;
@@ -113,7 +113,7 @@ static inline void fill_graph(struct program *g, const struct fp_model *m, struc
     }
 }
 
-/* Rows of a timeline, at most so many. */
+/* At most this many rows of a timeline. */
 static inline void fill_timeline(struct program *g, const struct fp_model *m, struct fp_batch *b, uint32_t most) {
     uint64_t now = number(g);
     for (; b->n < most && g->p < g->end; b->n++) {
@@ -124,7 +124,7 @@ static inline void fill_timeline(struct program *g, const struct fp_model *m, st
         b->thread[i] = what & 8 ? take(g) % m->threads.n : 1 % m->threads.n;
         b->cpu[i] = what & 16 ? (uint16_t)number(g) : 0;
         b->function[i] = take(g) % m->functions.n;
-        if (b->op[i] == FP_OP_ARGUMENT) { /* belongs to the row before */
+        if (b->op[i] == FP_OP_ARGUMENT) { /* belongs to the previous row */
             const int follows = i && (b->op[i - 1] == FP_OP_ENTER_ARGS || b->op[i - 1] == FP_OP_ARGUMENT);
             if (!follows) b->op[i] = FP_OP_EXIT;
             b->thread[i] = follows ? b->thread[i - 1] : b->thread[i];
@@ -139,7 +139,7 @@ static inline void fill_timeline(struct program *g, const struct fp_model *m, st
     }
 }
 
-/* The same as calls that nest, in nanoseconds; NULL if a time is too large for that.  The caller frees it. */
+/* The same with nested calls, in nanoseconds; NULL if a time is too large.  The caller frees it. */
 static inline struct fp_batch *nested(const struct fp_batch *b, uint64_t ticks_per_second) {
     struct fp_nest *nest = fp_nest_new();
     struct fp_batch *out = fp_batch_new(FP_TIMELINE, 512, 0);
@@ -149,7 +149,7 @@ static inline struct fp_batch *nested(const struct fp_batch *b, uint64_t ticks_p
     int status = fp_nest_put(nest, b, &from, out, &err);
     if (status == FP_DONE) status = fp_nest_end(nest, out, &err);
     fp_nest_free(nest);
-    if (status == FP_FULL) abort(); /* there are not so many rows */
+    if (status == FP_FULL) abort(); /* there are fewer rows */
     if (status == FP_DONE) return out;
     fp_batch_free(out);
     return NULL;

@@ -1,5 +1,5 @@
 /* Runs a fuzz target over the files given as arguments: a plain program for
- * the normal test run, and for looking at one crash.  If it has a mutator, also over what that makes of them. */
+ * the normal test run, and to examine a crash.  If the target has a mutator, also over its mutations of them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ enum { MUTANTS = 4, ROOM = 512 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 #pragma weak LLVMFuzzerCustomMutator
 
-/* What mutators ask libFuzzer for, without libFuzzer. */
+/* Replaces the functions of libFuzzer that mutators call. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t max) {
     if (n < max) data[n++] = 1;
     data[n / 2] ^= 0x11;
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
         }
         long size = ftell(file);
         rewind(file);
-        /* of the exact size, so that the sanitizers see a read past its end */
+        /* of the exact size, so that the sanitizers detect a read past its end */
         uint8_t *data = malloc(size > 0 ? (size_t)size : 1);
         if (size < 0 || !data || fread(data, 1, (size_t)size, file) != (size_t)size) {
             perror(argv[i]);

@@ -1,6 +1,6 @@
-/* The fuzz target of a JSON format that is read and written, which defines `run` above its #include of this: reads
- * `data`, `step` bytes at a time, and without complaint (status 0 or above) puts what it writes of it into `written`,
- * unless that is NULL.  What was written must be read without complaint, too.
+/* The fuzz target of a JSON format that is read and written.  Before it includes this, a target defines `run`, which
+ * reads `data`, `step` bytes at a time, and, if that succeeds (status 0 or above), writes the result to `written`,
+ * unless that is NULL.  The output must be read without complaint, too.
  */
 #include "mutate.h"
 

@@ -1,5 +1,5 @@
 /* Samples of Chrome's traces and of V8's CPU profiles under the fuzzer.  The last byte also chooses options, the one
- * before it how much comes at a time; so a file replays as it is.  Nothing else is written of it: rows are looked at.
+ * before it the size of a window; so a file replays unchanged.  Nothing is written; the rows are checked.
  */
 #include <stdlib.h>
 
@@ -31,10 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         r->named = 1;
         if (pass && fp_trace_samples_again(r, &err) < 0) break;
         for (status = FP_MORE;;) {
-            if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
+            if (in.eof && status == FP_MORE) abort(); /* at the end no more input can be requested */
             const size_t start = (size_t)in.base + in.pos;
             if (status == FP_MORE) have = have + step < size ? have + step : size;
-            uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
+            uint8_t *window = malloc(have - start + 1); /* a separate block, so that a read beyond it is detected */
             memcpy(window, data + start, have - start);
             in = (struct fp_in){window, have - start, 0, start, have == size};
             while ((status = fp_trace_samples_feed(r, &in, batch, &err)) == FP_ASK) {
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 else if (r->asks == FP_SAMPLES_NAME)
                     r->who.noted = 1;
                 else
-                    abort(); /* there are not so many samples */
+                    abort(); /* there are fewer samples */
             }
             free(window);
             if (in.pos > in.n) abort();

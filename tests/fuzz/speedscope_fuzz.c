@@ -1,11 +1,11 @@
-/* speedscope's JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
- * so a file replays as it is.  Samples that were read are written, and what was written must be read without complaint.
+/* speedscope's JSON under the fuzzer.  The last byte also chooses options, the one before it the size of a window; so a
+ * file replays unchanged.  The samples read are written, and the output must be read without complaint.
  */
 #include "speedscope/read.h"
 #include "speedscope/write.h"
 #include "window.h"
 
-/* As fastprof/formats/speedscope/write.py does it, for one value type. */
+/* Like fastprof/formats/speedscope/write.py, for one value type. */
 static void finish(struct fp_speedscope *w, struct fp_buf *out) {
     fp_buf_put(out, "{\"profiles\":[{\"type\":\"sampled\",\"samples\":[", 42);
     for (int pass = 0; pass < 2; pass++) {
@@ -49,7 +49,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
         for (status = FP_MORE;;) {
             status = fp_speedscope_feed(r, show(&window, status), batch, &err);
             hide(&window, status, &err);
-            if (status == FP_ASK) abort(); /* there are not so many values */
+            if (status == FP_ASK) abort(); /* there are fewer values */
             if (status >= 0 && !calls && fp_speedscope_samples(w, batch)) abort();
             fp_batch_reset(batch);
             if (status != FP_MORE && status != FP_FULL) break;

@@ -1,11 +1,11 @@
-/* Symbol tables and line tables under the fuzzer.  The input is what csrc/symbols borrows from an ELF file:
+/* Symbol tables and line tables under the fuzzer.  The input is the data that csrc/symbols borrows from an ELF file:
  *
  *   flags u8      1 other byte order, 2 addresses of 32 bits, 4 the other sections come only when they are asked for
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table, and as one of a file that is not linked, with relocations.  Whatever
- * is found must fit to what was asked and lie in the sections. */
+ * The same bytes are also read as a symbol table, and as that of a file that is not linked, with relocations.  Every
+ * result must match the query and lie within the sections. */
 #include <stdlib.h>
 
 #include "mutate.h"
@@ -91,7 +91,7 @@ static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
     fp_symtab_free(s);
 }
 
-/* A quarter each: symbols, relocations, what they fill in. */
+/* A quarter each: symbols, relocations, the relocated section. */
 static void relocate(uint8_t flags, uint8_t *p, size_t n) {
     static const uint32_t machines[] = {3, 8, 20, 21, 22, 40, 62, 183};
     const uint64_t places[] = {0, 0x1000, 0x2000, UINT64_MAX};
@@ -107,8 +107,8 @@ static void relocate(uint8_t flags, uint8_t *p, size_t n) {
 
 enum { HEAD_NBYTES = 1 + 2 * FP_DWARF_SECTIONS };
 
-/* Changes a few bytes of a section, and what says how long it is: the length of the section, of its unit and, in a line
- * table, of the unit's header. */
+/* Changes a few bytes of a section, and the lengths that cover them: of the section, of its unit and, in a line table,
+ * of the unit's header. */
 static void change_section(struct input *in) {
     const uint32_t i = below(in, FP_DWARF_SECTIONS);
     uint8_t *length = in->p + 1 + 2 * i;
@@ -142,8 +142,7 @@ static void change_section(struct input *in) {
             continue;
         }
         if (where >= content) put(in, p, nbytes + more, word);
-        p += word +
-             (get(in, p + word, 2) < 5 ? 2 : 4); /* version 5 has two more bytes in front of the header's length */
+        p += word + (get(in, p + word, 2) < 5 ? 2 : 4); /* version 5 has two more bytes before the header's length */
         const size_t program = (size_t)(p - in->p) + word - at;
         if (i == FP_DWARF_LINE && where >= program && where < program + get(in, p, word))
             put(in, p, get(in, p, word) + more, word);
@@ -163,7 +162,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!size) return 0;
-    /* of exactly the length, so that the sanitizer sees a byte too far */
+    /* of the exact length, so that the sanitizer detects a read beyond it */
     const size_t head = size < 1 + 2 * FP_DWARF_SECTIONS ? size : 1 + 2 * FP_DWARF_SECTIONS, n = size - head;
     uint8_t *exact = malloc(n + !n);
     if (!exact) return 0;

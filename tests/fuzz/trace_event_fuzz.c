@@ -1,5 +1,5 @@
-/* Trace Event JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
- * so a file replays as it is.  What is read is nested and written, and what was written must be read without complaint.
+/* Trace Event JSON under the fuzzer.  The last byte also chooses options, the one before it the size of a window; so a
+ * file replays unchanged.  The calls read are nested and written, and the output must be read without complaint.
  */
 #include "bridges/rows/nest.h"
 #include "trace_event/read.h"
@@ -41,7 +41,7 @@ static int pass_on(struct output *o, const struct fp_batch *b) {
     return status;
 }
 
-/* What is merged: sorted, and a copy, because calls that are paired take the place of the records. */
+/* The records to merge: sorted, and a copy, because paired calls overwrite the records. */
 static struct fp_trace_record *merged(struct fp_trace_read *r, struct fp_trace_run *run) {
     const size_t size = r->n_records * sizeof *r->records;
     struct fp_trace_record *copy = malloc(size + 1);
@@ -80,7 +80,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
                 free(records);
                 records = merged(r, &last);
             } else {
-                abort(); /* there are not so many records */
+                abort(); /* there are fewer records */
             }
         }
         hide(&window, status, &err);

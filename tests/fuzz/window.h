@@ -1,5 +1,5 @@
-/* What fuzz targets of decoders share: an input that is shown a few bytes at a time.  What is around the window is
- * poisoned, so that reading it is seen; that costs less than a copy of the window in a block of its own. */
+/* Shared by the fuzz targets of decoders: an input that is shown a few bytes at a time.  The memory around the window
+ * is poisoned, so that reads of it are detected; that costs less than copying the window to a separate block. */
 #ifndef FP_FUZZ_WINDOW_H
 #define FP_FUZZ_WINDOW_H
 
@@ -8,17 +8,17 @@
 
 #include "core/buf.h"
 
-enum { FORBIDDEN = 256 }; /* bytes before and behind the window */
+enum { FORBIDDEN = 256 }; /* bytes before and after the window */
 
 struct window {
     const uint8_t *data;
-    size_t size, step, have; /* have: where the window ends */
+    size_t size, step, have; /* have: the end of the window */
     struct fp_in in;
 };
 
 /* The window after FP_MORE, or FP_FULL or FP_ASK; the first time after FP_MORE. */
 static inline struct fp_in *show(struct window *w, int status) {
-    if (w->in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
+    if (w->in.eof && status == FP_MORE) abort(); /* at the end no more input can be requested */
     const size_t start = (size_t)w->in.base + w->in.pos, left = w->size - w->have;
     if (status == FP_MORE) w->have += w->step < left ? w->step : left;
     w->in = (struct fp_in){w->data + start, w->have - start, 0, start, w->have == w->size};
@@ -28,7 +28,7 @@ static inline struct fp_in *show(struct window *w, int status) {
     return &w->in;
 }
 
-/* After each `show`: looks at what the decoder said. */
+/* Call after each `show` with the decoder's status. */
 static inline void hide(const struct window *w, int status, const struct fp_err *err) {
     const size_t start = (size_t)w->in.base, before = start < FORBIDDEN ? start : FORBIDDEN, behind = w->size - w->have;
     ASAN_UNPOISON_MEMORY_REGION(w->in.p - before, before);
@@ -37,7 +37,7 @@ static inline void hide(const struct window *w, int status, const struct fp_err 
     if (status < 0 && err->offset > w->size) abort();
 }
 
-/* Gives back the room behind what was written, so that reading there is seen. */
+/* Shrinks a buffer to its content, so that reads beyond it are detected. */
 static inline void trim(struct fp_buf *b) {
     uint8_t *exact = b->n ? realloc(b->p, b->n) : NULL;
     if (!exact) return;

@@ -1,6 +1,6 @@
 /* Fuzz target: writers.  The input is a program that fills a model and a batch, which becomes every format of its view.
- * Checked beside memory: our own readers take what was written, strictly, and get the same sums; all ways of writing
- * Callgrind give the same bytes; an archive gives back the same payload, also told as the difference to another.
+ * Checked besides memory: our own readers accept the output, strictly, and get the same sums; all code paths of the
+ * Callgrind writer give the same bytes; an archive restores the same payload, also from a difference to another.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void to_gperftools(struct fp_model *m, const struct fp_batch *b, uint32_t
         struct fp_in in = {out.p, out.n, 0, 0, 1};
         int status;
         while ((status = fp_gperftools_feed(r, &in, &err)) == FP_ASK && r->line_n) in.pos += r->line_n;
-        must(status == FP_ASK || status == FP_E_OVERFLOW); /* counts of equal stacks are added up */
+        must(status == FP_ASK || status == FP_E_OVERFLOW); /* counts of equal stacks are summed */
         must(status != FP_ASK || r->stats.records == w.rows);
         fp_gperftools_reader_free(r);
         fp_model_free(again);
@@ -154,7 +154,7 @@ static void combine(struct program *g, struct fp_batch *b) {
 
 /* ---- timelines ---- */
 
-/* Every buffer in the order in which the index gives them; what is read is as much as was written. */
+/* Reads every buffer in the order of the index; the sums must equal those written. */
 static void read_xray(const struct fp_buf *log, const uint64_t *written) {
     struct fp_model *m = fp_model_new();
     struct fp_xray *x = fp_xray_new(m, 1);
@@ -218,7 +218,7 @@ static void text(struct fp_buf *out, const char *p) {
     must(!fp_buf_put(out, p, strlen(p)));
 }
 
-/* Each thread's calls as a profile; our reader gets as many entries and exits. */
+/* Each thread's calls as a profile; our reader gets the same numbers of entries and exits. */
 static void to_speedscope(struct fp_model *m, const struct fp_batch *b) {
     struct fp_speedscope *w = fp_speedscope_new(m);
     struct fp_buf out = {0};
@@ -273,7 +273,7 @@ static void to_perfetto(const struct fp_model *m, const struct fp_batch *b) {
     fp_perfetto_free(w);
 }
 
-/* What was buffered is written away, times as text. */
+/* Spills the buffers, times as text. */
 static void to_firefox(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     static const int32_t columns[VALUES] = {2, 0, -1};
     const int32_t units[VALUES] = {(int32_t)options % 4, FP_FIREFOX_SECONDS, 0};
@@ -311,7 +311,7 @@ static void payload_of(const struct fp_batch *b, uint32_t positions, struct fp_b
     fp_archive_enc_free(e);
 }
 
-/* The payload of other rows, told as a difference to `base`, is the same again. */
+/* The payload of other rows is restored from its difference to `base`. */
 static void differ(const struct fp_buf *base, const struct fp_buf *payload) {
     struct fp_buf diff = {0}, again = {0};
     if (fp_archive_diff(base->p, base->n, payload->p, payload->n, &diff) == FP_DONE) {

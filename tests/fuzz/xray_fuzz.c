@@ -1,6 +1,5 @@
-/* XRay logs: the index pass, then the records, in windows and batches of sizes
- * that the input itself chooses; rows go through the stack machine's contract:
- * every id they carry is in the model. */
+/* XRay logs: the index pass, then the records, in windows and batches of sizes that the input chooses; rows must fulfil
+ * the stack machine's contract: all their ids are in the model. */
 #include <sanitizer/asan_interface.h>
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@ static void must(int ok) {
     if (!ok) abort();
 }
 
-/* What rows add up to, in any order; checks and forgets them. */
+/* The sums of rows, in any order; checks and drops them. */
 static uint64_t take_rows(const struct fp_xray *x, struct fp_batch *b) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < b->n && b->view == FP_TIMELINE; i++) {
@@ -37,7 +36,7 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
     size_t at = offset, window = step;
     for (;;) {
         const size_t n = end - at < window ? end - at : window;
-        /* A read past the window is seen, and costs no copy of it. */
+        /* Detects a read past the window without copying it. */
         const size_t forbidden = end - at - n < FORBIDDEN ? end - at - n : FORBIDDEN;
         ASAN_POISON_MEMORY_REGION(data + at + n, forbidden);
         struct fp_in in = {data + at, n, 0, at, at + n == end};
@@ -57,7 +56,7 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
             must(err.code == status && err.what != NULL);
             return status;
         }
-        must(status == FP_MORE && !in.eof); /* else the engine would refill for ever */
+        must(status == FP_MORE && !in.eof); /* or the engine would refill forever */
     }
 }
 
@@ -97,7 +96,7 @@ static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint
     }
 }
 
-/* FDR: the same log in pieces, which shares decode, must have the same rows. */
+/* FDR: the same log, decoded in pieces by shares, must have the same rows. */
 static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, int failed, uint64_t expected) {
     struct fp_model *model = fp_model_new();
     struct fp_xray *x = fp_xray_new(model, 0), *shares[SHARES];
@@ -204,7 +203,7 @@ static void change_header(struct input *in, int fdr) {
     }
 }
 
-/* A record, or the beginning of a buffer, is put in; else records are changed as wholes. */
+/* Adds a record or the beginning of a buffer, or changes whole records. */
 static void change_records(struct input *in, int fdr) {
     const uint64_t version = get(in, in->p, 2);
     struct pieces q;
@@ -232,7 +231,7 @@ static void change_records(struct input *in, int fdr) {
     }
 }
 
-/* Makes extents what they have to be: the distance to the next. */
+/* Corrects the extents: the distance to the next. */
 static void mend_extents(struct input *in) {
     struct pieces q;
     size_t end = in->n;
@@ -263,8 +262,8 @@ static void mend_fixed(struct input *in) {
     }
 }
 
-/* The ids of a call path as pieces, without the 0 behind them, where its sums begin.  The length of its record in
- * [at, end); 0: it is none. */
+/* The ids of a call path as pieces, without the final 0, after which its sums begin.  Returns the length of its record
+ * in [at, end); 0: not a record. */
 static uint64_t find_ids(const struct input *in, size_t at, size_t end, struct pieces *ids) {
     begin_pieces(ids, at);
     while (end - ids->at[ids->n] >= 4 && get(in, in->p + ids->at[ids->n], 4))
@@ -281,7 +280,7 @@ static size_t path_record(struct input *in, uint8_t *p) {
 }
 
 /* Profiling mode: blocks as wholes, the records of a block, or the ids and sums of a record.  In the layout without
- * file header each record is a block, and the size of that is not used. */
+ * file header each record is a block, whose size is not used. */
 static void change_profile(struct input *in, int bare) {
     struct pieces blocks, records, ids;
     uint8_t bytes[BLOCK_NBYTES + LONGEST];

@@ -114,7 +114,7 @@ static double own_share(const struct fp_estimate *e, uint32_t place) {
     return fp_estimate_sums_share(fp_estimate_sums_values(e->own, place), e->own->scale, e->n_values);
 }
 
-/* A function that costs n times what is pruned gets 2 n rows, but at least one for each context. */
+/* A function that costs n times the pruned share gets 2 n rows, but at least one for each context. */
 static int fold_places(struct fp_estimate *e) {
     struct ranked *ranked = NULL;
     uint32_t cap = 0;
