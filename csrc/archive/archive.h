@@ -71,14 +71,13 @@ int fp_archive_enc_flush(struct fp_archive_enc *e, struct fp_buf *out);
 
 struct fp_archive_dec;
 
-/* Decodes chunks into rows.  `ids` (borrowed) translates the archive's ids into the
- * model's.  NULL when memory ran out. */
+/* Decodes chunks into rows.  `ids` (borrowed) translates the archive's ids into the model's.  NULL when memory ran
+ * out. */
 struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
-/* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or
- * an error.  Its parts must be below `n_parts`.  Errors: FP_E_NOMEM, or
- * FP_E_MALFORMED with an offset relative to `p`. */
+/* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or an error.  Its parts must be below
+ * `n_parts`.  Errors: FP_E_NOMEM, or FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err);
 
 /* Which rows to keep. */
@@ -95,8 +94,8 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
  * part without rows returns FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
-/* Appends to `out` the difference of the ROWS payload `p` to the one in `base`.  It
- * compresses better than `p` if most numbers of both are the same.
+/* Appends to `out` the difference of the ROWS payload `p` to the one in `base`.  It compresses better than `p` if most
+ * numbers of both are the same.
  * FP_DONE, FP_MORE when no stream resembles that of the base, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
 

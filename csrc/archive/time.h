@@ -71,8 +71,8 @@ int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint
 struct fp_archive_time_dec;
 struct fp_archive_time_dec *fp_archive_time_dec_new(void);
 void fp_archive_time_dec_free(struct fp_archive_time_dec *d);
-/* Begins a chunk.  Its streams (tables, words, bits) are the n[i] bytes at p[i]; they
- * are copied.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Begins a chunk.  Its streams (tables, words, bits) are the n[i] bytes at p[i]; they are copied.  0, FP_E_NOMEM or
+ * FP_E_MALFORMED. */
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
 /* Decodes the times of the next n rows, all of the thread whose state is `at`.
  * key[i] is as above, but n_keys + pool for a row without a function.

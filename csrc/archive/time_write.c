@@ -5,9 +5,9 @@
 
 enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
 
-/* A step count as a symbol.  Below 32 it is the symbol itself.  From there on each
- * octave has 8 symbols, and the *n_bits lowest bits are written raw.  For example
- * 100 = 0b1100100: octave 6, then the bits 100, so symbol 32 + 8 + 4; 3 raw bits, 100. */
+/* A step count as a symbol.  Below 32 it is the symbol itself.  From there on each octave has 8 symbols, and the
+ * *n_bits lowest bits are written raw.  For example 100 = 0b1100100: octave 6, then the bits 100, so symbol 32 + 8 + 4;
+ * 3 raw bits, 100. */
 static inline uint32_t symbol_of(uint64_t k, unsigned *n_bits) {
     *n_bits = 0;
     if (k < FP_TIME_SMALL) return (uint32_t)k;
@@ -57,9 +57,9 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* The step of the clock as a 32.32 fixed-point number, and whether times jitter
- * about its multiples.  They do if a clock was converted to nanoseconds by a
- * multiplication: then each time is a multiple of, say, 10.0187, give or take 1. */
+/* The step of the clock as a 32.32 fixed-point number, and whether times jitter about its multiples.  They do if a
+ * clock was converted to nanoseconds by a multiplication: then each time is a multiple of, say, 10.0187, give or take
+ * 1. */
 static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
     *jitter = 0;
     uint64_t g = 0, first = time[0], last = time[0];
@@ -277,8 +277,8 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
         cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
 }
 
-/* Gives a key a table of its own if that takes fewer bits than the tables that its
- * rows use now; at most `most` keys, those that save most.  Appends their list to `out`. */
+/* Gives a key a table of its own if that takes fewer bits than the tables that its rows use now; at most `most` keys,
+ * those that save most.  Appends their list to `out`. */
 static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
         fp_archive_varint(out, 0);
@@ -354,8 +354,8 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
     return (quotient << FP_TIME_BITS) + x - quotient * freq + m->cum[symbol];
 }
 
-/* Codes all rows.  Two coders, one of steps and one of jitters, write to the same
- * words.  They go backwards through the rows, so that the reader can go forwards. */
+/* Codes all rows.  Two coders, one of steps and one of jitters, write to the same words.  They go backwards through the
+ * rows, so that the reader can go forwards. */
 static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
     size_t most = (size_t)n * 4 + 8; /* at most 2 symbols a row and 16 bits a symbol */
     if (fp_buf_reserve(words, most)) return FP_E_NOMEM;

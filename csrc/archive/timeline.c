@@ -50,8 +50,8 @@ struct timeline_thread {
 
 struct fp_archive_timeline {
     uint32_t epoch; /* the number of the chunk: a state with another epoch is stale */
-    /* For each function: epoch << 1 | how it was last entered (1: with arguments).  An
-     * array of its own, because every entry reads it: it fits a cache. */
+    /* For each function: epoch << 1 | how it was last entered (1: with arguments).  An array of its own, because every
+     * entry reads it: it fits a cache. */
     uint32_t *entered;
     struct callees *callees;
     uint64_t *argument; /* last one logged */

@@ -1,7 +1,7 @@
 /* callgrind/numbers.h - looks up the numbers of Callgrind's names, `(12)`.
  *
- * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So
- * each number has a place of its own.  Places are allocated in segments that double in size:
+ * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So each number has a
+ * place of its own.  Places are allocated in segments that double in size:
  *
  *     segment    8         9          10          11 ...
  *     numbers    0..255    256..767   768..1791   1792..3839 ...

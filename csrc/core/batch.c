@@ -191,8 +191,8 @@ int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slic
 
 enum { RUN = 512 };
 
-/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  The usual values have
- * less than 50 bits: a run of them cannot overflow, so one check is enough. */
+/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  The usual values have less than 50 bits: a run of them
+ * cannot overflow, so one check is enough. */
 FP_INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
     uint64_t sum = 0, size = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -58,8 +58,8 @@ struct fp_merge {
 struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed);
 void fp_merge_free(struct fp_merge *m);
 
-/* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run
- * m->hungry (or set its eof) and call again.  FP_DONE: no more records.
+/* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run m->hungry (or set its eof) and call
+ * again.  FP_DONE: no more records.
  * FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, the first is 0. */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 

@@ -1,8 +1,8 @@
 /* core/model.h - the model: tables of strings and of rows, whose entries have ids from 0 on.
  *
  * A table only grows and ids never change.  So a writer keeps a watermark, the number of entries written, and writes
- * the new entries before each batch.  Id 0 of every table is reserved and means "nothing": the empty
- * string, no object, an unknown function, the root of the stack tree.
+ * the new entries before each batch.  Id 0 of every table is reserved and means "nothing": the empty string, no object,
+ * an unknown function, the root of the stack tree.
  *
  * Memory grows with the number of distinct entries, not with the input:
  *
@@ -128,8 +128,8 @@ struct fp_model {
      * next stack usually finds its node here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
-    /* for each string the first function of that name, or 0.  Most names have one function; only further
-     * functions of a name are in the index of `functions`. */
+    /* for each string the first function of that name, or 0.  Most names have one function; only further functions of a
+     * name are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
     /* the function that was looked up last.  Similar inputs name their functions in the same order, so the next lookup
@@ -174,8 +174,8 @@ uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uin
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
 /* Adds n <= FP_MODEL_STACKS stacks, all of them in parallel, frame by frame from the root, so that their lookups wait
- * for memory together.  `frames` holds the frames
- * of one stack after the other, leaf first; stack k has depths[k] of them.
+ * for memory together.  `frames` holds the frames of one stack after the other, leaf first; stack k has depths[k] of
+ * them.
  * nodes[k] becomes its id.  0 or FP_E_NOMEM. */
 enum { FP_MODEL_STACKS = 32 };
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
@@ -221,10 +221,9 @@ static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
 
 uint64_t fp_hash_bytes(const void *p, size_t n);
 
-/* Interning in steps, so that many strings wait for memory at the same time: hash
- * all of them, prefetch their index slots, then their entries, then their bytes,
- * and intern them with fp_strings_intern_hashed.  A guess is the id in the first
- * slot, or 0: most likely the string's, unless the table has a secret.  It only affects prefetching. */
+/* Interning in steps, so that many strings wait for memory at the same time: hash all of them, prefetch their index
+ * slots, then their entries, then their bytes, and intern them with fp_strings_intern_hashed.  A guess is the id in the
+ * first slot, or 0: most likely the string's, unless the table has a secret.  It only affects prefetching. */
 static inline uint32_t fp_strings_hash(const void *p, size_t n) {
     return (uint32_t)fp_hash_bytes(p, n);
 }

@@ -110,8 +110,7 @@ int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap);
  * and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows. */
 int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err);
 
-/* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins.  0 or
- * FP_E_NOMEM. */
+/* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins.  0 or FP_E_NOMEM. */
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
 
 /* Assigns a line chain of the model to an address as in the file.  0 or FP_E_NOMEM. */

@@ -1,7 +1,7 @@
 /* pprof/read.h - reads pprof's profile.proto, a protocol buffer (core/wire.h).
  *
- * Samples refer by id to tables: locations, functions, mappings, strings.  Fields may come in any order, so
- * a table may follow the samples that need it.  The input is therefore read twice:
+ * Samples refer by id to tables: locations, functions, mappings, strings.  Fields may come in any order, so a table may
+ * follow the samples that need it.  The input is therefore read twice:
  *
  *   fp_pprof_tables    first pass: everything but the samples
  *   fp_pprof_resolve   adds the tables to the model

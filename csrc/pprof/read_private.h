@@ -92,8 +92,8 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
                            struct fp_err *err);
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err);
 
-/* *id becomes the model's id of the string at `index` of the string table.  The reference to it is at `at`.  0 or
- * an error; when lenient, an index outside the table is counted, and *id is 0. */
+/* *id becomes the model's id of the string at `index` of the string table.  The reference to it is at `at`.  0 or an
+ * error; when lenient, an index outside the table is counted, and *id is 0. */
 int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* pprof/write.h - writes pprof's profile.proto in one pass.
  *
- * A protocol buffer may have its fields in any order.  So each string, function and location is written just
- * before the first sample that uses it.  Mappings are written at the end, because each records whether all its
- * locations have functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
+ * A protocol buffer may have its fields in any order.  So each string, function and location is written just before the
+ * first sample that uses it.  Mappings are written at the end, because each records whether all its locations have
+ * functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
  *
  *   32 00                      string_table[0] = ""
  *   32 01 66                   string_table[1] = "f"

@@ -1,5 +1,5 @@
-/* trace_event/write.h - a timeline as Chrome's Trace Event JSON: a begin (B) and an end (E) for each call, an
- * instant (i) for each event, one a line.
+/* trace_event/write.h - a timeline as Chrome's Trace Event JSON: a begin (B) and an end (E) for each call, an instant
+ * (i) for each event, one a line.
  *
  *   {"name":"main","ph":"B","ts":0.012,"pid":7,"tid":7},
  *   {"name":"note","ph":"i","ts":0.02,"pid":7,"tid":7,"s":"t"},

@@ -3,11 +3,10 @@
  *   0 type:16  2 cpu:8  3 kind:8  4 function:32  8 tsc:64  16 tid:32  20 pid:32  24 padding
  *   0 1:16     2 padding          4 function:32  8 tid:32  12 pid:32  16 argument:64  24 padding
  *
- * `00 00 03 01 05 00 00 00 40 42 0f 00 00 00 00 00 ...` is: type 0 (function), CPU 3,
- * kind 1 (exit), id 5, TSC 1,000,000.
+ * `00 00 03 01 05 00 00 00 40 42 0f 00 00 00 00 00 ...` is: type 0 (function), CPU 3, kind 1 (exit), id 5, TSC
+ * 1,000,000.
  *
- * Threads write whole chunks, each in order of time.  Chunks of different threads
- * follow each other in any order.
+ * Threads write whole chunks, each in order of time.  Chunks of different threads follow each other in any order.
  *
  * If two logs were concatenated, the second header appears in place of a record.  In version 1 it begins like an
  * argument record, but without its function record.

@@ -1,7 +1,7 @@
 /* FDR: finds the buffers of a log and their order.
  *
- * The runtime writes its buffers in the order of a circular queue, which is not
- * the order of time.  So a first pass reads only the head of each buffer:
+ * The runtime writes its buffers in the order of a circular queue, which is not the order of time.  So a first pass
+ * reads only the head of each buffer:
  *
  *   extents | new buffer | wall time | pid (version 3 on) | new CPU | records ...
  *

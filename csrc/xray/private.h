@@ -35,8 +35,8 @@ static inline uint32_t fp_xray_lookup(const struct fp_xray_names *names, uint32_
     return FP_LIKELY(id < names->n_dense) ? names->dense[id] : fp_xray_lookup_sparse(names, id);
 }
 
-/* `cat` can put several logs into one file.  Is p, where a record, block or buffer
- * must begin, the header of another log of the same kind? */
+/* `cat` can put several logs into one file.  Is p, where a record, block or buffer must begin, the header of another
+ * log of the same kind? */
 int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
 
 /* Continues with such a log.  0, or FP_E_MALFORMED: its ticks differ. */

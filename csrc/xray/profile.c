@@ -3,14 +3,14 @@
  *   block:  0 size:32 (with these 16 bytes)  4 number:32  8 tid:64, then records
  *   record: function:32 from leaf to root ..., 0:32, calls:64, ticks:64
  *
- * `05 00 00 00 02 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 e8 03 00 00 00 00 00 00`
- * is: function 5 called by function 2, 3 calls, 1,000 ticks.
+ * `05 00 00 00 02 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 e8 03 00 00 00 00 00 00` is: function 5 called by
+ * function 2, 3 calls, 1,000 ticks.
  *
- * The writer calls the ticks of a path "cumulative local time": they include those
- * of its callees.  A path's self ticks are the rest.
+ * The writer calls the ticks of a path "cumulative local time": they include those of its callees.  A path's self ticks
+ * are the rest.
  *
- * In the layout that LLVM's own reader expects there is no file header, and each
- * record has a block header of its own, whose size is not used.
+ * In the layout that LLVM's own reader expects there is no file header, and each record has a block header of its own,
+ * whose size is not used.
  */
 #include "core/array.h"
 #include "xray/private.h"

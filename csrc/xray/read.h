@@ -80,8 +80,7 @@ void fp_xray_free(struct fp_xray *x);
 int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes, struct fp_err *err);
 
 /* FDR: finds the buffers that begin in the window.  FP_MORE: the next window must begin at *next, which may be far
- * beyond this one.  FP_DONE at the end
- * of the file: the buffers are in order of wall clock, first TSC, thread, process,
+ * beyond this one.  FP_DONE at the end of the file: the buffers are in order of wall clock, first TSC, thread, process,
  * offset.  `size` is the file's length in bytes.  Memory: linear in buffers. */
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
 

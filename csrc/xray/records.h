@@ -8,8 +8,8 @@
  *   | ticks since the last:32  |        +------+-------------------+
  *   +--------------------------+
  *
- * `52 00 00 00 10 00 00 00` is: 0x52 = 0b101_001_0: function record, kind 1
- * (exit), id 5, 16 ticks after the previous record.
+ * `52 00 00 00 10 00 00 00` is: 0x52 = 0b101_001_0: function record, kind 1 (exit), id 5, 16 ticks after the previous
+ * record.
  *
  *   metadata       body; the rest is undefined
  *   new buffer     thread:32
@@ -27,8 +27,7 @@
  *
  * `size` bytes of payload follow an event's record.
  *
- * `05 02 00 40 42 0f 00 00 00 00 00 ...` is: 0x05 = 0b0000010_1: metadata, kind 2
- * (new CPU), CPU 2, TSC 1,000,000.
+ * `05 02 00 40 42 0f 00 00 00 00 00 ...` is: 0x05 = 0b0000010_1: metadata, kind 2 (new CPU), CPU 2, TSC 1,000,000.
  */
 #ifndef FP_XRAY_RECORDS_H
 #define FP_XRAY_RECORDS_H

@@ -1,6 +1,6 @@
-/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the
- * difference of two halves, and the batch's capacity; the rest is the payload.  The rows read are written again, which
- * must read back to the same rows. */
+/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the difference of two halves, and the
+ * batch's capacity; the rest is the payload.  The rows read are written again, which must read back to the same
+ * rows. */
 #include <stdlib.h>
 
 #include "archive/private.h"

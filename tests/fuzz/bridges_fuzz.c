@@ -1,6 +1,5 @@
-/* Fuzz target: the bridges between stacks and graphs.  The input is a program
- * that fills a model and a batch of samples, with ids that are mostly valid.  Checked besides memory: every bridge
- * keeps every total.
+/* Fuzz target: the bridges between stacks and graphs.  The input is a program that fills a model and a batch of
+ * samples, with ids that are mostly valid.  Checked besides memory: every bridge keeps every total.
  *
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  *                                                         -> fp_places (by line or address)

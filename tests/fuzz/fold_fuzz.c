@@ -1,7 +1,7 @@
-/* Fuzz target: the stack machine.  Four bytes of input are a record of a
- * timeline, in any order that a damaged log might have; the last two choose options.  Checked besides memory: time and
- * calls do not depend on how costs are grouped, or on whether arcs or call paths are kept; rows do not depend on
- * spilled call paths; several folds, each of some threads, have the same result together.
+/* Fuzz target: the stack machine.  Four bytes of input are a record of a timeline, in any order that a damaged log
+ * might have; the last two choose options.  Checked besides memory: time and calls do not depend on how costs are
+ * grouped, or on whether arcs or call paths are kept; rows do not depend on spilled call paths; several folds, each of
+ * some threads, have the same result together.
  */
 #include <stdint.h>
 #include <stdlib.h>

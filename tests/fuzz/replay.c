@@ -1,5 +1,5 @@
-/* Runs a fuzz target over the files given as arguments: a plain program for
- * the normal test run, and to examine a crash.  If the target has a mutator, also over its mutations of them. */
+/* Runs a fuzz target over the files given as arguments: a plain program for the normal test run, and to examine a
+ * crash.  If the target has a mutator, also over its mutations of them. */
 #include <stdio.h>
 #include <stdlib.h>
 

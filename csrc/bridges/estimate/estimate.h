@@ -1,24 +1,22 @@
 /* bridges/estimate/estimate.h - graph -> stacks: self costs, their callers estimated.
  *
  * A graph records which functions call each other, but not which calls were made within which others.  The estimate
- * works from the roots down.  A
- * context is a function with a stack of callers; its share is its part of the function's cost.  A context passes its
- * share on to each arc in proportion:
+ * works from the roots down.  A context is a function with a stack of callers; its share is its part of the function's
+ * cost.  A context passes its share on to each arc in proportion:
  *
  *   share of "... > f > g"  =  share of "... > f"  *  cost of the arc f -> g / cost of g
  *
  *   main -> a 30, main -> b 10, a -> c 30, b -> c 10, c self 40
  *   shares: main 1, main > a 1, main > b 1, main > a > c 3/4, main > b > c 1/4
  *
- * Self costs are exact: each place's cost is divided into integers that add up
- * to it.  All values are divided alike, by the first value that any arc has.
+ * Self costs are exact: each place's cost is divided into integers that add up to it.  All values are divided alike, by
+ * the first value that any arc has.
  * Roots: functions without callers, and the cost of a function outside of cycles beyond the arcs into it.
- * Pruning: a context that would cost less than `prune` of the profile's total,
- * on average over its values, is not made.  The rest of an arc b -> c becomes a context [pruned] > b > c, if that is
- * not too small; the remaining cost is under a frame [pruned] alone.
- * Cycles: no function is twice in a stack.  Arcs that would close a cycle are
- * left out, and the shares of each function of the cycle are scaled, so that
- * they add up to one again.
+ * Pruning: a context that would cost less than `prune` of the profile's total, on average over its values, is not made.
+ * The rest of an arc b -> c becomes a context [pruned] > b > c, if that is not too small; the remaining cost is under a
+ * frame [pruned] alone.
+ * Cycles: no function is twice in a stack.  Arcs that would close a cycle are left out, and the shares of each function
+ * of the cycle are scaled, so that they add up to one again.
  * Size: docs/bridges.md describes how rows are summed beyond most_rows.
  */
 #ifndef FP_ESTIMATE_H

@@ -154,9 +154,9 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     return add_context(w, dearest, FP_NO_ID, FP_NO_ID, 1);
 }
 
-/* The contexts of a cycle's functions, order[first..end).  Each arc within the
- * cycle has its share of the callee; its contexts divide it by their shares if no path were left out.  Arcs without
- * contexts leave their shares to the others. */
+/* The contexts of a cycle's functions, order[first..end).  Each arc within the cycle has its share of the callee; its
+ * contexts divide it by their shares if no path were left out.  Arcs without contexts leave their shares to the
+ * others. */
 static int walk_cycle(struct flow_walk *w, uint32_t first, uint32_t end) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_entries;

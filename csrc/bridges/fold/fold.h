@@ -1,11 +1,9 @@
 /* bridges/fold/fold.h - the stack machine: a timeline folded into call arcs or contexts.
  *
  * Each thread has a stack.  An exit ends the innermost frame of its function.  Frames above that one end at the same
- * time (unwound: left by
- * an exception or longjmp).  An exit of a function that is not on the stack is
- * ignored (orphan: its entry was lost).  Frames that are open at the end of the
- * input end at their thread's last time (unfinished).  A time before that of the thread's previous record is replaced
- * by it (clamped).
+ * time (unwound: left by an exception or longjmp).  An exit of a function that is not on the stack is ignored (orphan:
+ * its entry was lost).  Frames that are open at the end of the input end at their thread's last time (unfinished).  A
+ * time before that of the thread's previous record is replaced by it (clamped).
  *
  *   enter a 10, enter b 20, exit b 50, exit a 60   gives
  *   arc (-> a) 1 call, 50 ticks, of them a's own: 20;  arc (a -> b) 1 call, 30, 30
@@ -261,8 +259,8 @@ struct fp_fold_out {
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
 /* Pulls the graph rows of one group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
- * FP_MORE: refill o->nodes or o->arcs, whichever
- * is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW, FP_E_NOMEM. */
+ * FP_MORE: refill o->nodes or o->arcs, whichever is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW,
+ * FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
 /* Pulls stacks rows with self time and calls.  By CPU each has a label f->cpu, whose value is a string because pprof

@@ -82,8 +82,8 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
 /* Builds the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from sum `calls`; if that is
- * negative, there are none.  `totals` (n_values) gets the sums of their
- * samples.  The number of its rows, or a negative status. */
+ * negative, there are none.  `totals` (n_values) gets the sums of their samples.  The number of its rows, or a negative
+ * status. */
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
 
 /* Pulls graph rows, each place and arc once.  FP_FULL or FP_DONE. */

@@ -1,7 +1,6 @@
 /* bridges/sums/aggregate.h - sums graph rows of the same place.
  *
- * Rows of the same kind, function, file, position and target become
- * one row whose counts and values are the sums:
+ * Rows of the same kind, function, file, position and target become one row whose counts and values are the sums:
  *
  *     main  a.c:10  cost  5 2           main  a.c:10  cost  8 2
  *     main  a.c:10  call  f 1x  40  ->  main  a.c:10  call  f 3x  90
@@ -19,8 +18,8 @@
  * runs are merged.  The output does not depend on the spills.  Its order: by object, file and name of the function, as
  * bytes, then as in packed.h.
  *
- * Memory: the packed rows, 32 bytes a block, 8 bytes a function of the model and 12
- * bytes for each of its strings and functions.
+ * Memory: the packed rows, 32 bytes a block, 8 bytes a function of the model and 12 bytes for each of its strings and
+ * functions.
  */
 #ifndef FP_AGGREGATE_H
 #define FP_AGGREGATE_H

@@ -77,9 +77,8 @@ void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thr
 /* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
 int fp_sum_set_values(struct fp_sum *s, uint32_t n_values);
 
-/* Adds the rows of a stacks batch from row `from` on: their value k to sum
- * columns[k], where no two columns are the same.  FP_DONE, FP_E_NOMEM, or
- * FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
+/* Adds the rows of a stacks batch from row `from` on: their value k to sum columns[k], where no two columns are the
+ * same.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns, struct fp_err *err);
 
 /* Sorts the sums and restarts the pull below.  By name, the model must have all stacks, labels and threads.  0 or
