@@ -34,8 +34,7 @@ struct fp_archive_time_dec {
     struct head *heads;
     uint32_t tables_cap;
     struct jitter_table jitters[FP_TIME_PHASES];
-    struct context
-        *contexts; /* for each table a context that uses only that table, then contexts of keys with hashed tables */
+    struct context *contexts; /* one for each table, which uses only that; then those of keys with hashed tables */
     uint32_t n_contexts, contexts_cap;
     uint32_t *context_of; /* per key: 1 + its context; 0 = not yet known */
     uint32_t keys_cap;

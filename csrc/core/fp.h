@@ -22,8 +22,7 @@
 
 /* cffi-begin */
 
-/* What a feed, put or pull returns.  Negative: an error, described in the
- * caller's fp_err. */
+/* The result of a feed, put or pull.  Negative: an error, described in the caller's fp_err. */
 enum fp_status {
     FP_DONE = 0,         /* complete, nothing pending */
     FP_MORE = 1,         /* refill the input window and call again */

@@ -18,7 +18,7 @@ void *fp_grow(void *p, size_t had, size_t nbytes);
 /* nbytes > 0 of zeros.  All pages are committed immediately, so ask only for what will be used. */
 void *fp_zeroed(size_t nbytes);
 
-/* Gives back the nbytes at p; does nothing for NULL and 0. */
+/* Frees the nbytes at p; does nothing for NULL and 0. */
 void fp_release(void *p, size_t nbytes);
 
 #endif

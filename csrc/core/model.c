@@ -129,7 +129,7 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
     return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
 }
 
-/* Only what is new is counted. */
+/* Counts only new strings. */
 __attribute__((noinline)) static uint32_t intern_cut(struct fp_strings *s, const void *p) {
     const uint32_t had = s->n, id = fp_strings_intern(s, p, s->most);
     if (s->n == had) return id;

@@ -40,8 +40,7 @@ struct fp_pprof_read_stats {
     uint64_t no_mapping;            /* locations with an unknown mapping id; they get no mapping */
     uint64_t wide_lines;            /* line numbers and columns beyond 32 bits; they become 0, unknown */
     uint64_t negative_lines;        /* below 0, likewise */
-    uint64_t
-        functions_without_id; /* no function has an id, and there are as many as locations: they get the locations' */
+    uint64_t functions_without_id;  /* no function has an id, and there is one for each location: they get its id */
     /* lenient: losses */
     uint64_t bad_samples;
     uint64_t bad_entries;    /* of tables */

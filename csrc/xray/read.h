@@ -26,7 +26,7 @@ enum fp_xray_mode {
                                header before every record */
 };
 
-/* What the decoder counts.  Repairs: oddities that healthy programs write.
+/* Counters of the decoder.  Repairs: oddities that healthy programs write.
  * Losses: damage that was skipped, in lenient mode only. */
 struct fp_xray_stats {
     uint64_t buffers; /* FDR: buffers; profile: blocks */

@@ -115,7 +115,7 @@ struct fp_fold {
     struct fp_fold_node *nodes;
     uint32_t *called;
     uint32_t cap_nodes, cap_called, n_called, node_group;
-    uint64_t hot; /* arcs with as many calls are kept when others are spilled */
+    uint64_t hot; /* arcs with this many calls or more are kept when others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
     struct fp_rank_order *names;
     uint32_t *group_ranks, *groups_in_order;
@@ -184,7 +184,7 @@ void fp_fold_drop(struct fp_fold *f);
 
 /* ---- contexts ---- */
 
-enum { FP_TREE_RECORD = 30 }; /* bytes of a record at most */
+enum { FP_TREE_RECORD = 30 }; /* maximum size of a record in bytes */
 
 /* Ranks the names of all functions.  0 or FP_E_NOMEM. */
 int fp_fold_rank(struct fp_fold *f);
@@ -240,10 +240,9 @@ int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got
 /* Graph rows made of merged records. */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file; /* string: stands for the file of functions that have none, because
-                              readers of graphs take an empty one for the caller's */
-    uint32_t
-        *named; /* by function, n_named of them: its function in the graph, 0 = not known yet; provided by the caller */
+    uint32_t unknown_file; /* string: the file of functions without one, because readers of graphs replace an empty one
+                              by the caller's */
+    uint32_t *named; /* by function, n_named of them: its function in the graph, 0 = not known yet; set by the caller */
     uint32_t n_named;
     struct fp_merge *nodes, *arcs; /* records as above, merged */
     uint64_t ticks_per_second;     /* times become nanoseconds, each sum rounded once, half up; 0: ticks */
