@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error, the usage and where to read more; exit code 2."""
         message = re.sub(r"^argument ", "", message)
-        message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is none of \2", message)
+        message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is not one of \2", message)
         if found := re.match(r"the following arguments are required: (.*)", message):
             message = self._missing(found[1].split(", "))
         more = f"       `{self.prog} --help` says more\n"

@@ -74,4 +74,4 @@ def _open(url: str, quietly: bool, *, by: str = "") -> None:
     """Print `url` and open it, through the page that redirects to it if there is one."""
     say(url)
     if not quietly and not webbrowser.open(by or url):
-        say("there is no browser that can be started: open this address yourself")
+        say("no browser could be started: open this address yourself")

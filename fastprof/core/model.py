@@ -391,7 +391,7 @@ class Model:
     def _known(self, table: str, row_id: int) -> int:
         """The id as an int: other types may convert to another number each time."""
         if table == "strings":
-            raise KeyError("a string is no row; `string` has it")
+            raise KeyError("strings are not rows; use `string`")
         n, row_id = self._table(table).n, index(row_id)
         if not 0 <= row_id < n:
             raise IndexError(f"{table} {row_id} of {n}")
@@ -489,7 +489,7 @@ class Batch:
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         if self.view != "timeline" or self["op"][row] not in (lib.FP_OP_CUSTOM, lib.FP_OP_TYPED):
-            raise ValueError(f"row {row} is no event, which has a payload")
+            raise ValueError(f"row {row} is not an event; only events have a payload")
         slice_ = self["aux"][row]
         if (slice_ >> 32) + (slice_ & 0xFFFFFFFF) > self.c.bytes_n:
             raise ValueError(f"row {row} is of a batch that is no longer valid")

@@ -105,7 +105,7 @@ class Words(Kind):
 
     def check(self, value: Any) -> Any:
         if value not in self.words:
-            raise ValueError(f"{value!r:.80} is none of {', '.join(self.words)}")
+            raise ValueError(f"{value!r:.80} is not one of {', '.join(self.words)}")
         return value
 
 
@@ -242,7 +242,7 @@ class Pattern(Kind):
         try:
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{value!r:.80} is no regular expression: {error}") from None
+            raise ValueError(f"{value!r:.80} is not a regular expression: {error}") from None
         return value
 
 

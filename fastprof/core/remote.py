@@ -168,7 +168,7 @@ class _Remote:
         if isinstance(error, (FastprofError, MemoryError)):
             return error
         if isinstance(error, FileNotFoundError):
-            return FileError(errno.ENOENT, "there is no such object", self.name)
+            return FileError(errno.ENOENT, "no such object", self.name)
         import re
 
         # The first line is a sentence, in which addresses may have signatures; then come fields of Rust.

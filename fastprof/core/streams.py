@@ -303,7 +303,7 @@ def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -
     except OSError as error:
         raise FastprofError(f"{name_of(file)}: {error.strerror or error}") from None
     if not binary:
-        raise UsageError(f"{name_of(file)}: is no open binary file to {wanted} (mode {getattr(file, 'mode', '?')})")
+        raise UsageError(f"{name_of(file)}: is not an open binary file to {wanted} (mode {getattr(file, 'mode', '?')})")
 
 
 def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:

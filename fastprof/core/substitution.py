@@ -26,12 +26,12 @@ def parse(text: str) -> Callable[[str], str]:
     """A function that replaces in a name.  Errors: ValueError with the reason."""
     found = _WHOLE.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r:.80} is not s/OLD/NEW/ with the flags g and i behind it or not")
+        raise ValueError(f"{text!r:.80} is not s/OLD/NEW/, optionally followed by the flags g and i")
     old, new, flags = found.groups()
     try:
         pattern = re.compile(old, re.IGNORECASE if "i" in flags else 0)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{old!r:.80} is no regular expression: {error}") from None
+        raise ValueError(f"{old!r:.80} is not a regular expression: {error}") from None
     pieces = [*_pieces(new, pattern)]
     count = 0 if "g" in flags else 1
 

@@ -65,8 +65,8 @@ def get(name: str) -> Format:
     if name not in _by_name():
         low = str(name).lower()
         meant = _CALLED.get(low, low)
-        hint = f", {meant} is" if meant in _by_name() else ""
-        raise UsageError(f"{name!r:.80} is no format{hint}; there are {', '.join(_by_name())}")
+        hint = f" (did you mean {meant}?)" if meant in _by_name() else ""
+        raise UsageError(f"unknown format {name!r:.80}{hint}, expected {', '.join(_by_name())}")
     return _by_name()[name]
 
 

@@ -101,7 +101,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "a profile of the Firefox Profiler",
         _DEVTOOLS,
     ),
-    (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is no profile"),
+    (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is not a profile"),
     (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", _TRACECONV),
     (
         rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",
@@ -112,7 +112,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         rb"\n(?s:.{1,3}?)\n(?s:.)[\w./-]+\x12(?s:.)[A-Z]\w+[\x1a\x22\x2a]"
         rb"|\x08\x01\x12(?s:.{1,4}?)\n(?s:.{1,4}?)\x12(?s:.{1,4}?)\n(?s:.{1,3}?)\n(?s:.)[A-Z]\w+",
         "a model of TensorFlow",
-        "it is no profile",
+        "it is not a profile",
     ),
     (rb"# tracer: ", "an ftrace log", ""),
     (
@@ -142,9 +142,13 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (
         rb"(?:---\n)?- \{ id: \d+, address: 0x",
         "an XRay instrumentation map",
-        Message("give it with {--symbols}, beside a log"),
+        Message("give it with {--symbols}, together with a log"),
     ),
-    (rb"\x7fELF", "a program, shared object or core file", Message("give it with {--symbols}, beside a profile")),
+    (
+        rb"\x7fELF",
+        "a program, shared object or core file",
+        Message("give it with {--symbols}, together with a profile"),
+    ),
     (rb"MZ|\xcf\xfa\xed\xfe|\xca\xfe\xba\xbe", "a program", ""),
     (
         rb"SQLite format 3\0",

@@ -423,7 +423,7 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
             if name is not None:
                 raise UsageError(Message("{--name} names one INPUT, but there are several"))
             both = f"{shown(named[each])} and {shown(input_)}"
-            raise UsageError(f"{both} would both be called {each!r}: give a directory that has both")
+            raise UsageError(f"{both} would both be named {each!r}: give a directory that has both")
         named[each] = input_
     return named
 

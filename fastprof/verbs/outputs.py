@@ -76,7 +76,7 @@ class Outputs:
                     )
                 )
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
-                where = "standard output" if output == "-" else f"{output}, which is no file"
+                where = "standard output" if output == "-" else f"{output}, which is not a file"
                 raise UsageError(
                     Message(
                         "{--split} writes several files, named after OUTPUT, and cannot write to {where}", where=where

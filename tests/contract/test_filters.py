@@ -194,7 +194,7 @@ def test_open_and_info_filter_too() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999}", "(" * 5000 + ")" * 5000])
 def test_a_bad_pattern_is_a_usage_error(pattern: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"function: .* is no regular expression: "):
+    with pytest.raises(UsageError, match=r"function: .* is not a regular expression: "):
         fastprof.convert(CORPUS / "folded/good/plain.folded", tmp_path / "out.folded", function=pattern)
 
 

@@ -148,7 +148,7 @@ def test_substitutions(change: str, name: str, expected: str, tmp_path: Path) ->
         ("s/a/b/x", "is not s/OLD/NEW/"),
         ("s/a/b/c/", "is not s/OLD/NEW/"),
         ("y/a/b/", "is not s/OLD/NEW/"),
-        ("s/(/b/", "is no regular expression"),
+        ("s/(/b/", "is not a regular expression"),
         ("s/a/$1/", "has no such group"),
         (r"s/(a)/\2/", "has no such group"),
         (r"s/(a)/\g<x>/", "has no such group"),

@@ -191,7 +191,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1
     got, report = read_dump(bytes(damaged), lenient=True)
     assert report.losses == {"indexes": 1, "chunks": 1, "rows": 500}
-    assert f"a chunk of unknown many rows is lost, behind time {times[999]}" in report.warnings[1]
+    assert f"a chunk of unknown many rows is lost, after time {times[999]}" in report.warnings[1]
     assert sum(row[0] == "row" for row in got) == 2000
 
 

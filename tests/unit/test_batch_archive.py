@@ -177,12 +177,12 @@ def test_a_dry_run_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not store.exists()
     (inputs / "host2").mkdir()
     (inputs / "host2" / "0.callgrind").write_text(DUMP.format(0, 1))
-    with pytest.raises(UsageError, match=r"would both be called '0\.callgrind'"):
+    with pytest.raises(UsageError, match=r"would both be named '0\.callgrind'"):
         fastprof.batch_archive([inputs / "host0", inputs / "host2"], store)
     with pytest.raises(UsageError, match="plain file, not compressed"):
         fastprof.batch_archive(inputs, tmp_path / "s.fpa.gz")
     assert sorted(os.listdir(tmp_path)) == ["in"]
-    # a store within its own inputs is none of them
+    # a store within its own inputs is skipped
     report = fastprof.batch_archive(inputs, inputs / "s.fpa")
     assert report.files == 4 and fastprof.batch_archive(inputs, inputs / "s.fpa").earlier == 4
 

@@ -180,7 +180,7 @@ def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     [
         ({"fan_in": 8}, "fan_in= would do nothing without jobs= or engine: all"),
         ({"jobs": 2, "per_thread": True}, "per_thread=True keeps apart what a tree merges"),
-        ({"engine": "slurm"}, "'slurm' is no engine, expected local, dask or dask://HOST:PORT"),
+        ({"engine": "slurm"}, "'slurm' is not an engine, expected local, dask or dask://HOST:PORT"),
         ({"include": ("*.none",)}, "there is no input that matches"),
     ],
 )

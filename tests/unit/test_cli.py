@@ -123,8 +123,8 @@ def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
     assert b"--to" in run("convert", POOL, code=2).stderr
     assert b"--to" in run("convert", POOL, "-o", str(tmp_path / "out.unknown"), code=2).stderr
     for name, says in (
-        ("nonsense", "'nonsense' is no format; there are xray, gperftools,"),
-        ("KCachegrind", "'KCachegrind' is no format, callgrind is; there are xray,"),
+        ("nonsense", "unknown format 'nonsense', expected xray, gperftools,"),
+        ("KCachegrind", "unknown format 'KCachegrind' (did you mean callgrind?), expected xray,"),
     ):
         assert run("convert", POOL, "--to", name, code=2).stderr.decode().startswith(f"fastprof: {says}")
     for name, hint in (
@@ -385,7 +385,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
         ("--time-range=5", "'5' is not a range A:B"),
         ("--time-range=1:18446744073709551616", "'1:18446744073709551616' is not a range A:B"),
         ("--level=23", "23 is not a whole number from 1 to 22"),
-        ("--labels=,", "'' is none of own, thread"),
+        ("--labels=,", "'' is not one of own, thread"),
     ],
 )
 def test_values_that_make_no_sense(option: str, says: str) -> None:
@@ -395,10 +395,10 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("time_unit", "h", "time_unit: 'h' is none of ns, ticks"),
-        ("demangle", None, "demangle: None is none of full"),
+        ("time_unit", "h", "time_unit: 'h' is not one of ns, ticks"),
+        ("demangle", None, "demangle: None is not one of full"),
         ("stacks", "all", "stacks: 'all' is none of"),
-        ("labels", ("cpu", "threads"), "labels: 'threads' is none of own, thread"),
+        ("labels", ("cpu", "threads"), "labels: 'threads' is not one of own, thread"),
         ("labels", "thread", "labels: 'thread' is not a list or tuple"),
         ("period_us", 1 << 63, "period_us: 9223372036854775808 is not a whole number from 1"),
         ("time_ns", -1, "time_ns: -1 is not a whole number"),

@@ -90,7 +90,7 @@ def test_keep_going(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_two_inputs_of_one_name(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive("add", "s.fpa", "runs/host1", "runs/host2", code=2)
-    said = "runs/host1/0.callgrind and runs/host2/0.callgrind would both be called '0.callgrind': "
+    said = "runs/host1/0.callgrind and runs/host2/0.callgrind would both be named '0.callgrind': "
     assert said + "give a directory that has both" in capsys.readouterr().err
     assert not os.path.exists("s.fpa")
 

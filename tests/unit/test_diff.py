@@ -267,7 +267,7 @@ def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     [
         (["d.pb"], {"by": "file"}, "by= is for tables and graphs"),
         (["d.xray"], {}, "a difference has no times"),
-        ([], {"by": "thread"}, "by: 'thread' is none of function, line"),
+        ([], {"by": "thread"}, "by: 'thread' is not one of function, line"),
         (["d.callgrind"], {"n": 3}, "n= is for rows that are listed; the profile of output= has all"),
         ([], {"per_thread": True}, "there is no option 'per_thread'"),
         ([], {"time_range": (0, 1)}, "time_range= would do nothing"),

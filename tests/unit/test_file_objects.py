@@ -220,15 +220,21 @@ def test_what_is_no_binary_file(tmp_path: Path) -> None:
     closed.close()
     files: list[IO[Any]] = [io.StringIO("events: Ir\n"), path.open(), tempfile.NamedTemporaryFile("r+"), closed]
     for file in files:
-        with pytest.raises(UsageError, match="is no open binary file to read"):
+        with pytest.raises(UsageError, match="is not an open binary file to read"):
             fastprof.convert(file, io.BytesIO(), to="folded")
-        with pytest.raises(UsageError, match="is no open binary file to read"):
+        with pytest.raises(UsageError, match="is not an open binary file to read"):
             fastprof.open(file)
-        with pytest.raises(UsageError, match="is no open binary file to write"):
+        with pytest.raises(UsageError, match="is not an open binary file to write"):
             fastprof.convert(XDEBUG, file, to="folded")
-    with path.open("ab") as writing, pytest.raises(UsageError, match=r"x: is no open binary file to read \(mode ab\)"):
+    with (
+        path.open("ab") as writing,
+        pytest.raises(UsageError, match=r"x: is not an open binary file to read \(mode ab\)"),
+    ):
         fastprof.convert(writing, io.BytesIO(), to="folded")
-    with path.open("rb") as reading, pytest.raises(UsageError, match=r"x: is no open binary file to write \(mode rb\)"):
+    with (
+        path.open("rb") as reading,
+        pytest.raises(UsageError, match=r"x: is not an open binary file to write \(mode rb\)"),
+    ):
         fastprof.convert(XDEBUG, reading, to="folded")
     assert path.read_bytes() == XDEBUG.read_bytes()
     for file in files:

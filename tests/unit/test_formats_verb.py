@@ -53,4 +53,4 @@ def test_options_in_words_are_flags(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formats", "KCachegrind"]) == 2
-    assert "'KCachegrind' is no format, callgrind is" in capsys.readouterr().err
+    assert "unknown format 'KCachegrind' (did you mean callgrind?)" in capsys.readouterr().err

@@ -192,7 +192,7 @@ def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
 
 @pytest.mark.parametrize("output", [None, -1, b"out", [], object()])
 def test_a_page_is_written_to_files_alone(output: Any) -> None:
-    with pytest.raises(fastprof.UsageError, match="is no open binary file to write"):
+    with pytest.raises(fastprof.UsageError, match="is not an open binary file to write"):
         fastprof.report(CORPUS / "callgrind/good/cfi.callgrind", output)
 
 

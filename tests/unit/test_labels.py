@@ -316,7 +316,7 @@ def test_the_option(tmp_path: Path) -> None:
     assert keys == {b"tid", b"cpu"}
     run("convert", pool, "--labels", "none", "-o", str(out))
     assert not any(labels for _, labels, _ in reference.rows(reference.parse(out.read_bytes())))
-    assert b"'threads' is none of own, thread" in run("convert", pool, "--labels", "threads", code=2).stderr
+    assert b"'threads' is not one of own, thread" in run("convert", pool, "--labels", "threads", code=2).stderr
     assert b"--labels" in run("convert", "--help").stdout
 
 

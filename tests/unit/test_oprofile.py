@@ -551,7 +551,7 @@ def test_lost_samples(tmp_path: Path) -> None:
     report = fastprof.info(write_session(tmp_path, files | {path_of(X): sample_file(NODES)}))
     assert report.facts["samples_lost"] == {"lost_record": 3}
     assert [w.partition(": ")[2] for w in report.warnings if "lost" in w or "throttled" in w] == [
-        "3 samples were lost, beside 1,000 taken",
+        "3 samples were lost, 1,000 were taken",
         "the kernel has throttled CPU: it was sampled less often than asked for",
     ]
 

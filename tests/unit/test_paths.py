@@ -116,7 +116,7 @@ def test_a_batch_refuses_members_without_a_place_each(dump: Path) -> None:
         fastprof.batch_convert(["s.fpa:b*"], "out", to="folded")
     with pytest.raises(UsageError, match="the name of its output has a NUL byte"):
         fastprof.batch_plan(["s.fpa:b*"], "plan")
-    with pytest.raises(UsageError, match="would both be called 'a'"):
+    with pytest.raises(UsageError, match="would both be named 'a'"):
         fastprof.batch_plan(["s.fpa:a", "s.fpa:./a"], "plan")
     assert sorted(os.listdir()) == ["dump.callgrind", "s.fpa"]
 

@@ -302,8 +302,8 @@ def test_an_object_that_changes_between_two_readings(bucket: Bucket, tmp_path: P
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("s3://bucket/none", "^s3://bucket/none: there is no such object$"),
-        ("s3://no-such-bucket/none", "^s3://no-such-bucket/none: there is no such object$"),
+        ("s3://bucket/none", "^s3://bucket/none: no such object$"),
+        ("s3://no-such-bucket/none", "^s3://no-such-bucket/none: no such object$"),
         ("s3://bucket", "^s3://bucket: expected s3://BUCKET/NAME$"),
         ("s3://bucket/none/", "^s3://bucket/none/: there are no objects below it$"),
         ("http://me:secret@127.0.0.1:9/x?secret", "^http://127.0.0.1:9/x: .*error sending request"),

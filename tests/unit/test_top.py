@@ -211,7 +211,7 @@ def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"focus": "("}, "focus: '\\(' is no regular expression"),
+        ({"focus": "("}, "focus: '\\(' is not a regular expression"),
         ({"tree": "both", "by": "line"}, "tree= shows functions, not by=line"),
         ({"cumulative": True, "sort": "calls"}, "cumulative=True adds up self costs, and sort=calls is not by them"),
         ({"by": "label"}, "g.callgrind: by=label: only stacks have labels"),
@@ -220,7 +220,7 @@ def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) ->
         ({"n": -1}, "n: -1 is not a whole number"),
         ({"labels": ["own"]}, "there is no option 'labels'"),
         ({"samples": True}, "samples=True would do nothing with callgrind"),
-        ({"by": "moon"}, "by: 'moon' is none of function, line"),
+        ({"by": "moon"}, "by: 'moon' is not one of function, line"),
     ],
 )
 def test_what_cannot_be(graph: Path, options: dict[str, object], message: str) -> None:

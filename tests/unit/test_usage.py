@@ -124,7 +124,7 @@ SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastp
         ("x.xray --bogus", "unknown option --bogus"),  # not near to --counts
         ("x.xray --no-symbol", "unknown option --no-symbol; did you mean --no-symbols?"),
         ("-o y.callgrind", "INPUT is missing; use - to read standard input"),  # `run` has a pipe there
-        ("x.xray --time-unit days", "--time-unit: 'days' is none of 'ns', 'ticks'"),
+        ("x.xray --time-unit days", "--time-unit: 'days' is not one of 'ns', 'ticks'"),
     ],
 )
 def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
@@ -140,7 +140,7 @@ def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
         ("diff", "OLD and NEW are missing; use - to read standard input\nusage: fastprof diff "),
         ("archive list", "STORE is missing\nusage: fastprof archive list "),
         ("info a b", "unexpected: b\nusage: fastprof info [OPTION ...] INPUT\n"),
-        ("archive ls a", "ACTION: 'ls' is none of 'add', 'list', 'extract'"),
+        ("archive ls a", "ACTION: 'ls' is not one of 'add', 'list', 'extract'"),
         ("archive list a --srt size", "unknown option --srt; did you mean --sort?\nusage: fastprof archive list "),
         (
             "batch convert a -t pprof",

@@ -99,9 +99,9 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.info(str(CORPUS / "xray/pool-clang19")),
-        "give it with symbols=, beside a profile",
+        "give it with symbols=, together with a profile",
         f"info {CORPUS}/xray/pool-clang19",
-        "give it with --symbols, beside a profile",
+        "give it with --symbols, together with a profile",
     ),
     (
         lambda out: fastprof.batch_merge(GRAPH, f"{out}/x.callgrind", fan_in=8),

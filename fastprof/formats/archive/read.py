@@ -232,7 +232,7 @@ class ArchiveReader(Reader):
         data = memoryview(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
         section = archive_sections.parse_header(bytes(data[:HEADER_NBYTES]), offset)
         if (section.type, section.member, section.nbytes) != (type_, self._member.number, nbytes):
-            raise SectionError(offset, "section is not the one that the index says")
+            raise SectionError(offset, "section differs from its index entry")
         stored = bytes(data[HEADER_NBYTES:nbytes])
         if section.flags & BASED:
             # A large base would be decompressed again for each of many small sections.
@@ -361,7 +361,7 @@ class ArchiveReader(Reader):
             if chunk.times:
                 lost += f", times {chunk.times[0]} to {chunk.times[1]}"
             elif self._last_time is not None:
-                lost += f", behind time {self._last_time}"
+                lost += f", after time {self._last_time}"
         else:
             report.count(REPORTED[_LOST.get(type_, "archive-sections")])
             lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"

@@ -120,7 +120,7 @@ class Images:
             text = loaded.borrow(kallsyms)
             self._used.add(kallsyms)
             n = lib.fp_oprofile_image_kallsyms(loaded.c, text, len(text), image.name == _NO_VMLINUX)
-            return "" if self._counted(n) > 0 else f"{kallsyms} is no text of kallsyms with _text and _etext"
+            return "" if self._counted(n) > 0 else f"{kallsyms} is not a text of kallsyms with _text and _etext"
         if image.jit and not jit:
             return ""
         if image.name == _NO_VMLINUX:

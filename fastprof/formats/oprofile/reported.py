@@ -20,7 +20,7 @@ REPORTED = reported(
         "changed-image": "{path}: was changed since the profile was made: symbols may be wrong",
         "changed-while-sampled": "{path}: was changed while it was sampled: its samples are of several files",
         "image-without-symbols": "{image}: no symbols: {reason}",
-        "lost-samples": "{file}: {samples}, beside {total:,} taken",
+        "lost-samples": "{file}: {samples}, {total:,} were taken",
         "mangled-names": "{names}",
         "throttled-events": "{file}: the kernel has throttled {event}: it was sampled less often than asked for",
         "unused-image": "{path}: has the name of no image in the profile",

@@ -38,7 +38,7 @@ class Engine(Text):
     def check(self, value: Any) -> Any:
         value = super().check(value)
         if value not in (LOCAL, "dask") and not re.fullmatch(r"dask://.+:[0-9]+", value):
-            raise ValueError(f"{value!r:.80} is no engine, expected local, dask or dask://HOST:PORT")
+            raise ValueError(f"{value!r:.80} is not an engine, expected local, dask or dask://HOST:PORT")
         return value
 
 

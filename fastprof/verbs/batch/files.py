@@ -126,7 +126,7 @@ def refuse_same_names(files: Iterable[File]) -> None:
     paths: dict[str, str] = {}
     for file in files:
         if (other := paths.setdefault(file.name, file.path)) != file.path:
-            raise UsageError(f"{other} and {file.path} would both be called {file.name!r}: give a folder that has both")
+            raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: give a folder that has both")
 
 
 def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> list[File]:

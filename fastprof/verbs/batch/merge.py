@@ -141,7 +141,7 @@ class _Tree:
                     )
                 )
         if output == "-":
-            raise UsageError("a tree needs a file as output, beside which it keeps what it has merged so far")
+            raise UsageError("a merge tree needs a file as output: its partial merges are kept next to that")
         self._output, self._target, self._from, self._report = output, target, from_, report
         self._asked, self._progress = asked, progress
         self._workers = asked[JOBS] or available()
