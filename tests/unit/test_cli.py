@@ -397,7 +397,7 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
     [
         ("time_unit", "h", "time_unit: 'h' is not one of ns, ticks"),
         ("demangle", None, "demangle: None is not one of full"),
-        ("stacks", "all", "stacks: 'all' is none of"),
+        ("stacks", "all", "stacks: 'all' is not one of"),
         ("labels", ("cpu", "threads"), "labels: 'threads' is not one of own, thread"),
         ("labels", "thread", "labels: 'thread' is not a list or tuple"),
         ("period_us", 1 << 63, "period_us: 9223372036854775808 is not a whole number from 1"),

@@ -1,0 +1,75 @@
+"""Comments, docstrings, messages and docs avoid constructions that read as translated."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.paths import REPO
+
+# Each with what to write instead.
+CONSTRUCTIONS = {
+    r"\b[Ww]hoever\b": "name the caller, the reader, the thread",
+    r"\bis no (error|verb|format|number|row)\b": "is not a ...",
+    r"\bin there[.,:;]": "name the place",
+    r"\bnothing is said\b": "no value, no report",
+    r"\b(is|are) (said|told) of\b": "the message about ...",
+    r"\bmakes none of\b": "write what it makes",
+    r"\b(of )?an only (one|input|row|part)\b": "a single ...",
+    r"\bcalled as (its|their)\b": "named after",
+    r"\bwithout a word\b": "silently",
+    r"\bas so many\b": "that many",
+    r"\b(one|those) who\b": "who is for people",
+    r"\bso many are done\b": "n are done",
+    r"\bstands? behind\b": "follows",
+    r"\bwhat is no\b": "other values",
+    r"\bis told of\b": "gets, receives, collects",
+}
+EXCEPTIONS: dict[str, str] = {}  # a line, stripped: why it stays.  Ten at most.
+
+
+def lines() -> list[tuple[str, str]]:
+    paths = [
+        *(path for suffix in ("py", "pyx", "pxd") for path in REPO.glob(f"fastprof/**/*.{suffix}")),
+        *(path for suffix in ("c", "h") for path in REPO.glob(f"csrc/**/*.{suffix}")),
+        *REPO.glob("docs/**/*.md"),
+        REPO / "README.md",
+        REPO / "CONTRIBUTING.md",
+    ]
+    return [
+        (f"{path.relative_to(REPO)}:{number}", line.strip())
+        for path in sorted(paths)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+    ]
+
+
+def test_constructions() -> None:
+    found = [
+        f"{place}: {line}\n    rather: {rather}"
+        for place, line in lines()
+        for construction, rather in CONSTRUCTIONS.items()
+        if re.search(construction, line) and line not in EXCEPTIONS
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_few_exceptions() -> None:
+    assert len(EXCEPTIONS) <= 10
+    assert EXCEPTIONS.keys() <= {line for _, line in lines()}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Whoever reads it waits.",
+        "So it is no error.",
+        "A file is called by its path in there.",
+        "the last one if nothing is said",
+        "outputs are called as their inputs",
+        "with an only input",
+        "it is skipped without a word",
+    ],
+)
+def test_finds_them(line: str) -> None:
+    assert any(re.search(construction, line) for construction in CONSTRUCTIONS)
