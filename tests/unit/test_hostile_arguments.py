@@ -64,7 +64,7 @@ def test_ids_from_the_end_are_no_ids() -> None:
                 if op in (lib.FP_OP_CUSTOM, lib.FP_OP_TYPED):
                     events += len(batch.payload(row)) > 0
                 else:
-                    with pytest.raises(ValueError, match="no event"):
+                    with pytest.raises(ValueError, match="not an event"):
                         batch.payload(row)
             assert events
             for row in (-1, len(batch)):
