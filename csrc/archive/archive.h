@@ -87,7 +87,7 @@ struct fp_archive_filter {
     uint64_t left_out; /* rows; added up by feed */
 };
 
-/* Sets what feed keeps from now on; borrowed.  NULL: everything. */
+/* Sets the rows that feed keeps from now on; borrowed.  NULL: all. */
 void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *filter);
 
 /* Appends rows to `b` until it is full or the next row is of another part (FP_FULL), or the chunk ends (FP_DONE).  A

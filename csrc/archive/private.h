@@ -1,4 +1,4 @@
-/* archive/private.h - what the archive's C files share.  Private. */
+/* archive/private.h - shared by the archive's C files.  Private. */
 #ifndef FP_ARCHIVE_PRIVATE_H
 #define FP_ARCHIVE_PRIVATE_H
 

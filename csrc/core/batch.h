@@ -12,7 +12,7 @@
 
 enum fp_view { FP_TIMELINE = 1, FP_STACKS = 2, FP_GRAPH = 3 };
 
-/* Timeline: what happened at `time`. */
+/* Timeline: the event at `time`. */
 enum fp_op {
     FP_OP_ENTER = 0,
     FP_OP_EXIT = 1,
@@ -124,8 +124,8 @@ struct fp_summary {
     uint32_t n_totals;
 };
 
-/* Adds the self values of the first `n_values` columns to as many totals.  FP_DONE, or FP_E_OVERFLOW when one passes
- * 2^63 - 1. */
+/* Adds the self values of the first `n_values` columns to their totals.  FP_DONE, or FP_E_OVERFLOW when one passes 2^63
+ * - 1. */
 int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values);
 
 /* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */

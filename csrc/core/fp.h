@@ -93,7 +93,7 @@ static inline int fp_no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "memory");
 }
 
-/* fp_fail with what was found (`got`, shown as `kind` says) and what was expected. */
+/* fp_fail with the value found (`got`, shown by `kind`) and the value expected. */
 static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what, int kind, uint64_t got,
                               const char *want, uint64_t limit) {
     fp_fail(err, code, offset, what);

@@ -2,7 +2,7 @@
 
 #include "core/utf8.h"
 
-enum { LONGEST = 6 }; /* of what a byte becomes: \u001f */
+enum { LONGEST = 6 }; /* longest escape of a byte: \u001f */
 
 int fp_json_text(struct fp_buf *to, const uint8_t *p, size_t n, uint64_t *replaced) {
     if (n > SIZE_MAX / LONGEST || fp_buf_reserve(to, n * LONGEST)) return FP_E_NOMEM;

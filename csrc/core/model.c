@@ -4,8 +4,8 @@
 
 #include "core/memory.h"
 
-/* Takes sixteen bytes at a time.  The last sixteen may overlap bytes that were
- * taken before: a byte-by-byte tail would cost more than everything else. */
+/* Hashes sixteen bytes at a time.  The last sixteen may overlap bytes that were taken before: a byte-by-byte tail would
+ * cost more than everything else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
@@ -228,7 +228,7 @@ __attribute__((noinline)) static uint32_t find_by_secret(const struct fp_table *
     return 0;
 }
 
-/* Mostly the table has no secret, and the row is there. */
+/* Usually the table has no secret, and the row exists. */
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
     const uint32_t hash = fp_table_hash(row, t->width);
     uint32_t at = hash & t->index_mask, steps = 0;

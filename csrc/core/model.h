@@ -83,7 +83,7 @@ enum fp_function_col {
 };
 /* A line chain: the innermost inlined function first, `outer` leads outwards. */
 enum fp_line_col { FP_LINE_FUNCTION = 0, FP_LINE_LINE = 1, FP_LINE_COLUMN = 2, FP_LINE_OUTER = 3, FP_LINE_WIDTH = 4 };
-/* A frame is what pprof calls a location. */
+/* A frame corresponds to pprof's location. */
 enum fp_frame_col {
     FP_FRAME_MAPPING = 0,
     FP_FRAME_ADDRESS = 1, /* u64, exactly as recorded (never adjusted) */

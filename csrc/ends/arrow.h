@@ -5,7 +5,7 @@
  *   events   time, op, function, thread, process, cpu                       a timeline as it was recorded
  *   spans    id, time, duration, self, function, thread, process, depth, parent   its calls, in order of their ends
  *   samples  time, stack, function, thread, process, labels, values ...     stacks
- *   frames   stack, depth, function, file, line, address, object            what stands on the stacks of `samples`
+ *   frames   stack, depth, function, file, line, address, object            the frames of the stacks of `samples`
  *   graph    kind, function, file, line, object, address, callee, calls, values ...
  *
  * A column of names holds dictionary indices of texts.  Texts are distinct and valid UTF-8; they are added with the
@@ -91,7 +91,7 @@ int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);
 
 /* Each appends rows for those of `in` from *from on, and advances it; columns are in the order above.
- * FP_DONE; FP_FULL when there is no room in `out`: call again with another; FP_ASK (samples);
+ * FP_DONE; FP_FULL when `out` is full: call again with another; FP_ASK (samples);
  * FP_E_NOMEM, FP_E_OVERFLOW for a time beyond 2^63 - 1, FP_E_MALFORMED for an id that the model does not have. */
 int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                           struct fp_ends_columns *out, struct fp_err *err);

@@ -106,7 +106,7 @@ void fp_top_functions_free(struct fp_top_functions *f);
 /* The source of the following graph rows. */
 enum fp_top_functions_part {
     FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
-    FP_PART_EXACT = 1, /* something else: inclusive costs are added to `all` by others */
+    FP_PART_EXACT = 1, /* another view: inclusive costs are added to `all` separately */
     FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
 };
 

@@ -3,7 +3,7 @@
  * A profile is made of words as large as a pointer of the profiled program, and ends in text:
  *
  *   header   0, n >= 3 further words: version (0; 1 = Java), period in us, 0, ...
- *   records  count, depth, as many program counters: the leaf's, then return addresses
+ *   records  count, depth, that many program counters: the leaf's, then return addresses
  *   trailer  0, 1, 0
  *   text     the mapped objects, as in /proc/PID/maps
  *

@@ -2,7 +2,7 @@
  *
  * A unit is a header with the tables of directories and files, and a program for a small machine with the registers
  * address, file and line.  Each step of the machine may make a row.  A sequence is a run of rows whose addresses
- * ascend; it begins with fresh registers and ends with the first address after it.
+ * ascend; it begins with initial registers and ends with the first address after it.
  *
  *   00 09 02 1030...   address = 0x1030                (extended opcode 2)
  *   03 10 01           line += 16, a row               0x1030 file 1 line 17

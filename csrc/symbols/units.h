@@ -19,7 +19,7 @@
 struct fp_dwarf_units;
 
 /* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns.
- * Loses: units that are damaged, and what follows the last of these. */
+ * Loses: damaged units, and everything after the last of these. */
 struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d);
 void fp_dwarf_units_free(struct fp_dwarf_units *u);
 

@@ -140,7 +140,7 @@ static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const int same = r->has_head && r->head.thread == l->thread;
-    if (same && r->head.op == FP_OP_ARGUMENT) return FP_DONE; /* of the call before, which may take no time */
+    if (same && r->head.op == FP_OP_ARGUMENT) return FP_DONE; /* of the previous call, which may take no time */
     for (uint32_t lane; (lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX)) != FP_NO_ID;) {
         const struct fp_trace_lane *of = &l->lanes[lane];
         const struct fp_trace_call *call = &of->calls[of->n - 1];

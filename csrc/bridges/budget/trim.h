@@ -12,7 +12,7 @@
  *
  * Each group becomes a file: everything, or a thread.
  *
- * A packed row, in varints: the stack, twice, plus 1 if the row is not of the part, thread and labels of the one before
+ * A packed row, in varints: 2 * stack, plus 1 if part, thread or labels differ from the previous row's
  *
  *   [part] [value types] [thread] [labels]   time since the row before (zigzag)   each value (zigzag)
  *

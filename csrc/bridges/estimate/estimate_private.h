@@ -1,6 +1,6 @@
-/* bridges/estimate/estimate_private.h - what the estimate's files share.  Private.
+/* bridges/estimate/estimate_private.h - shared by the estimate's files.  Private.
  *
- *   estimate.c         what Python calls
+ *   estimate.c         the functions for Python
  *   estimate_sums.c    sums of costs by place, and of calls by place and callee
  *   estimate_flow.c    the call graph: arcs, inclusive costs and cycles
  *   estimate_walk.c    the contexts: from the roots along the arcs

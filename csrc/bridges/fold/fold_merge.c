@@ -115,7 +115,7 @@ static inline uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* which no row holds */
 }
 
-/* The next merged record, into t->head.  FP_FULL: there is one.  Else as fp_fold_tree_pull. */
+/* The next merged record, into t->head.  FP_FULL: there is one.  Otherwise as fp_fold_tree_pull. */
 static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     const struct fp_fold_tree_head *heads = t->heads;
     t->hungry = FP_MERGE_NONE;

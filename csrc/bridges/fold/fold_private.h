@@ -1,4 +1,4 @@
-/* bridges/fold/fold_private.h - what the stack machine's files share.  Private.
+/* bridges/fold/fold_private.h - shared by the stack machine's files.  Private.
  *
  *   fold.c        the machine: rows of a timeline in, arcs and contexts out
  *   fold_arcs.c   the table of arcs
@@ -49,7 +49,7 @@ struct fp_fold_thread {
     uint64_t calls;
     uint32_t who[FP_THREAD_WIDTH]; /* its row of the model */
     int32_t seen;
-    uint32_t own;   /* its group, if CPUs are not kept apart */
+    uint32_t own;   /* its group, if CPUs are not distinguished */
     uint32_t group; /* of the arcs on the stack */
 };
 

@@ -1,4 +1,4 @@
-/* bridges/project/project_private.h - what the projection's files share.  Private.
+/* bridges/project/project_private.h - shared by the projection's files.  Private.
  *
  *   project.c            sums by (stack, group), and the order of names
  *   project_positions.c  frames to positions

@@ -48,7 +48,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the functions that match");
 }
 
-/* ---- what matches ---- */
+/* ---- matching ---- */
 
 void fp_filter_answer(struct fp_filter *f, int matches) {
     *f->answer = matches ? YES : NO;

@@ -35,7 +35,7 @@ void fp_restack_free(struct fp_restack *r) {
     free(r);
 }
 
-/* ---- what replaces a frame ---- */
+/* ---- replacements of frames ---- */
 
 static int push(struct fp_restack *r, uint32_t word) {
     if (fp_array_room(&r->chains, &r->cap_chains, (uint64_t)r->n_chains + 1, sizeof *r->chains)) return FP_E_NOMEM;

@@ -6,9 +6,9 @@
  *
  *     block   u32 function   u32 rows   u32 value columns   rows ...
  *     row     u8 what        kind (3 bits) | PACKED_FILE | PACKED_ADDRESS | PACKED_TARGET
- *             file           varint string, if PACKED_FILE; else that of the row before, at first the function's own
- *             line           signed varint, less that of the row before
- *             address bb     signed varints, less those of the row before, if PACKED_ADDRESS; else as before
+ *             file           varint string, if PACKED_FILE; else the previous row's, at first the function's own
+ *             line           signed varint, less the previous row's
+ *             address bb     signed varints, less the previous row's, if PACKED_ADDRESS; else unchanged
  *             call, jump     varints: callee, target line, if PACKED_TARGET: file, address, bb of the target; count,
  *                            and of conditional jumps count2
  *             values         of cost and call: 4 bits for each column, its length, then its bytes, low first
@@ -52,7 +52,7 @@ static inline uint32_t fp_packed_file(const struct fp_model *m, uint32_t functio
     return fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
 }
 
-/* Appends a row; returns the new end.  There is room for fp_packed_most() bytes. */
+/* Appends a row; returns the new end.  Needs room for fp_packed_most() bytes. */
 uint8_t *fp_packed_put(uint8_t *to, struct fp_packed_before *before, const struct fp_packed_row *row,
                        uint32_t n_columns);
 
@@ -67,8 +67,8 @@ struct fp_packed_block {
     struct fp_packed_before before;
 };
 
-/* Appends a row at to[at], where there is room for fp_packed_most() and FP_PACKED_HEAD; returns the new end.  A row of
- * another function ends the block and begins the next. */
+/* Appends a row at to[at], with room for fp_packed_most() and FP_PACKED_HEAD; returns the new end.  A row of another
+ * function ends the block and begins the next. */
 size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uint8_t *to, size_t at,
                         const struct fp_packed_row *row, uint32_t n_columns);
 void fp_packed_end(struct fp_packed_block *b, uint8_t *to);
