@@ -235,7 +235,7 @@ def test_splits_that_cannot_be_are_refused(tmp_path: Path) -> None:
     here = {*tmp_path.iterdir()}
     with pytest.raises(UsageError, match="standard output"):
         fastprof.convert(BUSY, "-", to="perfetto", split="thread")
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="not a file"):
         fastprof.convert(BUSY, tmp_path / "there.pftrace", split="thread")
     with pytest.raises(UsageError, match="no sample says its thread"):
         fastprof.convert(stacks, tmp_path / "o.speedscope.json", split="thread")
