@@ -21,6 +21,7 @@ from fastprof.core import words
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.words import Message, joined, packed, spelled, unpacked
 from fastprof.store.adding import add
+from fastprof.verbs import top
 from tests.support.paths import CORPUS, REPO
 from tests.support.xraylog import FdrLog
 
@@ -165,6 +166,7 @@ def test_pickle_keeps_what_a_message_is_made_of() -> None:
 
 
 def test_messages_in_messages() -> None:
+    assert plan.known_options() and top.options()  # options are known by their flags once they are declared
     lenient = Message("{--lenient} or {--split:=}thread, {-O pprof.time_ns}", file="a")
     error = FormatError("f", "xray", lenient)
     whole = joined("; ", ["{x}", error.message(), spelled("--value", "name"), spelled("--tree", "=") + "both"])
