@@ -83,8 +83,15 @@ enum { SHARES = 2, PIECE_NBYTES = 600, PIECE_BUFFERS = 5 };
 /* One share of the buffers from `first` to `end` - 1.  0 or an error. */
 static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
                       const struct fp_shares *shares, uint32_t share, struct fp_batch *b, uint64_t *sum) {
-    struct fp_xray_share s = {
-        .x = x, .piece = piece, .shares = shares, .share = share, .next = first, .end = end, .feed.out = b};
+    uint64_t nothing = UINT64_MAX; /* no share waits for another */
+    struct fp_xray_share s = {.x = x,
+                              .piece = piece,
+                              .shares = shares,
+                              .share = share,
+                              .next = first,
+                              .end = end,
+                              .awaited = &nothing,
+                              .feed.out = b};
     fp_xray_share_feed(&s);
     for (;;) {
         const int status = s.feed.fill(&s.feed);

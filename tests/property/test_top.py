@@ -15,7 +15,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.plan import make
-from fastprof.verbs.top import _HOLDS
+from fastprof.verbs.top import _END
 from fastprof.verbs.top_costs import Arc, Column, Costs
 from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
 from tests.property.test_xray import CASES
@@ -186,8 +186,8 @@ def test_timelines(case: Case) -> None:
     opened = product.open_input(case.data)
     options, model = Options(time_unit="ticks"), opened.model
     found = costs(model, "function", "Ticks")
-    way = make([opened.reader], "timeline", _HOLDS, options)
-    found.timeline(way.rows(model, options, opened.report), options, Report())
+    way = make([[opened.reader]], _END, options)
+    found.timeline(way.rows(model, opened.report), options, Report())
     found.end()
     got = figures(found, lambda i: fn(model, i).name)
     assert {name: values[:3] for name, values in got.items()} == {

@@ -369,6 +369,7 @@ _NOT_OF_FILES = (
     "a thread could not begin",
     "a worker could not begin",
     "no input can be read; the last: ",
+    "unknown format ",
     "instructions need one of these programs",
     "sql needs ",
     "standard input",
