@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy
 
+from fastprof.core.blanks cimport is_blank, strip_blanks
 from fastprof.core.fp cimport *
 
 
@@ -69,17 +70,6 @@ cdef struct Counts:
     uint64_t first_rounded  # the line of the first
     bint byte_order_mark
     bint open_end  # no newline at the end
-
-
-cdef inline bint is_blank(uint8_t c) noexcept nogil:
-    return c == c' ' or c == c'\t'
-
-
-cdef inline const uint8_t *without_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """The end of p up to `stop` without the blanks there."""
-    while stop != p and is_blank((stop - 1)[0]):
-        stop -= 1
-    return stop
 
 
 cdef class Lexer:
@@ -220,7 +210,7 @@ cdef class Lexer:
             self.seen.carriage_returns += 1
             stop -= 1
         token = stop
-        stop = without_blanks(p, stop)
+        stop = strip_blanks(p, stop)
         if stop == p:
             self.seen.blank += 1
             return OK
@@ -244,7 +234,7 @@ cdef class Lexer:
             if status != OK:
                 return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset + (token - first),
                                 "the count", token, stop - token, "digits")
-            stop = without_blanks(p, token)
+            stop = strip_blanks(p, token)
         if stop != p and (stop - 1)[0] == c';':
             self.seen.trailing_frames += 1
             while stop != p and (stop - 1)[0] == c';':

@@ -1,17 +1,13 @@
 from typing import TypedDict, type_check_only
 
-ROWS: int
-
 @type_check_only
 class Counts(TypedDict):
-    samples: int
     comments: int
     side_records: int
     messages: int
     extras: int
     payloads: int
     cpus: int
-    no_stack: int
     skipped: int
     carriage_returns: int
     without_period: int

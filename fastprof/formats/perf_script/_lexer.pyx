@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy
 
+from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
 from fastprof.core.fp cimport *
 from fastprof.formats.perf_script.chains cimport *
 from fastprof.formats.perf_script.lines cimport *
@@ -23,10 +24,8 @@ cdef enum:
     CACHED_LINES = 1 << 20  # distinct frame lines that are cached
     LONGEST_CACHED = 1 << 14  # bytes of such a line
     HEADER = 1 << 16  # bytes of comments that are kept
-
-# The value types of a part are those of the events in so many samples, so that they do not depend on batch sizes.
-ROWS = 1 << 16
-cdef uint32_t N_ROWS = ROWS
+    # The value types of a part are those of the events in so many samples, so that they do not depend on batch sizes.
+    ROWS = 1 << 16
 
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
 cdef uint64_t MOST_32 = 0xffffffff
@@ -90,7 +89,7 @@ cdef class Lexer:
         self.input_ = input_
         self.unknown = unknown
         self.comm_key = comm_key
-        self.rows = <Row *>malloc(N_ROWS * sizeof(Row))
+        self.rows = <Row *>malloc(ROWS * sizeof(Row))
         self.header = <uint8_t *>malloc(HEADER)
         if self.rows == NULL or self.header == NULL or fp_strings_init(&self.lines) \
                 or fp_strings_init(&self.chains.texts):
@@ -202,7 +201,7 @@ cdef class Lexer:
             if status < 0:
                 return status
             in_.pos = next - in_.p
-            if self.n_rows == N_ROWS:
+            if self.n_rows == ROWS:
                 self.draining = True
                 return FP_FULL
         if not in_.eof:
@@ -413,8 +412,6 @@ cdef class Lexer:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         if self.chain and self.chains.rows[self.chain].n_frames == self.n_frames:  # each of its lines is a frame
             self.chains.rows[self.chain].stack = node
-        self.seen.no_stack += self.n_frames == 0
-        self.seen.samples += 1
         self.sample.stack = node
         self.rows[self.n_rows] = self.sample
         self.n_rows += 1

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
+from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
 from fastprof.core.fp cimport fp_is_digit, fp_nibble
 
 
@@ -16,14 +17,12 @@ cdef struct Location:
 
 
 cdef struct Counts:
-    uint64_t samples
     uint64_t comments
     uint64_t side_records  # PERF_RECORD lines
     uint64_t messages  # of perf itself, from its stderr
     uint64_t extras  # lines of registers, branches, source code
     uint64_t payloads  # of tracepoints
     uint64_t cpus  # samples whose CPU is known
-    uint64_t no_stack
     uint64_t skipped  # lenient: lines that could not be read
     uint64_t carriage_returns
     uint64_t without_period  # samples without, of events that have periods
@@ -44,23 +43,6 @@ cdef struct Start:
     uint64_t period
     bint has_period
     bint has_cpu
-
-
-cdef inline bint is_blank(uint8_t c) noexcept nogil:
-    return c == c' ' or c == c'\t'
-
-
-cdef inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    while p != stop and is_blank(p[0]):
-        p += 1
-    return p
-
-
-cdef inline const uint8_t *strip_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """The end of p up to `stop` without the blanks there."""
-    while stop != p and is_blank((stop - 1)[0]):
-        stop -= 1
-    return stop
 
 
 cdef inline const uint8_t *token_before(const uint8_t *p, const uint8_t *stop) noexcept nogil:
