@@ -26,7 +26,7 @@ class Struct(CData):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Self]: ...
 
-# To what is no struct; an array, too.
+# A pointer or array whose elements are not structs.
 @type_check_only
 class Pointer(CData, Generic[_T]):
     @overload

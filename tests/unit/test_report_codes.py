@@ -191,7 +191,7 @@ def test_entries_for_json() -> None:
 
 
 def test_reports_go_to_another_process() -> None:
-    """As data: whoever prints them spells their options."""
+    """As data: options are spelled where they are printed."""
     report, other = Report(), Report()
     report.count(CUT, 3, most=2)
     report.count(ODD, 4, by=Message("{--thread}, {--label}"))
