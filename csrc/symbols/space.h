@@ -1,0 +1,62 @@
+/* symbols/space.h - what is mapped where, by process, as of now.
+ *
+ * The maps of all processes of a recording, changed by its records in order of time.  Maps of a process never overlap:
+ * a new one cuts what it covers, and what is left keeps its place in the file.
+ *
+ *   map a  [0x1000, 0x5000) pgoff 0         a [0x1000, 0x2000) pgoff 0
+ *   map b  [0x2000, 0x3000) pgoff 0x700     b [0x2000, 0x3000) pgoff 0x700     a [0x3000, 0x5000) pgoff 0x2000
+ *
+ * A fork shares the parent's maps until one of the two changes: each process is a root in one persistent search tree (a
+ * treap), whose nodes are counted references.  A change copies only the path to it, if another process still has it.
+ * So a fork takes constant time, any other change logarithmic time and memory.  The priorities of nodes come from a
+ * random secret, so no file can make the tree deep.
+ */
+#ifndef FP_SPACE_H
+#define FP_SPACE_H
+
+#include "core/fp.h"
+
+/* cffi-begin */
+
+/* The pid of maps of the kernel.  No process has it. */
+enum { FP_SPACE_KERNEL = 0xffffffffu };
+
+/* The map at an address. */
+struct fp_space_hit {
+    uint64_t start, limit; /* of the piece that is left of the map */
+    uint64_t pgoff;        /* of `start`; wraps at 2^64, as addresses of the kernel do */
+    uint32_t word, flags;  /* as given */
+};
+
+struct fp_space;
+
+/* NULL when memory ran out. */
+struct fp_space *fp_space_new(void);
+void fp_space_free(struct fp_space *s);
+
+/* The functions below that change something return 0, or FP_E_NOMEM; then the space can only be freed.  A range that
+ * reaches past the last address ends there. */
+
+/* Maps [start, start + len) of a process; nothing for len 0. */
+int fp_space_map(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff, uint32_t word,
+                 uint32_t flags);
+
+/* Removes what is mapped in [start, start + len). */
+int fp_space_unmap(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len);
+
+/* Replaces the maps of a process by those of its parent; by none if that is not known. */
+int fp_space_fork(struct fp_space *s, uint32_t pid, uint32_t parent);
+
+/* Removes all maps of a process. */
+int fp_space_exec(struct fp_space *s, uint32_t pid);
+
+/* 1 and the map of a process at an address, or 0. */
+int fp_space_find(struct fp_space *s, uint32_t pid, uint64_t address, struct fp_space_hit *hit);
+
+/* A number of the maps of a process, 0 for none.  While it is the same, so are all answers of fp_space_find.  Processes
+ * that share their maps share it, too. */
+uint64_t fp_space_generation(const struct fp_space *s, uint32_t pid);
+
+/* cffi-end */
+
+#endif
