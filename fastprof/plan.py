@@ -128,9 +128,9 @@ class Way(NamedTuple):
             rows = watch.given(selected(input_, model, options, report, capacity, encoded=encoded))
             return agreement.named(rows, input_.name) if agreement else rows
 
-        from fastprof.bridges.rows.unheld import Unheld
+        from fastprof.bridges.rows.unrepresentable import Unrepresentable
 
-        watch = Unheld(model, self.holds, report)
+        watch = Unrepresentable(model, self.holds, report)
         agreement = None
         if self.several:
             from fastprof.bridges.sums.agree import Agreement
@@ -319,7 +319,7 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, but nothing of them was written."""
-    from fastprof.bridges.rows.unheld import CODES
+    from fastprof.bridges.rows.unrepresentable import CODES
 
     no_rows = {"zero-values", *CODES}
     not_written = report.not_representable.counted()

@@ -149,7 +149,7 @@ static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, in
 }
 
 /* Resets the previous chunk, in time linear in the keys it used, not in all keys. */
-static int forget(struct fp_archive_time_dec *d, uint32_t n_keys) {
+static int reset(struct fp_archive_time_dec *d, uint32_t n_keys) {
     for (uint32_t i = 0; i < d->n_known; i++) d->context_of[d->known[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[0]; i++) d->table_of[d->given[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[1]; i++) d->table_hashed[d->given[d->n_given[0] + i]] = 0;
@@ -184,7 +184,7 @@ static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table
 }
 
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
-    if (n_keys > INT32_MAX || forget(d, n_keys)) return FP_E_NOMEM;
+    if (n_keys > INT32_MAX || reset(d, n_keys)) return FP_E_NOMEM;
     struct fp_archive_cur c = {p[0], p[0] + n[0], 0};
     d->first = (struct fp_archive_time_at){fp_archive_cur_varint(&c), 1u << 31, 1, 0, 1};
     d->last = &d->first;

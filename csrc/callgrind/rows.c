@@ -343,7 +343,7 @@ int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uin
     return 1;
 }
 
-void fp_callgrind_costs_settle(struct fp_callgrind_costs *s) {
+void fp_callgrind_costs_flush(struct fp_callgrind_costs *s) {
     const uint32_t columns = s->instr + s->bb + s->lines;
     for (uint32_t k = 0; k < s->n_values; k++) {
         fp_callgrind_costs_add(s, k, s->recent[k]);

@@ -18,7 +18,7 @@ struct fp_callgrind_position {
 /* The state of reading a part's cost lines.
  *
  * Sums of self cost are kept in three places: `recent` and `sums` are added to without a check for overflow, and
- * fp_callgrind_costs_settle moves them into `totals`, with a check. */
+ * fp_callgrind_costs_flush moves them into `totals`, with a check. */
 struct fp_callgrind_costs {
     uint32_t instr, bb, lines; /* whether each position column exists: 0 or 1, at least one of them */
     uint32_t n_values;
@@ -40,7 +40,7 @@ static inline void fp_callgrind_costs_add(struct fp_callgrind_costs *s, uint32_t
 }
 
 /* Moves `recent` and `sums` into the totals.  Call at least every 2^36 rows, or they overflow. */
-void fp_callgrind_costs_settle(struct fp_callgrind_costs *s);
+void fp_callgrind_costs_flush(struct fp_callgrind_costs *s);
 
 /* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or not a cost line, and
  * when the batch is full.

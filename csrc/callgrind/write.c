@@ -45,7 +45,7 @@ static const struct near nears[199] = {
 FP_INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
     const uint64_t step = v - base + 99;
     if (step > 198 || !base) return NULL;
-    if ((v ^ base) >> 63 && (v < base) != (step < 99)) return NULL; /* 99 apart only because 64 bits wrap */
+    if ((v ^ base) >> 63 && (v < base) != (step < 99)) return NULL; /* 99 unique only because 64 bits wrap */
     memcpy(p, nears[step].text, 4);
     return p + nears[step].n;
 }
@@ -237,7 +237,7 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
     const uint8_t *p = fp_string(strings, name, n);
     int has_byte;
     if (FP_LIKELY(!is_special(p, *n, &has_byte))) return p;
-    uint32_t text = fp_apart_known(&t->apart, name);
+    uint32_t text = fp_unique_find(&t->unique, name);
     if (!text) {
         struct fp_buf *b = &t->scratch;
         b->n = 0;
@@ -247,15 +247,15 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
             if (letter) b->p[b->n++] = '\\';
             b->p[b->n++] = letter ? letter : p[i];
         }
-        text = fp_apart_of(&t->apart, name, b);
+        text = fp_unique_text(&t->unique, name, b);
         if (text == FP_NO_ID) return NULL;
         t->escaped += (uint64_t)has_byte;
     }
-    return fp_string(&t->apart.texts, text, n);
+    return fp_string(&t->unique.texts, text, n);
 }
 
 void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t) {
-    fp_apart_clear(&t->apart);
+    fp_unique_clear(&t->unique);
     fp_buf_free(&t->scratch);
 }
 

@@ -30,7 +30,7 @@ struct fp_callgrind_named {
 /* Names as lines of text: a newline is `\n`, CR `\r` and NUL `\0`.  If another name already has that text, a number is
  * appended.  0 everywhere before the first call. */
 struct fp_callgrind_line_names {
-    struct fp_apart apart;
+    struct fp_unique unique;
     struct fp_buf scratch;
     uint64_t escaped; /* names that held such a byte */
 };

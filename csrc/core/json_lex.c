@@ -54,7 +54,7 @@ static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_e
     return more(in, err);
 }
 
-static int is_wordy(uint8_t c) {
+static int is_word_byte(uint8_t c) {
     return fp_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.' ||
            c == '#' || c == '_';
 }
@@ -62,7 +62,7 @@ static int is_wordy(uint8_t c) {
 /* A number or a word: all characters up to its end, unchecked. */
 static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     size_t end = at;
-    while (end < in->n && is_wordy(in->p[end])) end++;
+    while (end < in->n && is_word_byte(in->p[end])) end++;
     if (end == at) return fail(in, at, "a value", err);
     if (end == in->n && !in->eof) return FP_MORE;
     j->text = in->p + at;

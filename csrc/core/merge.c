@@ -15,7 +15,7 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, in
     m->beyond = calloc(width, sizeof *m->beyond);
     m->runs = calloc(n_runs ? n_runs : 1, sizeof *m->runs);
     m->tree = calloc(n_runs ? n_runs : 1, sizeof *m->tree);
-    m->hungry = FP_MERGE_NONE;
+    m->to_refill = FP_MERGE_NONE;
     for (uint32_t i = 0; m->runs && i < n_runs; i++) m->runs[i].width = width;
     if (!m->head || !m->sum || !m->beyond || !m->runs || !m->tree) {
         fp_merge_free(m);
@@ -126,16 +126,16 @@ enum { AHEAD = 20 };
 
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     if (m->has_rest) return give(m, err);
-    if (m->hungry != FP_MERGE_NONE) {
-        const struct fp_run *run = &m->runs[m->hungry];
+    if (m->to_refill != FP_MERGE_NONE) {
+        const struct fp_run *run = &m->runs[m->to_refill];
         if (used_up(run) && !run->eof) return FP_MORE;
-        play(m, m->hungry);
-        m->hungry = FP_MERGE_NONE;
+        play(m, m->to_refill);
+        m->to_refill = FP_MERGE_NONE;
     }
     for (; m->n_started < m->n_runs; m->n_started++) {
         const struct fp_run *run = &m->runs[m->n_started];
         if (used_up(run) && !run->eof) {
-            m->hungry = m->n_started++;
+            m->to_refill = m->n_started++;
             return FP_MORE;
         }
         play(m, m->n_started);
@@ -163,7 +163,7 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         m->has_sum = 1;
         run->pos += run->width;
         if (FP_UNLIKELY(used_up(run)) && !run->eof) {
-            m->hungry = least;
+            m->to_refill = least;
             return FP_MORE;
         }
         play(m, least);

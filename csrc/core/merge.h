@@ -37,12 +37,12 @@ struct fp_merge_head {
 };
 
 struct fp_merge {
-    uint32_t width;    /* words a record */
-    uint32_t kept;     /* words after the key that are not added up but copied from the first run that has the key */
-    int32_t is_signed; /* counters are int64_t */
-    int32_t split;     /* sums that do not fit become several records; set by the caller */
-    uint32_t hungry;   /* after FP_MORE: the run to refill */
-    uint64_t *head;    /* after FP_FULL: the record */
+    uint32_t width;     /* words a record */
+    uint32_t kept;      /* words after the key that are not added up but copied from the first run that has the key */
+    int32_t is_signed;  /* counters are int64_t */
+    int32_t split;      /* sums that do not fit become several records; set by the caller */
+    uint32_t to_refill; /* after FP_MORE: the run to refill */
+    uint64_t *head;     /* after FP_FULL: the record */
     struct fp_run *runs;
 
     /* private from here on */
@@ -54,11 +54,11 @@ struct fp_merge {
     int32_t has_sum, has_rest;
 };
 
-/* NULL when memory ran out.  All runs start empty and hungry.  Caller owns. */
+/* NULL when memory ran out.  All runs start empty, to be refilled first.  Caller owns. */
 struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed);
 void fp_merge_free(struct fp_merge *m);
 
-/* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run m->hungry (or set its eof) and call
+/* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run m->to_refill (or set its eof) and call
  * again.  FP_DONE: no more records.
  * FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, the first is 0. */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);

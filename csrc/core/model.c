@@ -66,8 +66,8 @@ static inline int is_far(uint32_t at, uint32_t hash, uint32_t mask, const struct
 
 /* Takes a secret and hashes all keys with it.  Key i is keys[start[i] .. start[i+1]), or of `width` bytes if there is
  * no `start`.  0 or FP_E_NOMEM. */
-static int hash_anew(uint64_t **index, uint32_t mask, struct fp_secret *secret, const void *keys, const uint64_t *start,
-                     size_t width) {
+static int rehash(uint64_t **index, uint32_t mask, struct fp_secret *secret, const void *keys, const uint64_t *start,
+                  size_t width) {
     uint64_t *fresh = fp_zeroed(((size_t)mask + 1) * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     fp_secret_take(secret);
@@ -149,7 +149,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
         if (have == n && same_bytes(q, p, n)) return id;
     }
     if (is_far(at, hash, s->index_mask, &s->secret)) {
-        const int status = hash_anew(&s->index, s->index_mask, &s->secret, s->bytes, s->start, 0);
+        const int status = rehash(&s->index, s->index_mask, &s->secret, s->bytes, s->start, 0);
         return status ? FP_NO_ID : fp_strings_intern_hashed(s, p, n, hash);
     }
     if (s->n == FP_NO_ID - 1) return FP_NO_ID;
@@ -255,7 +255,7 @@ uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
     if (is_far(at, hash, t->index_mask, &t->secret)) {
         const size_t width = t->width * sizeof *t->words;
-        const int status = hash_anew(&t->index, t->index_mask, &t->secret, t->words, NULL, width);
+        const int status = rehash(&t->index, t->index_mask, &t->secret, t->words, NULL, width);
         return status ? FP_NO_ID : fp_table_intern_hashed(t, row, hash);
     }
     if (row_room(t)) return FP_NO_ID;

@@ -90,7 +90,7 @@ static int note(uint32_t *to, uint32_t *id, uint32_t found, struct fp_err *err) 
 }
 
 static int string_of(struct fp_remap *r, enum fp_remap_role role, uint32_t *id, struct fp_err *err) {
-    if (r->hooks.string) return *id ? r->hooks.string(r->hooks.who, role, id, err) : 0;
+    if (r->hooks.string) return *id ? r->hooks.string(r->hooks.arg, role, id, err) : 0;
     if (known(r, STRINGS, id)) return 0;
     const struct fp_strings *s = &r->from->strings;
     int status = 0;
@@ -140,7 +140,7 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
         return status;
     if (r->from == r->to && row[FP_FUNCTION_NAME] != name) row[FP_FUNCTION_SYSTEM_NAME] = row[FP_FUNCTION_LINE] = 0;
     const uint32_t found = fp_model_function_row(r->to, row);
-    if (found != FP_NO_ID && found != before && r->hooks.function && r->hooks.function(r->hooks.who, before, found))
+    if (found != FP_NO_ID && found != before && r->hooks.function && r->hooks.function(r->hooks.arg, before, found))
         return no_memory(err);
     return note(to, id, found, err);
 }
@@ -221,7 +221,7 @@ static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 /* Moves *node of `to` down by a frame, or by the frames that replace it. */
 static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct fp_err *err) {
     uint32_t n = 1;
-    const uint32_t *frames = r->hooks.frames ? r->hooks.frames(r->hooks.who, frame, &n) : NULL;
+    const uint32_t *frames = r->hooks.frames ? r->hooks.frames(r->hooks.arg, frame, &n) : NULL;
     if (!r->hooks.frames) {
         const int status = frame_of(r, &frame, err);
         if (status) return status;

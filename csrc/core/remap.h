@@ -33,14 +33,14 @@ enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE }; /* of a func
 
 /* Hooks that replace entries within one model.  NULL: such entries stay. */
 struct fp_remap_hooks {
-    void *who; /* the first argument of each */
+    void *arg; /* the first argument of each */
     /* Replaces a string.  0, FP_ASK or an error; then *id is as it was. */
-    int (*string)(void *who, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
+    int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
     /* Called when a function became another.  A new name has neither a system name nor a first line.  0 or
      * FP_E_NOMEM. */
-    int (*function)(void *who, uint32_t from, uint32_t to);
+    int (*function)(void *arg, uint32_t from, uint32_t to);
     /* The n frames that replace one in a stack, outermost first.  NULL: it stays. */
-    const uint32_t *(*frames)(void *who, uint32_t frame, uint32_t *n);
+    const uint32_t *(*frames)(void *arg, uint32_t frame, uint32_t *n);
 };
 
 /* The same in one model. */

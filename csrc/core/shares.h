@@ -14,12 +14,12 @@ enum { FP_SHARES_MOST = 8, FP_SHARES_THREADS = 65536 };
 
 struct fp_shares {
     uint32_t n;                    /* number of shares, 1 to FP_SHARES_MOST; set by the caller */
-    uint64_t much[FP_SHARES_MOST]; /* the work of each */
+    uint64_t work[FP_SHARES_MOST]; /* the work of each */
     uint8_t of[FP_SHARES_THREADS]; /* by thread: its share + 1, 0 = none yet */
 };
 
-/* Assigns a thread that has no share yet; `much`: its work, in any unit. */
-void fp_shares_give(struct fp_shares *s, uint32_t thread, uint64_t much);
+/* Assigns a thread that has no share yet; `work`: its work, in any unit. */
+void fp_shares_assign(struct fp_shares *s, uint32_t thread, uint64_t work);
 
 /* cffi-end */
 

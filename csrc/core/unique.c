@@ -6,14 +6,14 @@
 #include "core/digits.h"
 #include "core/utf8.h"
 
-void fp_apart_clear(struct fp_apart *a) {
+void fp_unique_clear(struct fp_unique *a) {
     fp_strings_clear(&a->texts);
     free(a->text_of);
     free(a->n_wanted);
-    *a = (struct fp_apart){0};
+    *a = (struct fp_unique){0};
 }
 
-static uint32_t enter(struct fp_apart *a, const struct fp_buf *text) {
+static uint32_t enter(struct fp_unique *a, const struct fp_buf *text) {
     if (!a->texts.start && fp_strings_init(&a->texts)) return FP_NO_ID;
     const uint32_t id = fp_strings_intern(&a->texts, text->p, text->n);
     if (id == FP_NO_ID || fp_array_zeroed(&a->n_wanted, &a->cap_wanted, (uint64_t)id + 1, sizeof *a->n_wanted))
@@ -21,7 +21,7 @@ static uint32_t enter(struct fp_apart *a, const struct fp_buf *text) {
     return id;
 }
 
-uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text) {
+uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text) {
     const size_t length = text->n;
     const uint32_t wanted = enter(a, text);
     uint32_t id = wanted;
@@ -37,10 +37,10 @@ uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text) {
     return id;
 }
 
-uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text) {
+uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text) {
     if (fp_array_zeroed(&a->text_of, &a->cap_text_of, (uint64_t)name + 1, sizeof *a->text_of)) return FP_NO_ID;
     if (!a->text_of[name]) {
-        const uint32_t id = fp_apart_enter(a, text);
+        const uint32_t id = fp_unique_add(a, text);
         if (id == FP_NO_ID) return FP_NO_ID;
         a->text_of[name] = id;
     }
@@ -48,7 +48,7 @@ uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text) {
 }
 
 /* Does the text have a byte that is not UTF-8, or a U+FFFD, which may replace one? */
-static int is_doubtful(const uint8_t *p, size_t n) {
+static int needs_unique(const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n;) {
         const unsigned length = fp_utf8_length(p + i, n - i);
         if (!length || (length == 3 && !memcmp(p + i, "\xef\xbf\xbd", 3))) return 1;
@@ -57,20 +57,20 @@ static int is_doubtful(const uint8_t *p, size_t n) {
     return 0;
 }
 
-const uint8_t *fp_apart_utf8(struct fp_apart *a, struct fp_buf *scratch, const struct fp_strings *strings,
-                             uint32_t string, size_t *n, uint64_t *replaced) {
+const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                              uint32_t string, size_t *n, uint64_t *replaced) {
     const uint8_t *p = fp_string(strings, string, n);
-    if (FP_LIKELY(!is_doubtful(p, *n))) return p;
-    uint32_t text = fp_apart_known(a, string);
+    if (FP_LIKELY(!needs_unique(p, *n))) return p;
+    uint32_t text = fp_unique_find(a, string);
     if (!text) {
         scratch->n = 0;
-        if (fp_utf8_mend(scratch, p, *n)) return NULL;
+        if (fp_utf8_replace(scratch, p, *n)) return NULL;
         for (size_t i = 0; i < *n;) {
             const unsigned length = fp_utf8_length(p + i, *n - i);
             *replaced += !length;
             i += length ? length : 1;
         }
-        text = fp_apart_of(a, string, scratch);
+        text = fp_unique_text(a, string, scratch);
         if (text == FP_NO_ID) return NULL;
     }
     return fp_string(&a->texts, text, n);

@@ -17,7 +17,7 @@
 
 /* cffi-begin */
 
-struct fp_apart {
+struct fp_unique {
     /* private from here on */
     struct fp_strings texts;
     uint32_t *text_of; /* by name: its text, 0 = none yet */
@@ -28,22 +28,22 @@ struct fp_apart {
 
 /* cffi-end */
 
-void fp_apart_clear(struct fp_apart *a);
+void fp_unique_clear(struct fp_unique *a);
 
 /* Adds a non-empty text for a name that has none yet.  Appends ` [2]` or more to it if another name has it.  Returns
  * its id in `texts`; FP_NO_ID when memory ran out. */
-uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text);
+uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text);
 
 /* The same for a name, any number: keeps the text that it already has. */
-uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text);
+uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text);
 
 /* A string as UTF-8: unchanged if it is valid, otherwise with U+FFFD for each wrong byte, and made unique.  *n bytes,
  * valid until the next call; *replaced counts these bytes, once for each string.  NULL when memory ran out. */
-const uint8_t *fp_apart_utf8(struct fp_apart *a, struct fp_buf *scratch, const struct fp_strings *strings,
-                             uint32_t string, size_t *n, uint64_t *replaced);
+const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                              uint32_t string, size_t *n, uint64_t *replaced);
 
 /* The text of a name, 0 if it has none yet. */
-static inline uint32_t fp_apart_known(const struct fp_apart *a, uint32_t name) {
+static inline uint32_t fp_unique_find(const struct fp_unique *a, uint32_t name) {
     return name < a->cap_text_of ? a->text_of[name] : 0;
 }
 

@@ -25,6 +25,6 @@ int fp_is_utf8(const uint8_t *p, size_t n);
 int fp_is_text(const uint8_t *p, size_t n);
 
 /* Appends n bytes, with U+FFFD instead of each byte that is not UTF-8.  0 or FP_E_NOMEM. */
-int fp_utf8_mend(struct fp_buf *to, const uint8_t *p, size_t n);
+int fp_utf8_replace(struct fp_buf *to, const uint8_t *p, size_t n);
 
 #endif

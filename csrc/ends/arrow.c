@@ -89,7 +89,7 @@ void fp_ends_tables_free(struct fp_ends_tables *t) {
     clear_texts(&t->files);
     clear_texts(&t->objects);
     clear_texts(&t->labels);
-    fp_apart_clear(&t->apart);
+    fp_unique_clear(&t->unique);
     fp_buf_free(&t->scratch);
     for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
     free(t->threads);
@@ -108,7 +108,7 @@ static uint32_t add_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, 
     if (fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of)) return FP_NO_ID;
     if (!fp_is_utf8(p, n)) {
         t->scratch.n = 0;
-        if (fp_utf8_mend(&t->scratch, p, n)) return FP_NO_ID;
+        if (fp_utf8_replace(&t->scratch, p, n)) return FP_NO_ID;
         p = t->scratch.p;
         n = t->scratch.n;
     }
@@ -122,9 +122,9 @@ static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *t
     if (FP_LIKELY(string < texts->cap && texts->of[string])) return texts->of[string] - 1;
     const struct fp_strings *strings = &t->model->strings;
     size_t n;
-    for (; t->n_told < string; t->n_told++)
-        if (!fp_apart_utf8(&t->apart, &t->scratch, strings, t->n_told, &n, &t->replaced)) return FP_NO_ID;
-    const uint8_t *p = fp_apart_utf8(&t->apart, &t->scratch, strings, string, &n, &t->replaced);
+    for (; t->n_unique < string; t->n_unique++)
+        if (!fp_unique_utf8(&t->unique, &t->scratch, strings, t->n_unique, &n, &t->replaced)) return FP_NO_ID;
+    const uint8_t *p = fp_unique_utf8(&t->unique, &t->scratch, strings, string, &n, &t->replaced);
     return p ? add_text(t, texts, string, p, n) : FP_NO_ID;
 }
 

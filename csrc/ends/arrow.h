@@ -69,8 +69,8 @@ struct fp_ends_tables {
     uint32_t n_value_columns;
     /* private from here on */
     struct fp_model *model;
-    struct fp_apart apart; /* texts of strings that are not UTF-8 */
-    uint32_t n_told;       /* strings of the model that were made unique */
+    struct fp_unique unique; /* texts of strings that are not UTF-8 */
+    uint32_t n_unique;       /* strings of the model that were made unique */
     struct fp_buf scratch;
     struct fp_ends_open_spans *threads; /* spans: by thread */
     uint32_t cap_threads;

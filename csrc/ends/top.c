@@ -143,14 +143,14 @@ uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t wan
         uint64_t *heap = calloc(want, sizeof *heap);
         if (!heap) return UINT32_MAX;
         for (uint32_t i = 0; i < c->cap; i++)
-            if (c->seen[i] && fp_top_far(key[i]) > heap[0]) {
-                heap[0] = fp_top_far(key[i]);
+            if (c->seen[i] && fp_top_magnitude(key[i]) > heap[0]) {
+                heap[0] = fp_top_magnitude(key[i]);
                 sink(heap, want);
             }
         least = heap[0];
         free(heap);
     }
     for (uint32_t i = 0; i < c->cap; i++)
-        if (c->seen[i] && fp_top_far(key[i]) >= least) ids[n++] = i;
+        if (c->seen[i] && fp_top_magnitude(key[i]) >= least) ids[n++] = i;
     return n;
 }

@@ -162,7 +162,7 @@ int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, struct
 /* cffi-end */
 
 /* The distance from 0. */
-static inline uint64_t fp_top_far(int64_t v) {
+static inline uint64_t fp_top_magnitude(int64_t v) {
     return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
 }
 

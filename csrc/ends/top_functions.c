@@ -49,7 +49,7 @@ struct fp_top_functions *fp_top_functions_new(struct fp_model *model) {
 }
 
 /* Frees the memory needed only to add rows. */
-static void forget_parts(struct fp_top_functions *f) {
+static void free_parts(struct fp_top_functions *f) {
     fp_release(f->self, f->cap_graph * sizeof *f->self);
     fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
     fp_release(f->recursive, f->cap_graph * sizeof *f->recursive);
@@ -71,7 +71,7 @@ void fp_top_functions_free(struct fp_top_functions *f) {
     }
     free(f->arcs);
     fp_top_clear(&f->all);
-    forget_parts(f);
+    free_parts(f);
     free(f->cycle);
     free(f->shown_as);
     free(f->slot);
@@ -252,7 +252,7 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
 
 /* The one farther from 0. */
 static int64_t farther(int64_t a, int64_t b) {
-    return fp_top_far(b) > fp_top_far(a) ? b : a;
+    return fp_top_magnitude(b) > fp_top_magnitude(a) ? b : a;
 }
 
 /* Adds the inclusive cost of a function in a part.  Calls without a recorded caller are not in `into`; in a cycle `out`
@@ -364,7 +364,7 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
     }
     for (uint32_t i = 0; i < f->cap_graph; i++)
         overflow |= __builtin_add_overflow(all->inclusive[i], f->inclusive[i], &all->inclusive[i]);
-    forget_parts(f);
+    free_parts(f);
     return overflow ? beyond(err) : FP_DONE;
 }
 
@@ -411,7 +411,7 @@ int fp_top_functions_index(struct fp_top_functions *f) {
 /* Is arc a shown before b?  Higher costs first, then more calls, then the lower function id.
  */
 static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
-    const uint64_t x = fp_top_far(a->cost), y = fp_top_far(b->cost);
+    const uint64_t x = fp_top_magnitude(a->cost), y = fp_top_magnitude(b->cost);
     if (x != y) return x > y;
     if (a->calls != b->calls) return a->calls > b->calls;
     return a->caller != b->caller ? a->caller < b->caller : a->callee < b->callee;
@@ -477,7 +477,7 @@ static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into
 }
 
 /* Resets the slots for another function.  Returns `n`, which may be an error. */
-static int64_t forget_arcs(struct fp_top_functions *f, uint32_t function, int into, int64_t n) {
+static int64_t reset_slots(struct fp_top_functions *f, uint32_t function, int into, int64_t n) {
     for (int64_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
     return n;
 }
@@ -486,7 +486,7 @@ int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int
                               uint32_t room, struct fp_err *err) {
     const int64_t n = find_arcs(f, function, into, err);
     if (n > 0) copy_largest(arcs, room, f->found, (uint32_t)n);
-    return forget_arcs(f, function, into, n);
+    return reset_slots(f, function, into, n);
 }
 
 int64_t fp_top_functions_arcs_with(struct fp_top_functions *f, uint32_t function, int into, const uint32_t *others,
@@ -499,7 +499,7 @@ int64_t fp_top_functions_arcs_with(struct fp_top_functions *f, uint32_t function
         arcs[taken++] = f->found[*slot - 1];
         *slot = 0;
     }
-    return forget_arcs(f, function, into, all) < 0 ? all : taken;
+    return reset_slots(f, function, into, all) < 0 ? all : taken;
 }
 
 uint32_t fp_top_functions_in_cycles(const struct fp_top_functions *f, uint32_t *functions, uint32_t room) {

@@ -9,7 +9,7 @@ struct stack_walk {
     uint32_t cap_depth;
     uint32_t value;
     int second;
-    uint32_t *thing;  /* by position */
+    uint32_t *item;   /* by position */
     uint32_t *active; /* by item: how often it is on the stack */
 };
 
@@ -18,7 +18,7 @@ static int beyond(struct fp_err *err, int64_t column) {
 }
 
 /* The item of each position.  NULL when memory ran out. */
-static uint32_t *things(const struct fp_project *s, int by, struct fp_table *places) {
+static uint32_t *items(const struct fp_project *s, int by, struct fp_table *places) {
     uint32_t *found = calloc(s->positions.n, sizeof *found);
     for (uint32_t i = 1; found && i < s->positions.n; i++) { /* the first row of a table is none */
         const uint32_t *p = fp_table_row(&s->positions, i), function = p[FP_POSITION_FUNCTION];
@@ -45,13 +45,13 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
     uint32_t n, key = w->tree.nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     for (uint32_t i = 0; i < n; i++) {
-        c->seen[w->thing[chain[i]]] = 1;
-        w->active[w->thing[chain[i]]]++;
+        c->seen[w->item[chain[i]]] = 1;
+        w->active[w->item[chain[i]]]++;
     }
     const int64_t *sums = s->sums + (size_t)key * s->n_values;
     w->total[depth] = key ? sums[w->value] : 0;
     if (!key) return 0;
-    const uint32_t leaf = w->thing[chain[n - 1]];
+    const uint32_t leaf = w->item[chain[n - 1]];
     int overflow = __builtin_add_overflow(c->self[leaf], sums[w->value], &c->self[leaf]);
     if (w->second >= 0) overflow |= __builtin_add_overflow(c->second[leaf], sums[w->second], &c->second[leaf]);
     return overflow ? FP_E_OVERFLOW : 0;
@@ -63,7 +63,7 @@ static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     int overflow = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t id = w->thing[chain[i]];
+        const uint32_t id = w->item[chain[i]];
         if (!--w->active[id]) overflow |= __builtin_add_overflow(c->inclusive[id], w->total[depth], &c->inclusive[id]);
     }
     if (at) overflow |= __builtin_add_overflow(w->total[depth - 1], w->total[depth], &w->total[depth - 1]);
@@ -105,12 +105,12 @@ static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top 
 int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
                   struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
-    struct stack_walk w = {.value = value, .second = second, .thing = things(s, by, places)};
+    struct stack_walk w = {.value = value, .second = second, .item = items(s, by, places)};
     uint32_t n = 1;
-    for (uint32_t i = 0; w.thing && i < s->positions.n; i++)
-        if (w.thing[i] >= n) n = w.thing[i] + 1;
+    for (uint32_t i = 0; w.item && i < s->positions.n; i++)
+        if (w.item[i] >= n) n = w.item[i] + 1;
     w.active = calloc(n, sizeof *w.active);
-    int status = !w.thing || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    int status = !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
     for (uint32_t group = 0; !status && group < s->n_groups; group++) {
         if (s->group_start[group] == s->group_start[group + 1]) continue;
         status = fp_project_grow(s, &w.tree, group);
@@ -118,7 +118,7 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
         fp_project_fell(s, &w.tree);
     }
     free(w.total);
-    free(w.thing);
+    free(w.item);
     free(w.active);
     if (status == FP_E_OVERFLOW) return beyond(err, value);
     return status ? fp_project_no_memory(err) : FP_DONE;

@@ -54,7 +54,7 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
     if (fp_array_zeroed(&w->string_of, &w->cap_string_of, m->strings.n, sizeof *w->string_of)) return FP_E_NOMEM;
     if (!w->string_of[string]) {
         size_t n;
-        const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &m->strings, string, &n, &w->replaced);
+        const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &n, &w->replaced);
         w->text.n = 0;
         if (!p || fp_buf_put(&w->text, "\"", 1) || fp_json_text(&w->text, p, n, &w->replaced) ||
             fp_buf_put(&w->text, "\",", 2))
@@ -210,11 +210,11 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
     const struct fp_model *m = w->model;
     if (!stack) {
         w->without_stack++;
-        if (!w->nowhere) {
+        if (!w->empty_stack) {
             const uint32_t frame = new_frame(w, 0, w->no_stack, 0, -1, -1, 0);
-            w->nowhere = frame ? new_stack(w, frame, 0) : 0;
+            w->empty_stack = frame ? new_stack(w, frame, 0) : 0;
         }
-        return w->nowhere;
+        return w->empty_stack;
     }
     if (fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of)) return 0;
     uint32_t n = 0, node = stack;

@@ -28,7 +28,7 @@ void fp_firefox_free(struct fp_firefox *w) {
     if (!w) return;
     for (uint32_t i = 0; i < w->cap_columns; i++) fp_buf_free(&w->columns[i]);
     for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
-    fp_apart_clear(&w->texts);
+    fp_unique_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->columns);
     free(w->dirty);
@@ -52,7 +52,7 @@ void fp_firefox_free(struct fp_firefox *w) {
 
 enum { FEW_COLUMNS = 64 }; /* which keep their buffers */
 
-void fp_firefox_taken(struct fp_firefox *w) {
+void fp_firefox_spilled(struct fp_firefox *w) {
     for (uint32_t i = 0; i < w->n_dirty; i++) {
         struct fp_buf *b = &w->columns[w->dirty[i]];
         b->n = 0;

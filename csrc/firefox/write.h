@@ -103,7 +103,7 @@ struct fp_firefox {
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
     uint32_t *thread_of, *string_of, *source_of, *object_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
     uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_object_of, cap_function_of, cap_frame_of, cap_stack_of;
-    uint32_t nowhere;
+    uint32_t empty_stack;
     struct fp_firefox_recent *recent;
     struct fp_table funcs;   /* (function, name, object) */
     struct fp_table paths;   /* (stack before, function) */
@@ -111,7 +111,7 @@ struct fp_firefox {
     uint32_t *above, *nodes; /* scratch: lines, stacks */
     uint32_t cap_above, cap_nodes;
     struct fp_buf text;
-    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_unique texts; /* names as UTF-8 */
     struct fp_buf scratch;
 };
 
@@ -128,7 +128,7 @@ int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t
 int fp_firefox_end(struct fp_firefox *w);
 
 /* To be called when all columns were spilled. */
-void fp_firefox_taken(struct fp_firefox *w);
+void fp_firefox_spilled(struct fp_firefox *w);
 
 /* Appends n times as milliseconds since `start`, each with a comma after it.  0 or FP_E_NOMEM. */
 int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_buf *out);

@@ -18,7 +18,7 @@ struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model) {
 
 void fp_folded_writer_free(struct fp_folded_writer *w) {
     if (!w) return;
-    fp_apart_clear(&w->names);
+    fp_unique_clear(&w->names);
     free(w->root_of);
     free(w->leaf_of);
     fp_buf_free(&w->line);
@@ -66,12 +66,12 @@ static int clean(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
 
 /* The text of a name, a string of the model.  FP_NO_ID when memory ran out. */
 static uint32_t text_of_name(struct fp_folded_writer *w, uint32_t name) {
-    const uint32_t known = fp_apart_known(&w->names, name);
+    const uint32_t known = fp_unique_find(&w->names, name);
     if (FP_LIKELY(known)) return known;
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, name, &n);
     if (clean(w, p, n)) return FP_NO_ID;
-    const uint32_t text = fp_apart_of(&w->names, name, &w->scratch);
+    const uint32_t text = fp_unique_text(&w->names, name, &w->scratch);
     w->stats.renamed += w->scratch.n != n || memcmp(w->scratch.p, p, n) != 0;
     return text;
 }
@@ -94,7 +94,7 @@ static uint32_t text_in_place(struct fp_folded_writer *w, uint32_t **of, uint32_
     b->n = 0;
     if ((!at && fp_buf_put(b, "_", 1)) || fp_buf_put(b, p, n)) return FP_NO_ID;
     if (at) b->p[at] = '_';
-    const uint32_t found = fp_apart_enter(&w->names, b);
+    const uint32_t found = fp_unique_add(&w->names, b);
     w->stats.renamed++;
     return found == FP_NO_ID ? found : ((*of)[text] = found);
 }
@@ -159,7 +159,7 @@ static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     if (!w->no_stack) {
         w->scratch.n = 0;
         if (fp_buf_put(&w->scratch, "[no stack]", 10)) return FP_E_NOMEM;
-        const uint32_t text = fp_apart_enter(&w->names, &w->scratch);
+        const uint32_t text = fp_unique_add(&w->names, &w->scratch);
         if (text == FP_NO_ID) return FP_E_NOMEM;
         w->no_stack = text;
     }
@@ -188,7 +188,7 @@ static uint32_t leaf_of_line(struct fp_folded_writer *w, uint32_t stack) {
 
 /* If the leaf of the line ends in a blank and a number, which readers would take for the count, replaces the blank by
  * an underscore.  The next stack's line may share the text before the leaf. */
-static int mend_leaf(struct fp_folded_writer *w, uint32_t stack) {
+static int repair_leaf(struct fp_folded_writer *w, uint32_t stack) {
     size_t n;
     uint32_t text = leaf_of_line(w, stack);
     if (text == FP_NO_ID) return FP_E_NOMEM;
@@ -226,7 +226,7 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
         if (make_line(w, in->stack[i])) return fp_no_memory(err);
         const size_t length = w->line.n;
         if (FP_UNLIKELY(blank_before_number(w->line.p, length) < length)) {
-            if (mend_leaf(w, in->stack[i])) return fp_no_memory(err);
+            if (repair_leaf(w, in->stack[i])) return fp_no_memory(err);
             w->n_nodes--; /* the text there is not the frame's own */
         }
         if (fp_buf_reserve(out, w->line.n + COUNT_ROOM)) return fp_no_memory(err);

@@ -94,7 +94,7 @@ struct record {
 };
 
 /* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
-static int settle(struct fp_gperftools_reader *g, uint32_t id) {
+static int begin_run(struct fp_gperftools_reader *g, uint32_t id) {
     if (fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
     struct fp_gperftools_before *before = &g->before[id];
     if (before->run == g->run) return 0;
@@ -114,7 +114,7 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
                            "a sum of counts below 2^63", 0);
     uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
     if (id == FP_NO_ID || fp_array_zeroed(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks) ||
-        (FP_UNLIKELY(g->run) && settle(g, id)))
+        (FP_UNLIKELY(g->run) && begin_run(g, id)))
         return fp_no_memory(err);
     if (!id) g->has_empty = 1;
     g->ticks[id] += r->count;

@@ -36,14 +36,13 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
             node = stack[FP_STACK_PARENT];
             uint64_t address = fp_words_u64(frame + FP_FRAME_ADDRESS);
             /* Readers take one off every address but the leaf's, because it is a return address. */
-            int behind_call = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
-            if (!address || (depth && !behind_call && address == UINT64_MAX) ||
-                (!depth && behind_call && address == 1)) {
+            int is_return = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
+            if (!address || (depth && !is_return && address == UINT64_MAX) || (!depth && is_return && address == 1)) {
                 w->no_address++;
                 continue;
             }
-            if (depth && !behind_call) address++;
-            if (!depth && behind_call) address--;
+            if (depth && !is_return) address++;
+            if (!depth && is_return) address--;
             if (fp_buf_put(out, &address, 8)) return fp_no_memory(err);
             depth++;
         }

@@ -69,7 +69,7 @@ void fp_oprofile_begin_file(struct fp_oprofile_reader *r, uint64_t bytes, uint32
 /* ---- the header ---- */
 
 /* The content of an abi file is not trusted. */
-static int is_sound(const struct fp_oprofile_layout *l) {
+static int is_valid_layout(const struct fp_oprofile_layout *l) {
     const uint32_t fields[] = {l->cpu_speed, l->mtime, l->callee_is_kernel, l->anon_start, l->callee_anon_start};
     if (l->nbytes < FIXED_NBYTES || l->nbytes > HEAD_NBYTES - DESCR_NBYTES) return 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -98,7 +98,7 @@ static const struct fp_oprofile_layout *find_layout(const struct fp_oprofile_rea
                                                     enum fit *best) {
     const struct fp_oprofile_layout *found = NULL;
     *best = NO_FIT;
-    if (r->has_abi && is_sound(&r->abi)) *best = fit_of(r, p, n, found = &r->abi);
+    if (r->has_abi && is_valid_layout(&r->abi)) *best = fit_of(r, p, n, found = &r->abi);
     for (size_t i = 0; i < N_LAYOUTS; i++) {
         if (layouts[i].version != r->header.version) continue;
         const enum fit fit = fit_of(r, p, n, &layouts[i]);
@@ -136,8 +136,8 @@ static void read_header(struct fp_oprofile_reader *r, const uint8_t *p, const st
 }
 
 /* Describes the error of a file that fits no layout. */
-static int misfit(const struct fp_oprofile_reader *r, const uint8_t *p, const struct fp_oprofile_layout *layout,
-                  struct fp_err *err) {
+static int bad_layout(const struct fp_oprofile_reader *r, const uint8_t *p, const struct fp_oprofile_layout *layout,
+                      struct fp_err *err) {
     const uint64_t at = layout->nbytes;
     const uint32_t slots = fp_u32s(p + at + SIZE_AT, r->swap), used = fp_u32s(p + at + USED_AT, r->swap);
     const uint64_t room = (r->bytes - at - DESCR_NBYTES) / SLOT_NBYTES;
@@ -168,7 +168,7 @@ static int head(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *e
     enum fit fit;
     const struct fp_oprofile_layout *layout = find_layout(r, p, n, &fit);
     if (n < layout->nbytes + DESCR_NBYTES) return fp_fail(err, FP_E_TRUNCATED, n, "the file ends inside its header");
-    if (fit == NO_FIT || (fit == FITS_CUT && !r->lenient)) return misfit(r, p, layout, err);
+    if (fit == NO_FIT || (fit == FITS_CUT && !r->lenient)) return bad_layout(r, p, layout, err);
     read_header(r, p, layout);
     r->at = layout->nbytes + DESCR_NBYTES;
     in->pos += (size_t)r->at;

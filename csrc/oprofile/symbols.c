@@ -128,7 +128,7 @@ static int is_unnamed(const char *name) {
 }
 
 /* Whether to drop the first of two symbols at the same place, otherwise the second. */
-static int first_goes(const struct fp_oprofile_image *image, const struct candidate *a, const struct candidate *b) {
+static int drops_first(const struct fp_oprofile_image *image, const struct candidate *a, const struct candidate *b) {
     const char *one = text_of(image, a->name), *two = text_of(image, b->name);
     const int letext = !strcmp(one, "Letext"), other_letext = !strcmp(two, "Letext");
     if (letext || other_letext) return letext;
@@ -146,7 +146,7 @@ static int64_t enter(struct fp_oprofile_image *image, struct candidate *c, uint3
     for (uint32_t i = 0; i < n; i++) {
         if (!kept || c[kept - 1].start != c[i].start)
             c[kept++] = c[i];
-        else if (image->names_are_lines || first_goes(image, &c[kept - 1], &c[i]))
+        else if (image->names_are_lines || drops_first(image, &c[kept - 1], &c[i]))
             c[kept - 1] = c[i];
     }
     if (fp_array_room(&image->symbols, &image->cap_symbols, kept, sizeof *image->symbols)) return FP_E_NOMEM;

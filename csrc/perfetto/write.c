@@ -53,7 +53,7 @@ void fp_perfetto_free(struct fp_perfetto *w) {
     free(w->threads);
     fp_buf_free(&w->packet);
     fp_buf_free(&w->name);
-    fp_apart_clear(&w->texts);
+    fp_unique_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->values);
     free(w);
@@ -74,10 +74,10 @@ static int end_all(struct fp_buf *out, const size_t marks[3]) {
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out) {
     const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
     fp_wire_put_number(out, 1, process_uuid(process));
-    const size_t who = fp_wire_begin(out, 3);
+    const size_t descriptor = fp_wire_begin(out, 3);
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_bytes(out, 6, name, n);
-    return end_all(out, (const size_t[]){packet, track, who});
+    return end_all(out, (const size_t[]){packet, track, descriptor});
 }
 
 static void put_clock(struct fp_buf *out, uint32_t clock, int incremental) {
@@ -117,11 +117,11 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
     const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
     fp_wire_put_number(out, 1, (uint64_t)thread + 1);
     fp_wire_put_number(out, 5, process_uuid(process));
-    const size_t who = fp_wire_begin(out, 4);
+    const size_t descriptor = fp_wire_begin(out, 4);
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_number(out, 2, (uint64_t)tid);
     if (n) fp_wire_put_bytes(out, 5, name, n);
-    return end_all(out, (const size_t[]){packet, track, who});
+    return end_all(out, (const size_t[]){packet, track, descriptor});
 }
 
 /* ---- events ---- */
@@ -136,8 +136,8 @@ static int make_name(struct fp_perfetto *w, uint32_t iid) {
     uint64_t replaced = 0;
     const uint32_t name = fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME];
     if (!name) return fp_buf_put(&w->name, "[unknown]", 9);
-    const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
-    w->mended += replaced > 0;
+    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
+    w->not_utf8 += replaced > 0;
     return p ? fp_buf_put(&w->name, p, n) : FP_E_NOMEM;
 }
 

@@ -34,13 +34,13 @@ struct fp_perfetto {
     uint32_t row;                 /* of the batch: the first row not written */
     /* counters: written, dropped and changed */
     uint64_t calls, events, arguments;
-    uint64_t deep;   /* calls and events dropped because of FP_PERFETTO_DEPTH */
-    uint64_t mended; /* names that were not UTF-8 */
+    uint64_t deep;     /* calls and events dropped because of FP_PERFETTO_DEPTH */
+    uint64_t not_utf8; /* names that were not UTF-8 */
     /* private from here on */
     struct fp_perfetto_thread *threads; /* by id */
     uint32_t cap_threads;
     struct fp_buf packet, name;
-    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_unique texts; /* names as UTF-8 */
     struct fp_buf scratch;
     /* A call whose arguments may follow: `caller` is its thread + 1, 0 = none. */
     uint32_t caller, function;

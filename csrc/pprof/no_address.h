@@ -7,6 +7,6 @@
 #ifndef FP_PPROF_NO_ADDRESS_H
 #define FP_PPROF_NO_ADDRESS_H
 
-static const char fp_pprof_nowhere[] = "(no address)/";
+static const char fp_pprof_no_address[] = "(no address)/";
 
 #endif

@@ -196,11 +196,11 @@ static int resolve_own(struct fp_pprof_reader *r, uint64_t *index, struct fp_err
 }
 
 /* Does the mapping only hold the name of an object?  *filename becomes that name. */
-static int is_nowhere(struct fp_pprof_reader *r, const struct fp_pprof_mapping *m, uint32_t *filename) {
+static int only_names(struct fp_pprof_reader *r, const struct fp_pprof_mapping *m, uint32_t *filename) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, *filename, &n);
-    const size_t n_prefix = sizeof fp_pprof_nowhere - 1;
-    if (m->start || m->limit || m->offset || n <= n_prefix || memcmp(p, fp_pprof_nowhere, n_prefix)) return 0;
+    const size_t n_prefix = sizeof fp_pprof_no_address - 1;
+    if (m->start || m->limit || m->offset || n <= n_prefix || memcmp(p, fp_pprof_no_address, n_prefix)) return 0;
     /* a copy, because the strings may move while one is added */
     struct fp_buf name = {0};
     *filename = fp_buf_put(&name, p + n_prefix, n - n_prefix) ? FP_NO_ID
@@ -214,12 +214,12 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     int status = fp_pprof_resolve_string(r, m->filename, m->at, &filename, err);
     if (!status) status = fp_pprof_resolve_string(r, m->build_id, m->at, &build_id, err);
     if (status) return status;
-    const int nowhere = is_nowhere(r, m, &filename);
+    const int only_name = only_names(r, m, &filename);
     if (filename == FP_NO_ID) return fp_no_memory(err);
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
     if (m->object == FP_NO_ID) return fp_no_memory(err);
-    if (nowhere && m == r->mappings) r->program = filename;
-    m->id = nowhere ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
+    if (only_name && m == r->mappings) r->program = filename;
+    m->id = only_name ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
     return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 

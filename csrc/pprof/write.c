@@ -21,7 +21,7 @@ struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model) {
 void fp_pprof_writer_free(struct fp_pprof_writer *w) {
     if (!w) return;
     free(w->strings);
-    fp_apart_clear(&w->texts);
+    fp_unique_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->functions);
     free(w->frames);
@@ -44,7 +44,7 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w) {
 /* ---- the memo ---- */
 
 /* Stores the bytes written for an entry; *at becomes their offset, which is never 0. */
-static int remember(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, size_t n) {
+static int memo_put(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, size_t n) {
     if (w->memo.n + n + 8 > FP_PPROF_MEMO_BYTES) return 0;
     uint32_t length = (uint32_t)n;
     if (!w->memo.n && fp_buf_put(&w->memo, "memo", 4)) return FP_E_NOMEM;
@@ -53,7 +53,7 @@ static int remember(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, s
 }
 
 /* The *n bytes stored at offset `at`. */
-static const uint8_t *recall(const struct fp_pprof_writer *w, uint32_t at, size_t *n) {
+static const uint8_t *memo_get(const struct fp_pprof_writer *w, uint32_t at, size_t *n) {
     *n = fp_u32(w->memo.p + at);
     return w->memo.p + at + 4;
 }
@@ -84,7 +84,7 @@ static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *
     uint32_t *memo = &w->memo_labels[label];
     if (*memo) {
         size_t n;
-        const uint8_t *p = recall(w, *memo, &n);
+        const uint8_t *p = memo_get(w, *memo, &n);
         return fp_buf_put(&w->rest, p, n);
     }
     size_t start = w->rest.n;
@@ -95,7 +95,7 @@ static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *
             return FP_E_NOMEM;
         label = row[FP_LABEL_NEXT];
     }
-    return remember(w, memo, w->rest.p + start, w->rest.n - start);
+    return memo_put(w, memo, w->rest.p + start, w->rest.n - start);
 }
 
 /* Adds the labels for a row's thread to w->rest. */
@@ -156,13 +156,13 @@ static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct
         return location ? w->none : NULL;
     }
     uint32_t *memo = m->n_emptied ? NULL : &w->memo_stacks[node]; /* ids of stacks may be reused */
-    if (memo && *memo) return recall(w, *memo, n);
+    if (memo && *memo) return memo_get(w, *memo, n);
     if (w->n_emptied != m->n_emptied) w->n_path = 0;
     w->n_emptied = m->n_emptied;
     if (follow(w, node, out)) return NULL;
     *n = w->path[w->n_path - 1].nbytes;
     const uint8_t *ids = w->ids.p + w->ids.cap - *n;
-    return memo && remember(w, memo, ids, *n) ? NULL : ids;
+    return memo && memo_put(w, memo, ids, *n) ? NULL : ids;
 }
 
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,

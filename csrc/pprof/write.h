@@ -32,7 +32,7 @@ struct fp_pprof_write_stats {
     uint64_t samples;
     uint64_t no_stack; /* samples without stack; they get a location named "[no stack]" */
     uint64_t times;    /* samples whose time was not written, because a profile cannot store it */
-    uint64_t mended;   /* strings that were not UTF-8 */
+    uint64_t not_utf8; /* strings that were not UTF-8 */
 };
 
 /* Strings of the model that the writer needs; set by the caller. */
@@ -57,7 +57,7 @@ struct fp_pprof_writer {
     uint32_t n_strings; /* written */
     uint32_t no_stack;  /* the location of samples without stack; 0 = not yet written */
     /* id of the model -> id in the file, 0 = not yet written */
-    struct fp_apart texts; /* strings as UTF-8 */
+    struct fp_unique texts; /* strings as UTF-8 */
     struct fp_buf scratch;
     uint32_t *strings, *functions, *frames, *mappings;
     uint32_t cap_strings, cap_functions, cap_frames, cap_mappings;

@@ -13,7 +13,7 @@ enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
 enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
 
 /* In addition to enum fp_mapping_flag: the mapping only holds the name of an object (no_address.h). */
-static const uint32_t NOWHERE = 1u << 31;
+static const uint32_t NO_ADDRESS = 1u << 31;
 
 /* ---- strings ---- */
 
@@ -23,9 +23,9 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
     if (FP_LIKELY(w->strings[string])) return w->strings[string];
     size_t n;
     uint64_t replaced = 0;
-    const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
+    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
     if (!p) return FP_E_NOMEM;
-    w->stats.mended += replaced > 0;
+    w->stats.not_utf8 += replaced > 0;
     if (fp_wire_put_bytes(out, STRING, p, n)) return FP_E_NOMEM;
     return w->strings[string] = w->n_strings++;
 }
@@ -119,7 +119,7 @@ static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
     if (!object) return 0;
     uint32_t row[FP_MAPPING_WIDTH] = {0};
     row[FP_MAPPING_OBJECT] = object;
-    row[FP_MAPPING_FLAGS] = NOWHERE;
+    row[FP_MAPPING_FLAGS] = NO_ADDRESS;
     return fp_table_intern(&w->out_mappings, row);
 }
 
@@ -190,11 +190,11 @@ uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out) {
 /* The string of a mapping's file.  Negative when memory ran out. */
 static int64_t file_of(struct fp_pprof_writer *w, const uint32_t *row, struct fp_buf *out) {
     const uint32_t name = fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
-    if (!(row[FP_MAPPING_FLAGS] & NOWHERE) || !name) return fp_pprof_string(w, name, out);
+    if (!(row[FP_MAPPING_FLAGS] & NO_ADDRESS) || !name) return fp_pprof_string(w, name, out);
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, name, &n);
     w->entry.n = 0;
-    if (fp_buf_put(&w->entry, fp_pprof_nowhere, sizeof fp_pprof_nowhere - 1) || fp_buf_put(&w->entry, p, n))
+    if (fp_buf_put(&w->entry, fp_pprof_no_address, sizeof fp_pprof_no_address - 1) || fp_buf_put(&w->entry, p, n))
         return FP_E_NOMEM;
     const uint32_t file = fp_strings_intern(&w->model->strings, w->entry.p, w->entry.n);
     return file == FP_NO_ID ? FP_E_NOMEM : fp_pprof_string(w, file, out);
@@ -206,7 +206,7 @@ static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *ou
     uint32_t flags = row[FP_MAPPING_FLAGS];
     const uint8_t seen = id < w->cap_seen ? w->seen[id] : 0;
     /* pprof symbolizes a mapping again unless it claims that all its locations have functions */
-    if (flags & NOWHERE) { /* where nothing can be looked up */
+    if (flags & NO_ADDRESS) { /* where nothing can be looked up */
         flags = FP_MAPPING_HAS_FUNCTIONS | FP_MAPPING_HAS_FILENAMES | FP_MAPPING_HAS_LINES;
     } else if (!flags && (seen & (WITH_FUNCTION | WITHOUT_FUNCTION)) == WITH_FUNCTION) {
         flags = FP_MAPPING_HAS_FUNCTIONS;

@@ -17,7 +17,7 @@ enum speedscope_key {
     UNIT,
     VALUE,
     VALUE_UNIT,
-    WHOSE,
+    SAMPLES_OF,
     EVENTS, /* lists of a profile from here on */
     SAMPLES,
     WEIGHTS,
@@ -97,7 +97,7 @@ static uint8_t key_of(const struct fp_speedscope_read *r) {
                 {"unit", UNIT, IN_PROFILE},
                 {"valueType", VALUE, IN_PROFILE},
                 {"valueUnit", VALUE_UNIT, IN_PROFILE},
-                {"samplesOf", WHOSE, IN_PROFILE},
+                {"samplesOf", SAMPLES_OF, IN_PROFILE},
                 {"events", EVENTS, IN_PROFILE},
                 {"samples", SAMPLES, IN_PROFILE},
                 {"weights", WEIGHTS, IN_PROFILE},
@@ -180,9 +180,9 @@ static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct 
                            : key == UNIT       ? &p->unit
                            : key == VALUE      ? &p->value
                            : key == VALUE_UNIT ? &p->value_unit
-                           : key == WHOSE      ? &p->whose
+                           : key == SAMPLES_OF ? &p->samples_of
                                                : NULL;
-    p->says_value |= key == VALUE;
+    p->has_value |= key == VALUE;
     if (text && (*text = intern(r)) == FP_NO_ID) return fp_no_memory(err);
     return FP_DONE;
 }
@@ -282,7 +282,7 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     if (r->kept_of == list && !r->pairing) {
         if (r->n_kept == FP_SPEEDSCOPE_KEPT) {
             r->spilled = 1;
-            r->asks = FP_SPEEDSCOPE_SPILL;
+            r->request = FP_SPEEDSCOPE_SPILL;
             return FP_ASK;
         }
         r->kept[r->n_kept++] = value;
@@ -295,13 +295,13 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
         r->pairing = 1;
         r->read = 0;
         if (r->spilled) {
-            r->asks = FP_SPEEDSCOPE_SPILL; /* the rest: then all of them are read back */
+            r->request = FP_SPEEDSCOPE_SPILL; /* the rest: then all of them are read back */
             return FP_ASK;
         }
     }
     if (r->read == r->n_kept) {
         r->read = 0;
-        r->asks = FP_SPEEDSCOPE_REFILL;
+        r->request = FP_SPEEDSCOPE_REFILL;
         return FP_ASK;
     }
     if (room(p, out)) return FP_FULL;

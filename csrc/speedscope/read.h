@@ -22,7 +22,7 @@
 enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
 
 /* What the caller must do after FP_ASK, before the next call. */
-enum fp_speedscope_asks {
+enum fp_speedscope_request {
     FP_SPEEDSCOPE_SPILL = 1, /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0 */
     FP_SPEEDSCOPE_REFILL = 2 /* read spilled ones back to r->kept, at most FP_SPEEDSCOPE_KEPT; set r->n_kept */
 };
@@ -33,7 +33,7 @@ struct fp_speedscope_profile {
     uint32_t type;       /* enum fp_speedscope_type */
     uint32_t name, unit; /* strings of the model; 0: none */
     /* fastprof's own fields of a sampled profile: the value type, its unit, and the thread */
-    uint32_t says_value, value, value_unit, whose;
+    uint32_t has_value, value, value_unit, samples_of;
     uint64_t at;       /* where it begins */
     int32_t has_items; /* events, samples or weights */
     /* set by the caller before the second pass */
@@ -48,9 +48,9 @@ struct fp_speedscope_read {
     int32_t second; /* the second pass; fp_speedscope_again sets it */
     struct fp_speedscope_profile *profiles;
     uint32_t n_profiles;
-    int64_t active; /* the profile to show first, from 0 */
-    uint32_t asks;  /* after FP_ASK: enum fp_speedscope_asks */
-    int64_t *kept;  /* FP_SPEEDSCOPE_KEPT of them */
+    int64_t active;   /* the profile to show first, from 0 */
+    uint32_t request; /* after FP_ASK: enum fp_speedscope_request */
+    int64_t *kept;    /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
     uint64_t rounded;               /* weights other than times that had a fraction */

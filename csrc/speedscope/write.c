@@ -30,8 +30,8 @@ void fp_speedscope_free(struct fp_speedscope *w) {
     free(w->frame_of);
     free(w->functions);
     free(w->open);
-    fp_apart_clear(&w->names);
-    fp_apart_clear(&w->files);
+    fp_unique_clear(&w->names);
+    fp_unique_clear(&w->files);
     fp_buf_free(&w->scratch);
     free(w);
 }
@@ -222,7 +222,7 @@ int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_
         const uint32_t *row = fp_table_row(&m->functions, w->functions[*from]);
         size_t name_n, file_n;
         const uint8_t *name =
-            fp_apart_utf8(&w->names, &w->scratch, &m->strings, row[FP_FUNCTION_NAME], &name_n, &w->replaced);
+            fp_unique_utf8(&w->names, &w->scratch, &m->strings, row[FP_FUNCTION_NAME], &name_n, &w->replaced);
         if (!name) return FP_E_NOMEM;
         if (!name_n) {
             name = (const uint8_t *)"[unknown]";
@@ -231,7 +231,7 @@ int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_
         if (*from && fp_buf_put(out, ",", 1)) return FP_E_NOMEM;
         if (fp_buf_put(out, "\n{\"name\":\"", 10) || fp_json_text(out, name, name_n, &w->replaced)) return FP_E_NOMEM;
         const uint8_t *file =
-            fp_apart_utf8(&w->files, &w->scratch, &m->strings, row[FP_FUNCTION_FILE], &file_n, &w->replaced);
+            fp_unique_utf8(&w->files, &w->scratch, &m->strings, row[FP_FUNCTION_FILE], &file_n, &w->replaced);
         if (!file) return FP_E_NOMEM;
         if (file_n && (fp_buf_put(out, "\",\"file\":\"", 10) || fp_json_text(out, file, file_n, &w->replaced)))
             return FP_E_NOMEM;

@@ -58,7 +58,7 @@ struct fp_speedscope {
     uint32_t *functions; /* by frame */
     uint32_t n_frames, cap_functions;
     /* of the rows being converted */
-    struct fp_apart names, files; /* as UTF-8 */
+    struct fp_unique names, files; /* as UTF-8 */
     struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
     uint32_t n_open, cap_open;

@@ -36,39 +36,40 @@ uint32_t fp_trace_samples_node(const struct fp_trace_samples_read *r, uint32_t o
     return node && r->nodes[node].at ? node : 0;
 }
 
-static int define(struct fp_trace_samples_read *r, uint32_t owner, const struct fp_trace_samples_said *said) {
-    const uint32_t node = add_node(r, owner, said->id);
-    const uint32_t parent = said->parent ? add_node(r, owner, said->parent) : 0;
+static int define(struct fp_trace_samples_read *r, uint32_t owner, const struct fp_trace_samples_child *child) {
+    const uint32_t node = add_node(r, owner, child->id);
+    const uint32_t parent = child->parent ? add_node(r, owner, child->parent) : 0;
     if (node == FP_NO_ID || parent == FP_NO_ID) return FP_E_NOMEM;
     if (parent) r->nodes[node].parent = parent;
-    if (!said->at) return 0;
-    r->nodes[node].at = said->at;
-    r->nodes[node].function = said->function;
-    r->nodes[node].hits = said->hits;
+    if (!child->at) return 0;
+    r->nodes[node].at = child->at;
+    r->nodes[node].function = child->function;
+    r->nodes[node].hits = child->hits;
     return 0;
 }
 
 int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionary, struct fp_err *err) {
     const struct fp_trace_samples_frame *f = &r->frame;
     if (!f->id) {
-        r->n_said = f->first_child;
+        r->n_children = f->first_child;
         return fp_trace_samples_broken(r, f->at, "a node has no id", "\"id\"", err);
     }
-    const struct fp_trace_samples_said said = {f->at, f->id, f->parent, function_of(r), f->hits};
-    if (said.function == FP_NO_ID) return fp_no_memory(err);
-    if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &said) ? fp_no_memory(err) : FP_DONE;
+    const struct fp_trace_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
+    if (child.function == FP_NO_ID) return fp_no_memory(err);
+    if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &child) ? fp_no_memory(err) : FP_DONE;
     /* in a profile with a head this includes its children's children */
-    for (uint32_t i = f->first_child; i < r->n_said; i++)
-        if (!r->said[i].parent) r->said[i].parent = f->id;
-    if (fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said)) return fp_no_memory(err);
-    r->said[r->n_said++] = said;
+    for (uint32_t i = f->first_child; i < r->n_children; i++)
+        if (!r->children[i].parent) r->children[i].parent = f->id;
+    if (fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
+        return fp_no_memory(err);
+    r->children[r->n_children++] = child;
     return FP_DONE;
 }
 
 int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile) {
-    for (uint32_t i = 0; i < r->n_said; i++)
-        if (define(r, profile, &r->said[i])) return FP_E_NOMEM;
-    r->n_said = 0;
+    for (uint32_t i = 0; i < r->n_children; i++)
+        if (define(r, profile, &r->children[i])) return FP_E_NOMEM;
+    r->n_children = 0;
     return 0;
 }
 

@@ -26,8 +26,8 @@ void fp_trace_sort(struct fp_trace_read *r) {
 }
 
 static int refill(struct fp_trace_read *r, uint32_t run) {
-    r->hungry = run;
-    r->asks = FP_TRACE_REFILL;
+    r->run = run;
+    r->request = FP_TRACE_REFILL;
     return FP_ASK;
 }
 
@@ -90,7 +90,7 @@ static int pair_all(struct fp_trace_read *r) {
     for (;;) {
         const struct fp_trace_record *h = &r->head;
         if (r->n_records >= FP_TRACE_RECORDS) {
-            r->asks = FP_TRACE_SPILL;
+            r->request = FP_TRACE_SPILL;
             return FP_ASK;
         }
         int status = next_record(r);
@@ -112,7 +112,7 @@ static int pair_all(struct fp_trace_read *r) {
     if (fp_trace_close(r)) return FP_E_NOMEM;
     r->pairing = r->by_time = r->has_heap = 0;
     r->n_started = r->n_heap = 0;
-    r->asks = FP_TRACE_MERGE;
+    r->request = FP_TRACE_MERGE;
     return FP_ASK;
 }
 
@@ -170,7 +170,7 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     if (lane && !in->thread) {
         r->lane = lane;
         r->lane_of = h->thread;
-        r->asks = FP_TRACE_LANE;
+        r->request = FP_TRACE_LANE;
         return FP_ASK;
     }
     if (in->n && end > in->calls[in->n - 1].end) {
@@ -178,12 +178,12 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         end = in->calls[in->n - 1].end;
     }
     if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, h->id})) return FP_E_NOMEM;
-    r->beside += lane > 0;
+    r->in_lanes += lane > 0;
     add_row(out, h->op, shown(r, h->time), thread_of(l, lane), h->id);
     return FP_DONE;
 }
 
-void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread) {
+void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_lanes *l = &r->lanes;
     l->lanes[r->lane].thread = thread + 1;
     if (r->lane >= l->n) l->n = r->lane + 1;

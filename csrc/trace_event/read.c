@@ -14,7 +14,7 @@ struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int
     r->lenient = lenient;
     r->by_time = by_time;
     r->json.loose = 1;
-    if (fp_trace_who_init(&r->who)) {
+    if (fp_trace_ids_init(&r->thread_ids)) {
         fp_trace_read_free(r);
         return NULL;
     }
@@ -27,7 +27,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.data);
     fp_buf_free(&r->event.text);
     fp_buf_free(&r->scratch);
-    fp_trace_who_clear(&r->who);
+    fp_trace_ids_clear(&r->thread_ids);
     for (uint32_t i = 0; i < r->cap_stacks; i++) {
         free(r->stacks_of[i].calls);
         free(r->stacks_of[i].args);
@@ -47,10 +47,10 @@ static void begin_event(struct fp_trace_read *r, const struct fp_in *in) {
     const struct fp_buf name = e->name, data = e->data, text = e->text;
     *e = (struct fp_trace_event){.at = in->base + in->pos, .name = name, .data = data, .text = text};
     e->name.n = e->data.n = e->text.n = 0;
-    r->who.pid = r->who.tid = (struct fp_trace_id){0};
+    r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
     r->field = OTHER;
     r->in_args = 0;
-    r->who.noted = 0;
+    r->thread_ids.noted = 0;
 }
 
 static uint32_t field_of(const struct fp_json *j) {
@@ -161,8 +161,8 @@ static int take_value(struct fp_trace_read *r) {
             return copy_text(r, &e->name);
         case TS: return time_of(j, &e->ts, &e->has_ts);
         case DUR: return time_of(j, &e->dur, &has_dur);
-        case PID: return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
-        case TID: return fp_trace_take_id(&r->who.tid, j, &r->scratch, r->model);
+        case PID: return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
         default: return 0;
     }
 }
@@ -170,8 +170,8 @@ static int take_value(struct fp_trace_read *r) {
 /* ---- threads ---- */
 
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
-    const int status = fp_trace_thread_of(&r->who, thread);
-    if (status == FP_ASK) r->asks = FP_TRACE_WHO;
+    const int status = fp_trace_thread_of(&r->thread_ids, thread);
+    if (status == FP_ASK) r->request = FP_TRACE_THREAD;
     return status ? status
                   : fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
 }
@@ -219,7 +219,7 @@ static int begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
     uint32_t function = FP_NO_ID;
     if ((e->ph == 'B' || e->has_name) && (function = function_of(r)) == FP_NO_ID) return FP_E_NOMEM;
-    r->went_back |= s->begun && e->ts < s->last && !r->by_time;
+    r->out_of_order |= s->begun && e->ts < s->last && !r->by_time;
     s->begun = 1;
     s->last = e->ts;
     if (r->by_time) return keep_unpaired(r, thread, function);
@@ -276,9 +276,9 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     switch (e->ph) {
         case 0: return broken(r, "an event has no phase", "\"ph\"", err);
         case 'M':
-            fp_trace_meta(&r->who, &e->name);
-            if (!r->who.meta || !e->text.n || r->who.noted) return FP_DONE;
-            r->asks = FP_TRACE_NAME;
+            fp_trace_meta(&r->thread_ids, &e->name);
+            if (!r->thread_ids.meta || !e->text.n || r->thread_ids.noted) return FP_DONE;
+            r->request = FP_TRACE_NAME;
             return FP_ASK;
         case 'B':
         case 'E':
@@ -287,11 +287,11 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         case 'I':
         case 'R': break;
         case 'P': r->samples++; return FP_DONE;
-        default: r->unsaid++; return FP_DONE;
+        default: r->other_events++; return FP_DONE;
     }
     if (!e->has_ts) return broken(r, "an event has no time", "\"ts\"", err);
     if (r->n_records >= FP_TRACE_RECORDS) {
-        r->asks = FP_TRACE_SPILL;
+        r->request = FP_TRACE_SPILL;
         return FP_ASK;
     }
     int status = thread_of(r, &thread);
@@ -303,7 +303,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     if (status) return fp_no_memory(err);
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
-    r->below_zero += e->ts < 0;
+    r->negative_times += e->ts < 0;
     r->other_args += e->other_args;
     r->stacks += e->has_stack;
     return FP_DONE;
@@ -383,7 +383,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     } else if (!depth) {
         begin_event(r, in);
         r->event.is_object = j->token == FP_JSON_OBJECT;
-        r->strays += !r->event.is_object;
+        r->stray_elements += !r->event.is_object;
     } else if (r->event.is_object && depth <= 2) {
         status = depth == 1 ? field_token(r, in, err) : arg_token(r, in, err);
     }
@@ -397,7 +397,7 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     if (!r->by_time && fp_trace_close(r)) return fp_no_memory(err);
     r->merging = 1;
     r->pairing = r->by_time;
-    r->asks = FP_TRACE_MERGE;
+    r->request = FP_TRACE_MERGE;
     return FP_ASK;
 }
 
@@ -426,7 +426,7 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *ou
             return fp_no_memory(err);
         status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;
-        if (r->went_back) return FP_DONE;
+        if (r->out_of_order) return FP_DONE;
     }
     if (!in->eof) {
         in->pos = in->n;

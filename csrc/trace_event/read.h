@@ -5,7 +5,7 @@
  * A complete event (X) is written at its end, so a call may appear long after its begin.  So calls and instants become
  * records, sorted by thread, time, longest first, order in the file, in runs that the caller spills, and merged at the
  * end.  Begins and ends (B, E) are paired in the order of the file.  If their times go back within a thread
- * (`went_back`), the file must be read again `by_time`: they are then sorted by time first.
+ * (`out_of_order`), the file must be read again `by_time`: they are then sorted by time first.
  *
  * Calls of one thread may overlap without nesting: PyTorch's annotations, kernels of a stream, Bazel's virtual threads.
  * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; the others become
@@ -30,13 +30,14 @@
 enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
 /* What the caller must do after FP_ASK, before the next call. */
-enum fp_trace_asks {
-    FP_TRACE_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_TRACE_NAME = 2,   /* record r->event.text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
+enum fp_trace_request {
+    FP_TRACE_THREAD = 1, /* call fp_trace_set_thread for r->thread_ids.pid, r->thread_ids.tid */
+    FP_TRACE_NAME = 2,   /* record r->event.text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid;
+                            set r->thread_ids.noted */
     FP_TRACE_SPILL = 3,  /* call fp_trace_sort, spill the records and set r->n_records to 0 */
     FP_TRACE_MERGE = 4,  /* set r->runs; the last one is the records in memory, sorted */
-    FP_TRACE_REFILL = 5, /* r->runs[r->hungry] is used up */
-    FP_TRACE_LANE = 6    /* call fp_trace_lane_is for lane r->lane (> 0) of thread r->lane_of */
+    FP_TRACE_REFILL = 5, /* r->runs[r->run] is used up */
+    FP_TRACE_LANE = 6    /* call fp_trace_set_lane for lane r->lane (> 0) of thread r->lane_of */
 };
 
 /* Durations of calls without one. */
@@ -77,16 +78,17 @@ struct fp_trace_lanes {
 struct fp_trace_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, by_time;
-    int32_t went_back; /* after FP_DONE: the result is invalid; read the file again by time */
-    uint32_t asks;     /* after FP_ASK: enum fp_trace_asks */
+    int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
+    uint32_t request;     /* after FP_ASK: enum fp_trace_request */
     uint32_t lane, lane_of;
-    struct fp_trace_who who;
+    struct fp_trace_ids thread_ids;
     struct fp_trace_event event;
     struct fp_trace_record *records;
-    uint32_t n_records, hungry, n_runs;
+    uint32_t n_records, run, n_runs;
     struct fp_trace_run *runs; /* caller-owned */
     /* counted */
-    uint64_t events, unsaid, other_args, nameless_ends, below_zero, backwards, cut, beside, empty, strays, broken;
+    uint64_t events, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes, empty,
+        stray_elements, broken;
     uint64_t lost_ends, unwound;
     uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
     uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
@@ -121,7 +123,7 @@ void fp_trace_read_free(struct fp_trace_read *r);
 void fp_trace_sort(struct fp_trace_read *r);
 
 /* Sets the thread of the model for the requested lane. */
-void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread);
+void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);

@@ -50,24 +50,24 @@ static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_p
  * distances.  0 or FP_E_OVERFLOW. */
 static int time_of(const struct fp_trace_samples_read *r, const struct fp_trace_samples_profile *p, uint64_t i,
                    int64_t *time) {
-    const struct fp_trace_samples_kept *c = r->columns;
+    const struct fp_trace_samples_values *c = r->columns;
     const uint64_t n = c[FP_SAMPLES_NODES].total;
     if (!c[FP_SAMPLES_DELTAS].total) {
         const uint64_t span = p->end > p->start ? (uint64_t)p->end - (uint64_t)p->start : 0;
         *time = p->start + (int64_t)(span / n * i + span % n * i / n);
         return 0;
     }
-    const int64_t said = i < c[FP_SAMPLES_DELTAS].total ? c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT] : 0;
-    *time = said;
+    const int64_t delta = i < c[FP_SAMPLES_DELTAS].total ? c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT] : 0;
+    *time = delta;
     if (r->event.is_absolute) return 0;
-    return __builtin_add_overflow(p->clock, said, time) || *time < INT64_MIN / 2 || *time > INT64_MAX / 2
+    return __builtin_add_overflow(p->clock, delta, time) || *time < INT64_MIN / 2 || *time > INT64_MAX / 2
                ? FP_E_OVERFLOW
                : 0;
 }
 
 int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profile, struct fp_batch *out,
                                 struct fp_err *err) {
-    const struct fp_trace_samples_kept *c = r->columns;
+    const struct fp_trace_samples_values *c = r->columns;
     struct fp_trace_samples_profile *p = &r->profiles[profile];
     const uint64_t n = c[FP_SAMPLES_NODES].total, n_times = c[FP_SAMPLES_DELTAS].total;
     const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is that of the end */
@@ -81,7 +81,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         if (r->written && r->loaded != block + 1) {
             r->block = block;
             r->loaded = block + 1;
-            r->asks = FP_SAMPLES_BLOCK;
+            r->request = FP_SAMPLES_BLOCK;
             return FP_ASK;
         }
         int64_t clock;
@@ -190,8 +190,8 @@ int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *
     if (!r->second || e->bad) return FP_DONE;
     if (!e->has_ts) return fp_trace_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
     if (e->weight < 0) return fp_trace_samples_broken(r, e->at, "the weight of a sample is below 0", NULL, err);
-    int status = r->who.pid.kind || r->who.tid.kind ? fp_trace_thread_of(&r->who, &thread) : 0;
-    if (status == FP_ASK) r->asks = FP_SAMPLES_WHO;
+    int status = r->thread_ids.pid.kind || r->thread_ids.tid.kind ? fp_trace_thread_of(&r->thread_ids, &thread) : 0;
+    if (status == FP_ASK) r->request = FP_SAMPLES_THREAD;
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint64_t broken = r->broken;

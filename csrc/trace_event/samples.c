@@ -112,7 +112,7 @@ struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, 
     r->model = model;
     r->lenient = lenient;
     r->json.loose = 1;
-    int status = fp_trace_who_init(&r->who) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
+    int status = fp_trace_ids_init(&r->thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
                  fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) {
         r->columns[i].values = malloc(FP_SAMPLES_KEPT * sizeof(int64_t));
@@ -125,7 +125,7 @@ struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, 
 
 void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
     if (!r) return;
-    fp_trace_who_clear(&r->who);
+    fp_trace_ids_clear(&r->thread_ids);
     fp_buf_free(&r->text);
     fp_buf_free(&r->name);
     fp_buf_free(&r->scratch);
@@ -136,7 +136,7 @@ void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
     fp_strings_clear(&r->ids);
     free(r->nodes);
     free(r->profiles);
-    free(r->said);
+    free(r->children);
     free(r->chain);
     free(r);
 }
@@ -165,22 +165,22 @@ static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8
         case EVENT:
         case SAMPLE:
             r->event = (struct fp_trace_samples_event){.at = at, .weight = 1};
-            r->who.pid = r->who.tid = (struct fp_trace_id){0};
-            r->who.noted = 0;
+            r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
+            r->thread_ids.noted = 0;
             r->name.n = r->text.n = 0;
             break;
         case FRAME:
         case NODE: {
             if (r->within[r->json.depth] == CHILDREN) r->outer[r->n_outer++] = r->frame;
             const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
-            r->frame = (struct fp_trace_samples_frame){.at = at, .id = id, .first_child = r->n_said};
+            r->frame = (struct fp_trace_samples_frame){.at = at, .id = id, .first_child = r->n_children};
             break;
         }
         case CALL: r->frame.is_call = 1; break;
         default: break;
     }
     if (within != EVENT) return;
-    r->n_said = r->written = r->loaded = 0;
+    r->n_children = r->written = r->loaded = 0;
     r->pos = 0;
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
 }
@@ -260,7 +260,7 @@ static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *li
 
 /* An element of the columns.  0, FP_ASK or an error without a description. */
 static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_column which) {
-    struct fp_trace_samples_kept *c = &r->columns[which];
+    struct fp_trace_samples_values *c = &r->columns[which];
     uint32_t id = 0;
     int64_t value = 0;
     if (!r->second) {
@@ -268,8 +268,8 @@ static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_c
         return 0;
     }
     if (c->n == FP_SAMPLES_KEPT) {
-        r->hungry = which;
-        r->asks = FP_SAMPLES_SPILL;
+        r->column = which;
+        r->request = FP_SAMPLES_SPILL;
         return FP_ASK;
     }
     const int status = which == FP_SAMPLES_NODES    ? take_id(r, &id)
@@ -306,8 +306,8 @@ static int take_of_event(struct fp_trace_samples_read *r) {
         case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? take_time(r, &e->ts) : 0;
         case K_PID:
             if (take_id(r, &e->process)) return FP_E_NOMEM;
-            return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
-        case K_TID: return fp_trace_take_id(&r->who.tid, j, &r->scratch, r->model);
+            return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case K_TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
         case K_ID: return take_id(r, &e->id);
         case K_SF: e->has_sf = j->token != FP_JSON_WORD; return take_id(r, &e->sf);
         case K_WEIGHT: return take_weight(r);
@@ -346,10 +346,11 @@ static int take_of_frame(struct fp_trace_samples_read *r, uint8_t within) {
 }
 
 static int take_child(struct fp_trace_samples_read *r) {
-    struct fp_trace_samples_said child = {0};
-    if (take_id(r, &child.id) || fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said))
+    struct fp_trace_samples_child child = {0};
+    if (take_id(r, &child.id) ||
+        fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
         return FP_E_NOMEM;
-    r->said[r->n_said++] = child;
+    r->children[r->n_children++] = child;
     return 0;
 }
 
@@ -388,7 +389,7 @@ static int is_named(const struct fp_trace_samples_read *r, const char *name) {
 }
 
 /* An event, or a whole .cpuprofile, of a profile of V8.  Chunks lack its thread: another thread writes them. */
-static int end_of_profile(struct fp_trace_samples_read *r, int says_thread, struct fp_batch *out, struct fp_err *err) {
+static int end_of_profile(struct fp_trace_samples_read *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
     const struct fp_trace_samples_event *e = &r->event;
     const uint32_t row = fp_trace_samples_profile(r);
     if (row == FP_NO_ID) return fp_no_memory(err);
@@ -396,15 +397,15 @@ static int end_of_profile(struct fp_trace_samples_read *r, int says_thread, stru
     struct fp_trace_samples_profile *p = &r->profiles[row];
     r->n_sampled += !p->n_samples && r->columns[FP_SAMPLES_NODES].total;
     p->n_samples += r->columns[FP_SAMPLES_NODES].total;
-    if (says_thread) {
-        const int status = fp_trace_thread_of(&r->who, &p->thread);
-        if (status == FP_ASK) r->asks = FP_SAMPLES_WHO;
+    if (has_thread) {
+        const int status = fp_trace_thread_of(&r->thread_ids, &p->thread);
+        if (status == FP_ASK) r->request = FP_SAMPLES_THREAD;
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
     if (e->has_start)
         p->start = e->has_head ? e->old_start : e->start;
-    else if (says_thread)
+    else if (has_thread)
         p->start = e->ts;
     if (e->end > 0) p->end = e->has_head ? e->old_end : e->end;
     return fp_trace_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
@@ -413,9 +414,9 @@ static int end_of_profile(struct fp_trace_samples_read *r, int says_thread, stru
 static int end_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_trace_samples_event *e = &r->event;
     if (e->ph == 'M') {
-        fp_trace_meta(&r->who, &r->name);
-        if (r->second || !r->who.meta || !r->text.n || r->who.noted) return FP_DONE;
-        r->asks = FP_SAMPLES_NAME;
+        fp_trace_meta(&r->thread_ids, &r->name);
+        if (r->second || !r->thread_ids.meta || !r->text.n || r->thread_ids.noted) return FP_DONE;
+        r->request = FP_SAMPLES_NAME;
         return FP_ASK;
     }
     const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
@@ -438,7 +439,7 @@ static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch 
             return status;
         }
         case TOP:
-            if (!r->n_said && !r->columns[FP_SAMPLES_NODES].total) return FP_DONE;
+            if (!r->n_children && !r->columns[FP_SAMPLES_NODES].total) return FP_DONE;
             return end_of_profile(r, 0, out, err);
         default: return FP_DONE;
     }
@@ -449,15 +450,15 @@ static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch 
 /* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile: the former are used.  FP_ASK
  * if spilled ones of the latter must be dropped. */
 static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_t *next) {
-    struct fp_trace_samples_kept *c = &r->columns[FP_SAMPLES_DELTAS];
+    struct fp_trace_samples_values *c = &r->columns[FP_SAMPLES_DELTAS];
     if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
     if (within != DATA) return FP_DONE;
     const int written = r->second && c->total > c->n;
     r->event.has_deltas = 1;
     c->n = 0;
     c->total = 0;
-    r->hungry = FP_SAMPLES_DELTAS;
-    r->asks = FP_SAMPLES_FORGET;
+    r->column = FP_SAMPLES_DELTAS;
+    r->request = FP_SAMPLES_DROP;
     return written ? FP_ASK : FP_DONE;
 }
 
@@ -521,7 +522,7 @@ int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) 
     r->over = 0;
     r->json = (struct fp_json){0};
     r->event = (struct fp_trace_samples_event){0};
-    r->n_said = r->n_outer = 0;
+    r->n_children = r->n_outer = 0;
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
     const int status = fp_trace_samples_make_stacks(r, err);
     if (status) return status;

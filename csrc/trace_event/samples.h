@@ -30,14 +30,15 @@
 enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before a spill */
 
 /* What the caller must do after FP_ASK, before the next call. */
-enum fp_trace_samples_asks {
-    FP_SAMPLES_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_SAMPLES_NAME = 2,  /* record r->text as the name r->who.meta of r->who.pid, r->who.tid; set r->who.noted */
-    FP_SAMPLES_SPILL = 3, /* spill columns[hungry] and set its n to 0; if `written` is 0, first drop the spilled part of
+enum fp_trace_samples_request {
+    FP_SAMPLES_THREAD = 1, /* call fp_trace_set_thread for r->thread_ids.pid, r->thread_ids.tid */
+    FP_SAMPLES_NAME = 2,   /* record r->text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid; set
+                              r->thread_ids.noted */
+    FP_SAMPLES_SPILL = 3, /* spill columns[column] and set its n to 0; if `written` is 0, first drop the spilled part of
                              an earlier event; add 1 to `written` */
-    FP_SAMPLES_FORGET = 5, /* drop the spilled part of columns[hungry] */
-    FP_SAMPLES_BLOCK = 4   /* if `block` is 0, spill the rest of all columns; then fill each with its items from block *
-                              FP_SAMPLES_KEPT on */
+    FP_SAMPLES_DROP = 5,  /* drop the spilled part of columns[column] */
+    FP_SAMPLES_BLOCK = 4  /* if `block` is 0, spill the rest of all columns; then fill each with its items from block *
+                             FP_SAMPLES_KEPT on */
 };
 
 enum fp_trace_samples_column {
@@ -46,7 +47,7 @@ enum fp_trace_samples_column {
     FP_SAMPLES_LINES = 2,
     FP_SAMPLES_COLUMNS = 3
 };
-struct fp_trace_samples_kept {
+struct fp_trace_samples_values {
     int64_t *values;
     uint32_t n;     /* in memory */
     uint64_t total; /* of the event */
@@ -72,7 +73,7 @@ struct fp_trace_samples_profile {
 };
 
 /* A node whose profile is known only at the end of its event. */
-struct fp_trace_samples_said {
+struct fp_trace_samples_child {
     uint64_t at;                   /* 0: known only as a child of `parent` */
     uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
     int64_t hits;
@@ -95,17 +96,17 @@ struct fp_trace_samples_frame {
     uint64_t at;
     uint32_t id, parent;                        /* strings of `ids` */
     uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
-    uint32_t first_child;                       /* in `said` */
+    uint32_t first_child;                       /* in `children` */
     int64_t hits;
 };
 
 struct fp_trace_samples_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, second;
-    uint32_t asks, hungry, block, written;
-    struct fp_trace_who who;
+    uint32_t request, column, block, written;
+    struct fp_trace_ids thread_ids;
     struct fp_buf text; /* args.name */
-    struct fp_trace_samples_kept columns[3];
+    struct fp_trace_samples_values columns[3];
     struct fp_table types; /* names of samples other than V8's: row i is value type i - 1 of part `named` */
     uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
     /* counted */
@@ -128,9 +129,9 @@ struct fp_trace_samples_read {
     struct fp_table node_keys, profile_keys;
     struct fp_trace_samples_node *nodes;
     struct fp_trace_samples_profile *profiles;
-    struct fp_trace_samples_said *said;
+    struct fp_trace_samples_child *children;
     uint32_t *chain;
-    uint32_t cap_nodes, cap_profiles, n_said, cap_said, cap_chain, ending, loaded, hit;
+    uint32_t cap_nodes, cap_profiles, n_children, cap_children, cap_chain, ending, loaded, hit;
     uint64_t pos; /* in the columns */
     struct fp_buf scratch;
 };

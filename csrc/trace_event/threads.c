@@ -4,13 +4,13 @@
 
 #include "core/array.h"
 
-int fp_trace_who_init(struct fp_trace_who *w) {
-    return fp_table_init(&w->pairs, 6);
+int fp_trace_ids_init(struct fp_trace_ids *ids) {
+    return fp_table_init(&ids->pairs, 6);
 }
 
-void fp_trace_who_clear(struct fp_trace_who *w) {
-    fp_table_clear(&w->pairs);
-    free(w->thread_of);
+void fp_trace_ids_clear(struct fp_trace_ids *ids) {
+    fp_table_clear(&ids->pairs);
+    free(ids->thread_of);
 }
 
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model) {
@@ -29,29 +29,33 @@ int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_
     return id->string == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-int fp_trace_thread_of(struct fp_trace_who *w, uint32_t *thread) {
-    const uint64_t pid = (uint64_t)w->pid.number, tid = (uint64_t)w->tid.number;
-    const uint32_t key[6] = {w->pid.kind | w->tid.kind << 2, w->pid.string ? w->pid.string : (uint32_t)pid,
-                             (uint32_t)(pid >> 32),          w->tid.string ? w->tid.string : (uint32_t)tid,
-                             (uint32_t)(tid >> 32),          1};
-    if (!w->last || memcmp(key, w->last_key, sizeof key)) {
-        const uint32_t pair = fp_table_intern(&w->pairs, key);
-        if (pair == FP_NO_ID || fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)pair + 1, sizeof(uint32_t)))
+int fp_trace_thread_of(struct fp_trace_ids *ids, uint32_t *thread) {
+    const uint64_t pid = (uint64_t)ids->pid.number, tid = (uint64_t)ids->tid.number;
+    const uint32_t key[6] = {ids->pid.kind | ids->tid.kind << 2,
+                             ids->pid.string ? ids->pid.string : (uint32_t)pid,
+                             (uint32_t)(pid >> 32),
+                             ids->tid.string ? ids->tid.string : (uint32_t)tid,
+                             (uint32_t)(tid >> 32),
+                             1};
+    if (!ids->last || memcmp(key, ids->last_key, sizeof key)) {
+        const uint32_t pair = fp_table_intern(&ids->pairs, key);
+        if (pair == FP_NO_ID ||
+            fp_array_zeroed(&ids->thread_of, &ids->cap_thread_of, (uint64_t)pair + 1, sizeof(uint32_t)))
             return FP_E_NOMEM;
-        w->last = pair;
-        memcpy(w->last_key, key, sizeof key);
+        ids->last = pair;
+        memcpy(ids->last_key, key, sizeof key);
     }
-    if (!w->thread_of[w->last]) return FP_ASK;
-    *thread = w->thread_of[w->last] - 1;
+    if (!ids->thread_of[ids->last]) return FP_ASK;
+    *thread = ids->thread_of[ids->last] - 1;
     return 0;
 }
 
-void fp_trace_is(struct fp_trace_who *w, uint32_t thread) {
-    w->thread_of[w->last] = thread + 1;
+void fp_trace_set_thread(struct fp_trace_ids *ids, uint32_t thread) {
+    ids->thread_of[ids->last] = thread + 1;
 }
 
-void fp_trace_meta(struct fp_trace_who *w, const struct fp_buf *name) {
-    w->meta = name->n == 12 && !memcmp(name->p, "process_name", 12)  ? 1
-              : name->n == 11 && !memcmp(name->p, "thread_name", 11) ? 2
-                                                                     : 0;
+void fp_trace_meta(struct fp_trace_ids *ids, const struct fp_buf *name) {
+    ids->meta = name->n == 12 && !memcmp(name->p, "process_name", 12)  ? 1
+                : name->n == 11 && !memcmp(name->p, "thread_name", 11) ? 2
+                                                                       : 0;
 }

@@ -1,7 +1,7 @@
 /* trace_event/threads.h - the process and thread of an event, in the file and in the model.
  *
  * An id may be a number of any size, a string, or missing.  The caller maps it to a thread of the model, and is asked
- * once for each pair (FP_ASK; then fp_trace_is).
+ * once for each pair (FP_ASK; then fp_trace_set_thread).
  */
 #ifndef FP_TRACE_EVENT_THREADS_H
 #define FP_TRACE_EVENT_THREADS_H
@@ -19,7 +19,7 @@ struct fp_trace_id {
     int64_t number;
 };
 
-struct fp_trace_who {
+struct fp_trace_ids {
     struct fp_trace_id pid, tid; /* of the current event */
     uint32_t meta;               /* its name for the process: 1, the thread: 2, none: 0 */
     int32_t noted;               /* that name was recorded */
@@ -31,21 +31,21 @@ struct fp_trace_who {
 };
 
 /* Sets the requested thread of the model. */
-void fp_trace_is(struct fp_trace_who *w, uint32_t thread);
+void fp_trace_set_thread(struct fp_trace_ids *ids, uint32_t thread);
 
 /* cffi-end */
 
 /* 0 or FP_E_NOMEM. */
-int fp_trace_who_init(struct fp_trace_who *w);
-void fp_trace_who_clear(struct fp_trace_who *w);
+int fp_trace_ids_init(struct fp_trace_ids *ids);
+void fp_trace_ids_clear(struct fp_trace_ids *ids);
 
 /* Takes an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
 
 /* The thread of the current event.  0, FP_ASK, FP_E_NOMEM. */
-int fp_trace_thread_of(struct fp_trace_who *w, uint32_t *thread);
+int fp_trace_thread_of(struct fp_trace_ids *ids, uint32_t *thread);
 
-/* Sets w->meta for a metadata event of this name. */
-void fp_trace_meta(struct fp_trace_who *w, const struct fp_buf *name);
+/* Sets ids->meta for a metadata event of this name. */
+void fp_trace_meta(struct fp_trace_ids *ids, const struct fp_buf *name);
 
 #endif

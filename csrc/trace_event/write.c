@@ -25,7 +25,7 @@ struct fp_trace_write *fp_trace_write_new(const struct fp_model *model) {
 void fp_trace_write_free(struct fp_trace_write *w) {
     if (!w) return;
     fp_buf_free(&w->names);
-    fp_apart_clear(&w->texts);
+    fp_unique_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->starts);
     free(w->threads);
@@ -57,7 +57,7 @@ static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_
         uint32_t length;
         size_t name_n;
         const uint32_t string = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
-        const uint8_t *name = fp_apart_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
+        const uint8_t *name = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
         if (!name || fp_buf_put(&w->names, &(uint32_t){0}, sizeof length) || put_name(w, &w->names, name, name_n))
             return NULL;
         if (w->names.n - start - sizeof length > UINT32_MAX) return NULL;

@@ -42,8 +42,8 @@ struct fp_trace_write {
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */
     uint32_t cap_threads;
-    struct fp_buf names;   /* {"name":"...","ph":" of functions */
-    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_buf names;    /* {"name":"...","ph":" of functions */
+    struct fp_unique texts; /* names as UTF-8 */
     struct fp_buf scratch;
     uint64_t *starts; /* by function: its offset in `names` + 1; 0 = not added yet */
     uint32_t cap_starts;

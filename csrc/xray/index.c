@@ -47,7 +47,7 @@ struct fp_xray_index {
     size_t n;
     uint32_t cap;
     int wanted;                 /* one of the above */
-    size_t twin;                /* fp_xray_twins: the second of the last two */
+    size_t duplicate;           /* fp_xray_duplicates: the second of the last two */
     size_t next;                /* fp_xray_range: the first buffer of the next range */
     struct log_thread *threads; /* fp_xray_thread_nbytes: in order; NULL before */
     size_t n_threads;
@@ -294,10 +294,10 @@ int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *
     return status;
 }
 
-int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes) {
+int fp_xray_duplicates(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes) {
     struct fp_xray_index *index = x->index;
-    while (index->twin + 1 < index->n) {
-        const struct buffer *a = &index->buffers[index->twin], *b = &index->buffers[++index->twin];
+    while (index->duplicate + 1 < index->n) {
+        const struct buffer *a = &index->buffers[index->duplicate], *b = &index->buffers[++index->duplicate];
         if (a->wall_us != b->wall_us || a->tsc != b->tsc || a->tid != b->tid || a->pid != b->pid ||
             a->nbytes != b->nbytes)
             continue;
@@ -310,7 +310,7 @@ int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *n
 }
 
 void fp_xray_drop(struct fp_xray *x) {
-    x->index->buffers[x->index->twin].dropped = 1;
+    x->index->buffers[x->index->duplicate].dropped = 1;
     x->stats.duplicate_buffers++;
 }
 

@@ -6,7 +6,7 @@
  * differ, this follows the logs (docs/formats/xray.md).
  *
  * Order of calls: fp_xray_new, fp_xray_header.  For FDR then fp_xray_index until
- * FP_DONE, fp_xray_twins for the copies, and fp_xray_range for each range to
+ * FP_DONE, fp_xray_duplicates for the copies, and fp_xray_range for each range to
  * decode; other logs are one range.  fp_xray_feed decodes a range.
  */
 #ifndef FP_XRAY_READ_H
@@ -87,9 +87,9 @@ int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *
 /* FDR: the next two buffers of the same thread, times and length: the second may be a copy of the first, which the
  * caller checks by comparing their bytes.  Returns 1 and sets their offsets and the length of each; 0 when there are no
  * more. */
-int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes);
+int fp_xray_duplicates(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes);
 
-/* FDR: the `other` buffer of the last fp_xray_twins is a copy.  It is skipped and counted. */
+/* FDR: the `other` buffer of the last fp_xray_duplicates is a copy.  It is skipped and counted. */
 void fp_xray_drop(struct fp_xray *x);
 
 /* FDR: the next byte range to decode, in order: a buffer, and those that follow it in the file, up to `most` bytes.

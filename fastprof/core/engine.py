@@ -253,8 +253,8 @@ class Holds(NamedTuple):
     wanted: str = ""  # what `rank` accepts, for errors
     alternative: str = ""  # which formats to choose for a view that cannot become this format's
     same: tuple[str, ...] = ()  # names of equivalent value types: if one is kept, the others are not lost
-    # Attributes of functions, objects, threads and value types that it does not write, as bridges/rows/unheld.py
-    # names them.
+    # Attributes of functions, objects, threads and value types that it does not write, as
+    # bridges/rows/unrepresentable.py names them.
     lacks: frozenset[str] = frozenset()
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 

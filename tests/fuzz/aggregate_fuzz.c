@@ -52,8 +52,8 @@ static int pull(struct fp_aggregate *a, struct fp_batch *out, uint8_t **runs, co
     fp_batch_reset(out);
     while ((status = fp_aggregate_pull(a, out, &err)) > 0) {
         if (status == FP_MORE) {
-            struct fp_aggregate_window *w = &a->windows[a->hungry];
-            const uint32_t run = a->hungry;
+            struct fp_aggregate_window *w = &a->windows[a->to_refill];
+            const uint32_t run = a->to_refill;
             if (!w->p) {
                 w->cap = fp_aggregate_room(a);
                 if (!(w->p = malloc(w->cap + 8))) abort();

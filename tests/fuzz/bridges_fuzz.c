@@ -404,7 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             fp_batch_reset(sums);
         }
         if (status == FP_DONE) same(&graph, &estimated);
-        const uint32_t object = fp_estimate_dearest_object(e);
+        const uint32_t object = fp_estimate_costliest_object(e);
         if (object && object >= m->objects.n) abort();
     }
     taken_off(m, samples);

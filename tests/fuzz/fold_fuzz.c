@@ -105,7 +105,7 @@ static void add_rows(struct fp_fold *f, struct away *away, int spill, struct tot
             status = fp_fold_tree_pull(tree, joined.p + joined.n, 64, &got, &err);
             if (status < 0) abort();
             joined.n += got;
-            if (status == FP_MORE) refill(&tree->runs[tree->hungry], &away->runs[tree->hungry], 40);
+            if (status == FP_MORE) refill(&tree->runs[tree->to_refill], &away->runs[tree->to_refill], 40);
         }
         fp_fold_tree_free(tree);
         for (uint32_t i = 0; i < away->n; i++) fp_buf_free(&away->runs[i]);
@@ -117,7 +117,7 @@ static void add_rows(struct fp_fold *f, struct away *away, int spill, struct tot
     for (int status = FP_FULL; status != FP_DONE && status >= 0;) {
         if (spill & ONCE && f->model->stacks.n > 7) fp_model_empty_stacks(f->model);
         while ((status = fp_fold_stacks(tree, 0, out, &err)) == FP_MORE)
-            refill(&tree->runs[tree->hungry], &away->runs[tree->hungry], 33);
+            refill(&tree->runs[tree->to_refill], &away->runs[tree->to_refill], 33);
         if (status < 0) t->status = status;
         for (uint32_t i = 0; i < out->n; i++) {
             if (out->values[i] < 0 || out->values[out->cap + i] < 0) abort();
@@ -230,11 +230,11 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     int nth = 0;
     for (size_t used; t.status == FP_DONE && n >= RECORD; data += used, n -= used) {
         used = fill(data, n, &now, in);
-        if (fp_fold_know(f, NULL)) abort();
+        if (fp_fold_register(f, NULL)) abort();
         t.status = fp_fold_put(f, in, &err);
         if (into == FP_FOLD_TREE && spill >> (nth++ % 8) & 1 && away.n < RUNS - 1) {
             write_away(f, &away, 30 + used % 50);
-            if (fp_fold_forget(f)) abort();
+            if (fp_fold_drop_spilled(f)) abort();
         }
     }
     if (t.status == FP_DONE) t.status = fp_fold_end(f, &err);
@@ -275,22 +275,22 @@ static struct totals divided(const uint8_t *data, size_t n, int by) {
         folds[i]->shares = &shares;
         folds[i]->share = i;
     }
-    if (fp_fold_know(whole, NULL)) abort();
+    if (fp_fold_register(whole, NULL)) abort();
     for (size_t used; t.status == FP_DONE && n >= RECORD; data += used, n -= used) {
         used = fill(data, n, &now, in);
         if (fp_fold_rescale(in, 3, 3, &err)) abort();
         uint8_t wanted[2] = {0, 0};
         uint32_t next = 0;
         for (uint32_t thread; (thread = fp_fold_shares(in, &shares, wanted, &next)) != FP_NO_ID;)
-            fp_shares_give(&shares, thread, 1);
+            fp_shares_assign(&shares, thread, 1);
         for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
             if (!wanted[i]) continue;
-            if (fp_fold_know(folds[i], whole)) abort();
+            if (fp_fold_register(folds[i], whole)) abort();
             t.status = fp_fold_put(folds[i], in, &err);
         }
     }
     for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
-        if (fp_fold_know(folds[i], whole)) abort();
+        if (fp_fold_register(folds[i], whole)) abort();
         t.status = fp_fold_end(folds[i], &err);
         if (t.status == FP_DONE) t.status = fp_fold_join(whole, folds[i], &err);
     }

@@ -38,11 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             memcpy(window, data + start, have - start);
             in = (struct fp_in){window, have - start, 0, start, have == size};
             while ((status = fp_trace_samples_feed(r, &in, batch, &err)) == FP_ASK) {
-                if (r->asks == FP_SAMPLES_WHO)
-                    fp_trace_is(&r->who,
-                                fp_model_thread(m, 0, (uint32_t)r->who.pid.number, (uint32_t)r->who.tid.number));
-                else if (r->asks == FP_SAMPLES_NAME)
-                    r->who.noted = 1;
+                if (r->request == FP_SAMPLES_THREAD)
+                    fp_trace_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
+                                                                        (uint32_t)r->thread_ids.tid.number));
+                else if (r->request == FP_SAMPLES_NAME)
+                    r->thread_ids.noted = 1;
                 else
                     abort(); /* there are fewer samples */
             }

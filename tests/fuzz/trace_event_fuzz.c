@@ -70,13 +70,14 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     for (;;) {
         struct fp_in *in = show(&window, status);
         while ((status = fp_trace_feed(r, in, batch, &err)) == FP_ASK) {
-            if (r->asks == FP_TRACE_WHO) {
-                fp_trace_is(&r->who, fp_model_thread(m, 0, (uint32_t)r->who.pid.number, (uint32_t)r->who.tid.number));
-            } else if (r->asks == FP_TRACE_NAME) {
-                r->who.noted = 1;
-            } else if (r->asks == FP_TRACE_LANE) {
-                fp_trace_lane_is(r, fp_model_thread(m, 1, r->lane_of, r->lane));
-            } else if (r->asks == FP_TRACE_MERGE) {
+            if (r->request == FP_TRACE_THREAD) {
+                fp_trace_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
+                                                                    (uint32_t)r->thread_ids.tid.number));
+            } else if (r->request == FP_TRACE_NAME) {
+                r->thread_ids.noted = 1;
+            } else if (r->request == FP_TRACE_LANE) {
+                fp_trace_set_lane(r, fp_model_thread(m, 1, r->lane_of, r->lane));
+            } else if (r->request == FP_TRACE_MERGE) {
                 free(records);
                 records = merged(r, &last);
             } else {

@@ -296,7 +296,7 @@ static void to_firefox(struct fp_model *m, const struct fp_batch *b, uint32_t op
             must(!fp_firefox_times(column->p, column->n / 8, 0, &out));
     }
     must(!fp_firefox_repeat("null,", 5, options, &out) && !fp_firefox_count(options, options + 12, &out));
-    fp_firefox_taken(w);
+    fp_firefox_spilled(w);
     must(!w->n_dirty && !w->buffered);
     fp_buf_free(&out);
     fp_firefox_free(w);

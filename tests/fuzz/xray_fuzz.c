@@ -71,7 +71,7 @@ static int find_buffers(struct fp_xray *x, const uint8_t *data, size_t n, size_t
         struct fp_in in = {data + next, have, 0, next, 0};
         status = fp_xray_index(x, &in, n, &next, &err);
     }
-    while (status == FP_DONE && fp_xray_twins(x, &one, &other, &nbytes)) {
+    while (status == FP_DONE && fp_xray_duplicates(x, &one, &other, &nbytes)) {
         must(one <= n && nbytes <= n - one && other <= n && nbytes <= n - other);
         if (!memcmp(data + one, data + other, (size_t)nbytes)) fp_xray_drop(x);
     }
@@ -137,7 +137,7 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
             const uint32_t end = fp_xray_threads(x, &piece, i);
             uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread, next = i;
             while ((thread = fp_xray_firsts(&piece, &next, end, &divided, firsts)) != FP_NO_ID)
-                fp_shares_give(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));
+                fp_shares_assign(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));
             for (uint32_t k = 0; k < SHARES && !status; k++)
                 status = feed_share(shares[k], &piece, i, end, &divided, k, b, &sum);
             i = end;

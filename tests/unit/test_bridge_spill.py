@@ -33,7 +33,7 @@ def drained(merge: Merge) -> list[list[int]]:
         run = merge.c.runs[i]
         run.eof = 0
         while not run.eof:
-            merge.c.hungry, run.pos = i, run.n
+            merge.c.to_refill, run.pos = i, run.n
             assert merge.feed()
             found[-1] += ffi.unpack(run.p, run.n) if run.n else []
     return found
@@ -65,7 +65,7 @@ def test_a_temporary_file_that_lost_its_end_is_an_error() -> None:
 
 def test_the_beginning_of_a_record_is_kept() -> None:
     merge = two_runs().merge(giving(7))
-    merge.c.hungry = 0
+    merge.c.to_refill = 0
     assert merge.feed()
     run = merge.c.runs[0]
     first = ffi.unpack(run.p, run.n)

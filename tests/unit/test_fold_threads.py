@@ -72,7 +72,7 @@ def test_the_work_of_changes_does_not_grow_with_depth_times_turns() -> None:
     fold = ffi.gc(lib.fp_fold_new(opened.model.c, lib.FP_FOLD_ARCS, 0), lib.fp_fold_free)
     n_batches = 0
     for batch in product.batches(opened):
-        assert not lib.fp_fold_know(fold, ffi.NULL)
+        assert not lib.fp_fold_register(fold, ffi.NULL)
         assert lib.fp_fold_put(fold, batch.c, ffi.new("struct fp_err *")) == lib.FP_DONE
         n_batches += 1
     assert fold.switched < n_batches * 50_000 < DEPTH * TURNS
@@ -108,8 +108,8 @@ def test_a_thread_without_a_share_costs_no_second_look_at_the_rows_before_it() -
     following, given = ffi.new("uint32_t *"), []
     while (thread := lib.fp_fold_shares(batch.c, shares, wanted, following)) != lib.FP_NO_ID:
         assert following[0] == 2 * (thread - 1), "the next call goes on at the thread's first row"
-        lib.fp_shares_give(shares, thread, 1)
+        lib.fp_shares_assign(shares, thread, 1)
         given.append(thread)
     assert given == list(range(1, 51))
     assert bytes(ffi.buffer(wanted)) == b"\1\1"
-    assert shares.much[0] == shares.much[1] == 25
+    assert shares.work[0] == shares.work[1] == 25

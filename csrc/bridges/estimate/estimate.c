@@ -125,19 +125,19 @@ int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err)
     return FP_DONE;
 }
 
-uint32_t fp_estimate_dearest_object(const struct fp_estimate *e) {
+uint32_t fp_estimate_costliest_object(const struct fp_estimate *e) {
     const struct fp_model *m = e->model;
     double *cost = calloc(m->objects.n, sizeof *cost);
-    uint32_t dearest = 0;
+    uint32_t costliest = 0;
     if (!cost) return FP_NO_ID;
     for (uint32_t i = 0; i < e->own->n; i++) {
         const uint32_t object = fp_table_row(&m->functions, e->own->places[i].function)[FP_FUNCTION_OBJECT];
         cost[object] += fp_estimate_sums_share(fp_estimate_sums_values(e->own, i), e->own->scale, e->n_values);
     }
     for (uint32_t object = 1; object < m->objects.n; object++)
-        if (!dearest || cost[object] > cost[dearest]) dearest = object;
+        if (!costliest || cost[object] > cost[costliest]) costliest = object;
     free(cost);
-    return dearest;
+    return costliest;
 }
 
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err) {

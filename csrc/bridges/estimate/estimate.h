@@ -87,7 +87,7 @@ void fp_estimate_pause(struct fp_estimate *e);
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);
 
 /* After fp_estimate_end: the object with most self cost.  FP_NO_ID when memory ran out. */
-uint32_t fp_estimate_dearest_object(const struct fp_estimate *e);
+uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 
 /* Pulls stacks rows of this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err);

@@ -54,7 +54,7 @@ static int is_deep(const struct flow_walk *w, uint32_t context) {
 
 /* Extends the contexts of a function to its callees outside of its cycle.  The rest of an arc continues under [pruned],
  * if it is not too small. */
-static int go_on(struct flow_walk *w, uint32_t function) {
+static int descend(struct flow_walk *w, uint32_t function) {
     struct fp_estimate_flow *f = w->f;
     const uint32_t end = f->arcs_start[function + 1];
     for (uint32_t i = f->arcs_start[function]; i < end; i++) w->left_out[i] = f->arcs[i].share;
@@ -129,13 +129,13 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
 /* Lists the contexts by which a cycle was entered, with their parts of the incoming cost. */
 static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32_t *n_entries, double *known) {
     struct fp_estimate_flow *f = w->f;
-    uint32_t dearest = f->order[first];
+    uint32_t costliest = f->order[first];
     double entered = 0, by_contexts = 0;
     *n_entries = 0;
     for (uint32_t i = first; i < end; i++) {
         const uint32_t function = f->order[i];
         entered += f->entered[function] * f->cost[function];
-        if (f->cost[function] > f->cost[dearest]) dearest = function;
+        if (f->cost[function] > f->cost[costliest]) costliest = function;
         w->possible[function] = f->entered[function];
         for (uint32_t id = f->first[function]; id != FP_NO_ID; id = f->contexts[id].next) {
             if (fp_array_room(&w->entries, &w->cap_entries, (uint64_t)*n_entries + 1, sizeof *w->entries))
@@ -150,8 +150,8 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     if (fp_array_room(&w->entries, &w->cap_entries, 1, sizeof *w->entries)) return FP_E_NOMEM;
     *n_entries = 1;
     w->entries[0] = f->n_contexts;
-    w->possible[dearest] = 1;
-    return add_context(w, dearest, FP_NO_ID, FP_NO_ID, 1);
+    w->possible[costliest] = 1;
+    return add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1);
 }
 
 /* The contexts of a cycle's functions, order[first..end).  Each arc within the cycle has its share of the callee; its
@@ -207,7 +207,7 @@ static int walk_all(struct flow_walk *w) {
         } else if (f->uncalled[function] * f->cost[function] >= w->prune && f->uncalled[function] > 0) {
             status = add_context(w, function, FP_NO_ID, FP_NO_ID, f->uncalled[function]);
         }
-        for (uint32_t i = first; i < end && !status; i++) status = go_on(w, f->order[i]);
+        for (uint32_t i = first; i < end && !status; i++) status = descend(w, f->order[i]);
         if (status) return status;
     }
     return 0;

@@ -131,7 +131,7 @@ static int damaged(struct fp_err *err) {
     return fp_fail(err, FP_E_MALFORMED, 0, "a record of a temporary file");
 }
 
-static const uint8_t *behind_counters(const struct fp_arc_run *run) {
+static const uint8_t *after_counters(const struct fp_arc_run *run) {
     const uint8_t *p = run->counters;
     for (uint32_t i = 0; i < COUNTERS; i++) p += 1u << (run->sizes >> 2 * (i + 1) & 3);
     return p;
@@ -166,7 +166,7 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
         int beyond = read_key(s, run, bytes);
         while (low && !beyond && run->key != ENDED &&
                (run->group < low[0] || (run->group == low[0] && run->key < low[1])))
-            beyond = read_key(s, run, behind_counters(run));
+            beyond = read_key(s, run, after_counters(run));
         if (beyond) return damaged(err);
         if (run->caller != ENDED) s->heap[s->n_heap++] = i;
     }

@@ -33,7 +33,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->by_caller);
     free(f->nodes);
     free(f->called);
-    free(f->foreseen);
+    free(f->predicted);
     if (f->names) fp_rank_order_clear(f->names);
     free(f->names);
     free(f->group_ranks);
@@ -86,22 +86,22 @@ static uint32_t only_name(struct fp_fold *f, uint32_t function) {
     return name == FP_NO_ID ? FP_NO_ID : fp_model_function(f->model, 0, 0, name, 0, 0);
 }
 
-static int know_threads(struct fp_fold *f) {
+static int register_threads(struct fp_fold *f) {
     const struct fp_table *threads = &f->model->threads;
     if (fp_array_zeroed(&f->threads, &f->cap_threads, threads->n, sizeof *f->threads)) return FP_E_NOMEM;
     for (; f->n_threads < threads->n; f->n_threads++)
-        memcpy(f->threads[f->n_threads].who, fp_table_row(threads, f->n_threads), sizeof f->threads->who);
+        memcpy(f->threads[f->n_threads].row, fp_table_row(threads, f->n_threads), sizeof f->threads->row);
     return 0;
 }
 
-int fp_fold_know(struct fp_fold *f, const struct fp_fold *like) {
-    if (know_threads(f)) return FP_E_NOMEM;
+int fp_fold_register(struct fp_fold *f, const struct fp_fold *like) {
+    if (register_threads(f)) return FP_E_NOMEM;
     const uint32_t had = f->n_functions, n = like ? like->n_functions : f->model->functions.n;
     if (fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function)) return FP_E_NOMEM;
     for (uint32_t i = had; i < n; i++) {
         const uint32_t as = like ? like->by_function[i].as : f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
         if (as == FP_NO_ID) return FP_E_NOMEM;
-        f->by_function[i].last_from = FP_FOLD_NOWHERE;
+        f->by_function[i].last_from = FP_FOLD_NO_CALLER;
         f->by_function[i].as = as;
         f->n_functions = i + 1;
     }
@@ -114,7 +114,7 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     const uint32_t by = (uint32_t)f->by & FP_FOLD_BY_THREAD;
     if (f->into == FP_FOLD_ARCS) return by ? thread : 0;
     if (!by && !(f->by & FP_FOLD_BY_CPU)) return 0;
-    const uint32_t *row = f->threads[thread].who;
+    const uint32_t *row = f->threads[thread].row;
     uint32_t group[FP_GROUP_WIDTH] = {[FP_GROUP_CPU] = cpu};
     if (by & FP_FOLD_BY_PID) group[FP_GROUP_PID] = row[FP_THREAD_PID];
     if (by & FP_FOLD_BY_TID) group[FP_GROUP_TID] = row[FP_THREAD_TID];
@@ -201,18 +201,18 @@ int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
 /* Once the arcs have outgrown the caches, every lookup waits for memory twice.
  * A batch is known in advance, so its stack is first played without arcs, to prefetch the slots of the index that will
  * be probed.  This is a guess: unwinding and lost records are followed only roughly. */
-static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
+static void predict(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
                     uint32_t to, uint32_t group) {
-    uint32_t *const entered = f->foreseen + in->cap, n = 0;
+    uint32_t *const entered = f->predicted + in->cap, n = 0;
     const struct fp_fold_frame *below = t->frames + t->n - 1;
     for (uint32_t i = from; i < to; i++) {
         const uint32_t function = in->function[i];
         if (in->op[i] == FP_OP_ENTER || in->op[i] == FP_OP_ENTER_ARGS) {
-            f->foreseen[i] = fp_fold_slot(n ? entered[n - 1] : below->function, function, group, f->index_shift);
+            f->predicted[i] = fp_fold_slot(n ? entered[n - 1] : below->function, function, group, f->index_shift);
             entered[n++] = function;
             continue;
         }
-        f->foreseen[i] = 0;
+        f->predicted[i] = 0;
         if (in->op[i] > FP_OP_ENTER_ARGS) continue;
         if (n)
             n--;
@@ -399,20 +399,20 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
                 uint32_t group, struct fp_err *err) {
     struct player p = player_of(f, t, group);
     uint64_t last = t->last;
-    const uint32_t *foreseen = NULL;
+    const uint32_t *predicted = NULL;
     if (f->n_arcs > MANY_ARCS && !p.tree) {
-        if (fp_array_room(&f->foreseen, &f->cap_foreseen, (uint64_t)in->cap * 2, sizeof *f->foreseen))
+        if (fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted))
             return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
-        foresee(f, t, in, i, to, group);
-        foreseen = f->foreseen;
+        predict(f, t, in, i, to, group);
+        predicted = f->predicted;
     }
     const uint64_t *const time = in->time;
     const uint32_t *const functions = in->function;
     const uint8_t *const ops = in->op;
     for (; i < to; i++) {
-        if (foreseen && i + FAR < to) {
-            __builtin_prefetch(&p.index[foreseen[i + FAR] & p.mask]);
-            __builtin_prefetch(&p.arcs[p.index[foreseen[i + NEAR] & p.mask]]);
+        if (predicted && i + FAR < to) {
+            __builtin_prefetch(&p.index[predicted[i + FAR] & p.mask]);
+            __builtin_prefetch(&p.arcs[p.index[predicted[i + NEAR] & p.mask]]);
         }
         const uint8_t op = ops[i];
         uint64_t now = time[i];

@@ -108,8 +108,8 @@ struct fp_fold {
     uint32_t index_shift;
     struct fp_secret secret;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
-    uint32_t *foreseen;  /* index slots that the current batch will probe, and a scratch stack */
-    uint32_t cap_foreseen;
+    uint32_t *predicted; /* index slots that the current batch will probe, and a scratch stack */
+    uint32_t cap_predicted;
     uint32_t next_arc, next_node, n_ordered;
     /* Sums over pulled nodes of one group: by function, and the functions in reverse order. */
     struct fp_fold_node *nodes;
@@ -131,7 +131,7 @@ void fp_fold_free(struct fp_fold *f);
 /* Registers the functions and threads that the model has so far.  Before fp_fold_end only this and fp_fold_rank read
  * the model; everything else may run in parallel with a reader that adds names to it.  `like`: a fold of the same kind
  * that has registered them, or NULL.  0 or FP_E_NOMEM. */
-int fp_fold_know(struct fp_fold *f, const struct fp_fold *like);
+int fp_fold_register(struct fp_fold *f, const struct fp_fold *like);
 
 /* Adds the rows of a timeline batch.  Their functions and threads must be registered; this is not checked.  FP_DONE;
  * FP_FULL: spill the arcs or nodes; FP_E_NOMEM or FP_E_OVERFLOW. */
@@ -161,7 +161,7 @@ int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
 /* Sorts the arcs and restarts the two pulls below, which return records in order of their first two words.  With
- * `keep_hot` the arcs with the most calls, at most half of all, are left out: fp_fold_forget keeps them.  0 or
+ * `keep_hot` the arcs with the most calls, at most half of all, are left out: fp_fold_drop_spilled keeps them.  0 or
  * FP_E_NOMEM. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
 
@@ -177,7 +177,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
 /* Drops the arcs that fp_fold_order sorted, or the tree.  Arcs or nodes on a stack stay, with sums of 0.  0 or
  * FP_E_NOMEM. */
-int fp_fold_forget(struct fp_fold *f);
+int fp_fold_drop_spilled(struct fp_fold *f);
 
 /* After fp_fold_end: frees the arcs or the tree, once all was spilled. */
 void fp_fold_drop(struct fp_fold *f);
@@ -210,7 +210,7 @@ struct fp_fold_tree {
     int32_t once;       /* fp_fold_stacks: stacks of the model need no lookup; set by the caller */
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
-    uint32_t hungry;               /* after FP_MORE: the run to refill */
+    uint32_t to_refill;            /* after FP_MORE: the run to refill */
     struct fp_fold_tree_head head; /* the current record */
 
     /* private from here on */
@@ -228,13 +228,13 @@ struct fp_fold_tree {
     uint32_t thread, label; /* of the current group */
 };
 
-/* Runs start empty and hungry.  fp_fold_link must have been called since the last batch.  Borrows the fold.  NULL when
- * memory ran out. */
+/* Runs start empty, to be refilled first.  fp_fold_link must have been called since the last batch.  Borrows the fold.
+ * NULL when memory ran out. */
 struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
 void fp_fold_tree_free(struct fp_fold_tree *t);
 
 /* Fills `to` with the merged records, up to `n` bytes; *got becomes their number.  FP_FULL, FP_DONE, FP_MORE: refill
- * t->hungry.  FP_E_MALFORMED: a run differs from what was written. */
+ * t->to_refill.  FP_E_MALFORMED: a run differs from what was written. */
 int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* Graph rows made of merged records. */
@@ -258,7 +258,7 @@ struct fp_fold_out {
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
 /* Pulls the graph rows of one group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
- * FP_MORE: refill o->nodes or o->arcs, whichever is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW,
+ * FP_MORE: refill o->nodes or o->arcs, whichever ran out.  FP_DONE: the group is complete.  FP_E_OVERFLOW,
  * FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 

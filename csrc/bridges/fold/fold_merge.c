@@ -25,7 +25,7 @@ struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs) {
     if (!t) return NULL;
     t->fold = f;
     t->n_runs = n_runs;
-    t->hungry = FP_MERGE_NONE;
+    t->to_refill = FP_MERGE_NONE;
     t->runs = calloc(n_runs ? n_runs : 1, sizeof *t->runs);
     t->heads = calloc(n_runs ? n_runs : 1, sizeof *t->heads);
     t->heap = calloc(n_runs ? n_runs : 1, sizeof *t->heap);
@@ -63,7 +63,7 @@ static int load(struct fp_fold_tree *t, uint32_t run, struct fp_err *err) {
     struct fp_in *in = &t->runs[run];
     struct fp_fold_tree_head *head = &t->heads[run];
     if (in->n - in->pos < FP_TREE_RECORD && !in->eof) {
-        t->hungry = run;
+        t->to_refill = run;
         return FP_MORE;
     }
     if (in->pos == in->n) return FP_DONE;
@@ -118,7 +118,7 @@ static inline uint64_t add(uint64_t a, uint64_t b) {
 /* The next merged record, into t->head.  FP_FULL: there is one.  Otherwise as fp_fold_tree_pull. */
 static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     const struct fp_fold_tree_head *heads = t->heads;
-    t->hungry = FP_MERGE_NONE;
+    t->to_refill = FP_MERGE_NONE;
     if (t->top_used) { /* first: its old head put it on top */
         const int status = load(t, t->heap[0], err);
         if (status == FP_MORE || status < 0) return status;

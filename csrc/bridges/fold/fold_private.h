@@ -47,7 +47,7 @@ struct fp_fold_thread {
     uint32_t n, cap;
     uint64_t first, last; /* times of its records */
     uint64_t calls;
-    uint32_t who[FP_THREAD_WIDTH]; /* its row of the model */
+    uint32_t row[FP_THREAD_WIDTH]; /* its row of the model */
     int32_t seen;
     uint32_t own;   /* its group, if CPUs are not distinguished */
     uint32_t group; /* of the arcs on the stack */
@@ -59,7 +59,7 @@ struct fp_fold_thread {
 /* The self ticks of a context, or the inclusive ticks of an arc, passed 2^64 - 1. */
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
 
-#define FP_FOLD_NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
+#define FP_FOLD_NO_CALLER UINT64_MAX /* no caller: neither a function id nor a tree node */
 
 /* Fibonacci hashing; the table is kept sparse, because probing a second slot costs a mispredicted branch.  An index
  * with a secret (core/secret.h) has its arcs elsewhere: if an arc is not found from this slot on, call fp_fold_arc. */

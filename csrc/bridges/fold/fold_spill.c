@@ -115,7 +115,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
     return (size_t)(at - to);
 }
 
-int fp_fold_forget(struct fp_fold *f) {
+int fp_fold_drop_spilled(struct fp_fold *f) {
     /* Arcs that frames refer to are kept, renumbered; hot ones with their sums. */
     const int tree = f->into == FP_FOLD_TREE;
     uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
@@ -138,7 +138,7 @@ int fp_fold_forget(struct fp_fold *f) {
             f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
     free(fresh);
     fp_fold_keep_arcs(f, n);
-    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
+    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NO_CALLER;
     free(f->by_caller);
     free(f->child);
     free(f->sibling);

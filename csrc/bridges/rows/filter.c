@@ -95,7 +95,7 @@ static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, str
 /* The answer for a line and those that it is inlined into.  All functions have been answered. */
 enum { MATCHES = 1, NAME_MATCHES = 2 /* of a function in no object: it is in the frame's mapping */ };
 
-static int line_says(const struct fp_filter *f, uint32_t line, uint8_t *says, struct fp_err *err) {
+static int line_matches(const struct fp_filter *f, uint32_t line, uint8_t *matches, struct fp_err *err) {
     const struct fp_model *m = f->model;
     const uint32_t *row = fp_table_row(&m->lines, line);
     const uint32_t function = row[FP_LINE_FUNCTION], outer = row[FP_LINE_OUTER];
@@ -103,11 +103,11 @@ static int line_says(const struct fp_filter *f, uint32_t line, uint8_t *says, st
     if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
     const uint32_t *columns = fp_table_row(&m->functions, function);
     const int named = !(f->by & FP_FILTER_NAME) || f->names[columns[FP_FUNCTION_NAME]] == YES;
-    *says = outer ? f->lines[outer] : 0;
+    *matches = outer ? f->lines[outer] : 0;
     if (!columns[FP_FUNCTION_OBJECT])
-        *says |= named ? NAME_MATCHES : 0;
+        *matches |= named ? NAME_MATCHES : 0;
     else
-        *says |= f->functions[function] ? MATCHES : 0;
+        *matches |= f->functions[function] ? MATCHES : 0;
     return FP_DONE;
 }
 
@@ -143,7 +143,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
     }
     if (!f->n_lines) f->n_lines = 1; /* line 0 is none */
     for (; f->n_lines < m->lines.n; f->n_lines++) {
-        const int status = line_says(f, f->n_lines, &f->lines[f->n_lines], err);
+        const int status = line_matches(f, f->n_lines, &f->lines[f->n_lines], err);
         if (status) return status;
     }
     if (!f->n_frames) f->n_frames = 1; /* frame 0 is none */

@@ -30,7 +30,7 @@ struct fp_filter {
     uint8_t *answer;             /* where to store the answer */
     uint8_t *names, *objects;    /* by string: an answer, or 0 = not asked yet */
     uint8_t *functions, *frames; /* by id: does it match? */
-    uint8_t *lines;              /* by id: does it or an outer one match, see line_says */
+    uint8_t *lines;              /* by id: does it or an outer one match, see line_matches */
     uint8_t *stacks;             /* by stack: does a frame of it match? */
     uint32_t cap_names, cap_objects, cap_functions, cap_lines, cap_frames, cap_stacks;
     uint32_t n_functions, n_lines, n_frames, n_stacks; /* already checked */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { PATIENCE = 4096 };
+enum { MAX_SEARCHED = 4096 };
 
 struct fp_open *fp_open_new(void) {
     struct fp_open *o = calloc(1, sizeof *o);
@@ -33,7 +33,7 @@ int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uin
         for (uint32_t i = t->n; i-- > 0;)
             if (t->functions[i] == function) return 1;
         o->looked += t->n;
-        if (o->looked < o->calls + PATIENCE) return 0;
+        if (o->looked < o->calls + MAX_SEARCHED) return 0;
         for (uint32_t i = 0; i < t->n; i++)
             if (fp_open_count(o, thread, t->functions[i], 1)) return FP_E_NOMEM;
         t->counted = 1;

@@ -9,8 +9,8 @@ static struct fp_rename_strings *strings_of(struct fp_rename *r, int what) {
 }
 
 /* Replaces a string that names a function or file. */
-static int rename_string(void *who, enum fp_remap_role role, uint32_t *id, struct fp_err *err) {
-    struct fp_rename *r = who;
+static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err) {
+    struct fp_rename *r = arg;
     const int what = role == FP_REMAP_NAME ? FP_RENAME_FUNCTION : FP_RENAME_FILE;
     struct fp_rename_strings *t = strings_of(r, what);
     if (role == FP_REMAP_TEXT || !(r->what & what)) return 0;
@@ -27,8 +27,8 @@ static int rename_string(void *who, enum fp_remap_role role, uint32_t *id, struc
     return 0;
 }
 
-static int note_function(void *who, uint32_t from, uint32_t to) {
-    struct fp_rename *r = who;
+static int note_function(void *arg, uint32_t from, uint32_t to) {
+    struct fp_rename *r = arg;
     if (fp_array_room(&r->made, &r->cap_made, (uint64_t)r->n_made + 2, sizeof *r->made)) return FP_E_NOMEM;
     r->made[r->n_made++] = from;
     r->made[r->n_made++] = to;

@@ -6,8 +6,8 @@
 #include "core/address.h"
 #include "core/array.h"
 
-static const uint32_t *chain_of(void *who, uint32_t frame, uint32_t *n) {
-    const struct fp_restack *r = who;
+static const uint32_t *chain_of(void *arg, uint32_t frame, uint32_t *n) {
+    const struct fp_restack *r = arg;
     const uint32_t at = frame < r->cap_frames ? r->frame_to[frame] : 0;
     if (!at) return NULL;
     *n = r->chains[at];

@@ -20,7 +20,7 @@ void fp_shallow_free(struct fp_shallow *s) {
 }
 
 /* Handles the new stacks.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
-static int know(struct fp_shallow *s) {
+static int read_frames(struct fp_shallow *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {
         s->n_emptied = s->model->n_emptied;
@@ -74,7 +74,7 @@ static void move(struct fp_batch *b, uint32_t to, uint32_t from) {
 }
 
 int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b) {
-    const int status = know(s);
+    const int status = read_frames(s);
     if (status != FP_DONE || FP_LIKELY(!s->deepest)) return status;
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++) {

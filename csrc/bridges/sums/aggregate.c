@@ -371,18 +371,18 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     struct fp_packed_merge *m = &its->merging;
     if (its->from_runs) {
-        if (m->hungry != UINT32_MAX) {
-            const struct fp_aggregate_window *w = &a->windows[m->hungry];
-            m->cursors[m->hungry].p = w->p + w->pos;
-            m->cursors[m->hungry].end = w->p + w->n;
-            m->cursors[m->hungry].eof = w->eof;
-            m->hungry = UINT32_MAX;
+        if (m->to_refill != UINT32_MAX) {
+            const struct fp_aggregate_window *w = &a->windows[m->to_refill];
+            m->cursors[m->to_refill].p = w->p + w->pos;
+            m->cursors[m->to_refill].end = w->p + w->n;
+            m->cursors[m->to_refill].eof = w->eof;
+            m->to_refill = UINT32_MAX;
         }
         int status = fp_packed_merge_next(m, err);
         if (status == FP_MORE) {
-            struct fp_aggregate_window *w = &a->windows[m->hungry];
-            const uint8_t *p = m->cursors[m->hungry].p;
-            a->hungry = m->hungry;
+            struct fp_aggregate_window *w = &a->windows[m->to_refill];
+            const uint8_t *p = m->cursors[m->to_refill].p;
+            a->to_refill = m->to_refill;
             w->pos = p ? (size_t)(p - w->p) : 0; /* it has no window before the first refill */
         }
         return status;

@@ -52,7 +52,7 @@ struct fp_aggregate {
     uint32_t n_columns; /* value columns so far */
     uint64_t dropped;   /* rows that the mode dropped (calls and jumps) */
     size_t bytes;       /* memory that fp_aggregate_empty would free */
-    uint32_t hungry;    /* after FP_MORE: the window to refill */
+    uint32_t to_refill; /* after FP_MORE: the window to refill */
     struct fp_aggregate_window *windows;
 
     /* private from here on */
@@ -88,7 +88,7 @@ void fp_aggregate_empty(struct fp_aggregate *a);
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n);
 
 /* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: no more rows; FP_MORE: refill
- * a->windows[a->hungry]; FP_E_NOMEM, FP_E_OVERFLOW. */
+ * a->windows[a->to_refill]; FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err);
 
 /* The same as bytes of a run, from to[*at] on.  FP_FULL when fewer than fp_aggregate_room() bytes are left. */

@@ -31,7 +31,7 @@ void fp_lines_merge_free(struct fp_lines_merge *m) {
     free(m);
 }
 
-void fp_lines_merge_give(struct fp_lines_merge *m, uint32_t i, const struct fp_batch *rows) {
+void fp_lines_merge_put(struct fp_lines_merge *m, uint32_t i, const struct fp_batch *rows) {
     m->inputs[i] = (struct input){.rows = rows, .ended = !rows};
 }
 
@@ -110,12 +110,12 @@ static int add_line(struct fp_lines_merge *m, struct fp_batch *out) {
     return overflow ? FP_E_OVERFLOW : FP_FULL;
 }
 
-int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *hungry) {
+int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *needs) {
     for (;;) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < m->n; i++) {
             if (needs_rows(&m->inputs[i])) {
-                *hungry = i;
+                *needs = i;
                 return FP_MORE;
             }
             if (!m->in_function || !is_at(m, &m->inputs[i])) continue;

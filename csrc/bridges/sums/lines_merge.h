@@ -26,11 +26,11 @@ struct fp_lines_merge *fp_lines_merge_new(const struct fp_model *model, uint32_t
 void fp_lines_merge_free(struct fp_lines_merge *m);
 
 /* Lends the next rows of input i, at least one, until it needs rows again; NULL: it has ended. */
-void fp_lines_merge_give(struct fp_lines_merge *m, uint32_t i, const struct fp_batch *rows);
+void fp_lines_merge_put(struct fp_lines_merge *m, uint32_t i, const struct fp_batch *rows);
 
 /* Appends the next sums to a graph batch that has as many value columns as the inputs.  FP_FULL: drain it and call
- * again.  FP_MORE: *hungry is the input that needs rows.  FP_DONE.  FP_E_OVERFLOW: a sum passes 2^63 - 1. */
-int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *hungry);
+ * again.  FP_MORE: *needs is the input that needs rows.  FP_DONE.  FP_E_OVERFLOW: a sum passes 2^63 - 1. */
+int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *needs);
 
 /* cffi-end */
 

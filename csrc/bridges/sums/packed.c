@@ -222,7 +222,7 @@ int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order 
     m->n = n;
     m->n_columns = n_columns;
     m->n_heap = m->n_started = 0;
-    m->hungry = UINT32_MAX;
+    m->to_refill = UINT32_MAX;
     m->have = m->used = 0;
     m->row.values = m->values;
     for (uint32_t i = 0; i < n; i++) {
@@ -239,7 +239,7 @@ void fp_packed_merge_clear(struct fp_packed_merge *m) {
     *m = (struct fp_packed_merge){.n = 0};
 }
 
-/* Moves on to the next row: 1; 0 at the end; -1: hungry. */
+/* Moves on to the next row: 1; 0 at the end; -1: no bytes are left. */
 static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor *c) {
     while (!c->rows) {
         if (c->end - c->p < FP_PACKED_HEAD) return c->eof ? 0 : -1;
@@ -293,7 +293,7 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
     for (; m->n_started < m->n; m->n_started++) {
         const int found = advance(m, &m->cursors[m->n_started]);
         if (found < 0) {
-            m->hungry = m->n_started;
+            m->to_refill = m->n_started;
             return FP_MORE;
         }
         if (found) push(m, m->n_started);
@@ -303,7 +303,7 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
         if (m->used) {
             const int found = advance(m, &m->cursors[m->heap[0]]);
             if (found < 0) {
-                m->hungry = m->heap[0];
+                m->to_refill = m->heap[0];
                 return FP_MORE;
             }
             if (!found) m->heap[0] = m->heap[--m->n_heap];

@@ -83,7 +83,7 @@ int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more
 
 /* ---- merging ---- */
 
-/* Reads rows of consecutive blocks from p[0 .. n).  When it runs out of bytes it is hungry: its owner moves the rest to
+/* Reads rows of consecutive blocks from p[0 .. n).  When the bytes end, its owner moves the rest to
  * the front of the window and appends to it, or sets `eof`. */
 struct fp_packed_row_cursor {
     const uint8_t *p, *end;
@@ -101,7 +101,7 @@ struct fp_packed_merge {
     uint32_t n_columns; /* of `row` */
     uint32_t *heap;     /* cursors by their next row */
     uint32_t n_heap, n_started;
-    uint32_t hungry;          /* after FP_MORE: the cursor to refill */
+    uint32_t to_refill;       /* after FP_MORE: the cursor to refill */
     int32_t have;             /* `row` is 0: empty, 1: a sum that may grow, 2: already returned */
     int32_t used;             /* the next row of the cursor on top is in `row` */
     struct fp_packed_row row; /* after FP_FULL: the sum of all rows of its place */
@@ -110,11 +110,11 @@ struct fp_packed_merge {
     uint32_t cap_heap, cap_cursors;
 };
 
-/* Restarts with `n` cursors, all empty and hungry, and rows of n_columns.  0 or FP_E_NOMEM. */
+/* Restarts with `n` cursors, all empty, to be refilled first, and rows of n_columns.  0 or FP_E_NOMEM. */
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
 void fp_packed_merge_clear(struct fp_packed_merge *m);
 
-/* The next row, into m->row.  FP_FULL: there is one.  FP_MORE: refill m->hungry.  FP_DONE.  FP_E_OVERFLOW. */
+/* The next row, into m->row.  FP_FULL: there is one.  FP_MORE: refill m->to_refill.  FP_DONE.  FP_E_OVERFLOW. */
 int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err);
 
 #endif

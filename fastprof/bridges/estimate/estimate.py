@@ -167,9 +167,9 @@ class _Group:
     def part(self, comment: bytes) -> Part:
         part = merge_parts(self.sources, list(self.events), creator=f"fastprof-{__version__}".encode())
         part.comments.insert(0, comment)
-        dearest = lib.fp_estimate_dearest_object(self.c)
-        if dearest not in (0, lib.FP_NO_ID):
-            part.extra["program"] = self._model.string(self._model.row("objects", dearest)[0])
+        costliest = lib.fp_estimate_costliest_object(self.c)
+        if costliest not in (0, lib.FP_NO_ID):
+            part.extra["program"] = self._model.string(self._model.row("objects", costliest)[0])
         if len(self.events) > 1:
             part.extra["default_sample_type"] = self.events[default_value(part, "graph")].name
         return part

@@ -44,7 +44,7 @@ class Accumulator:
         """Take up functions and threads of the model.  `like`: a table that knows them; `known`: how many there are."""
         if known is None or known != self.known:
             with self._lock:
-                if lib.fp_fold_know(self.fold, like.fold if like else ffi.NULL):
+                if lib.fp_fold_register(self.fold, like.fold if like else ffi.NULL):
                     raise MemoryError("no memory for the functions' counters")
             self.known = known
 
@@ -62,7 +62,7 @@ class Accumulator:
     def _begin_anew(self) -> None:
         fold = self.fold
         self._write_away(keep_hot=True)
-        if lib.fp_fold_forget(fold):
+        if lib.fp_fold_drop_spilled(fold):
             raise MemoryError("no memory to write calls away")
         fold.most = max(fold.most, 2 * fold.n_arcs)
 

@@ -93,7 +93,7 @@ class Divided:
         """Assign a new thread to the share with the least work."""
         number, pid, tid = self._model.row("threads", thread)
         nbytes_of = self._model.nbytes_of_threads.get(number)
-        lib.fp_shares_give(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
+        lib.fp_shares_assign(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
 
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         mine = batch

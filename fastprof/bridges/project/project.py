@@ -151,9 +151,9 @@ class _Graph:
         report.count(REPORTED["sample-labels"], c.labelled)
         report.count(REPORTED["sample-times"], c.timed)
         report.count(REPORTED["joined-stacks"], c.joined)
-        unheld = ffi.new("struct fp_unheld *")
-        lib.fp_unheld_count(model.c, unheld)
-        report.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], unheld.inlined)
+        counts = ffi.new("struct fp_unrepresentable *")
+        lib.fp_unrepresentable_count(model.c, counts)
+        report.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
         sources = [model.parts[i] for i in self._columns]
         order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
         for group in sorted(self._tables):

@@ -316,7 +316,7 @@ def of_timeline(
                 lib.fp_ends_tables_clock(table.c, clocks.of(part))
                 in_ns = clocks.in_ns
             table.time_unit = b"ns" if in_ns else b"ticks"
-        on_cpus += lib.fp_unheld_cpus(batch.c) if spans else 0
+        on_cpus += lib.fp_unrepresentable_cpus(batch.c) if spans else 0
         yield from table.put(batch)
     yield from table.end()
     report.count(REPORTED["cpus"], on_cpus)

@@ -136,9 +136,9 @@ def merge_lines_in_order(
             parts[i] = part
             if len(rows):
                 lent[i] = rows
-                lib.fp_lines_merge_give(c, i, rows.c)
+                lib.fp_lines_merge_put(c, i, rows.c)
                 return
-        lib.fp_lines_merge_give(c, i, ffi.NULL)
+        lib.fp_lines_merge_put(c, i, ffi.NULL)
 
     for i in range(len(inputs)):
         give(i)
@@ -149,12 +149,12 @@ def merge_lines_in_order(
     merged = merge_parts(sources, types)
     batch = Batch("graph", CAPACITY["graph"], len(types))
     batch.c.part = model.add_part(merged)
-    hungry = ffi.new("uint32_t *")
-    while status := lib.fp_lines_merge_pull(c, batch.c, hungry):
+    needs = ffi.new("uint32_t *")
+    while status := lib.fp_lines_merge_pull(c, batch.c, needs):
         if status < 0:
             raise OutOfOrder
         if status == lib.FP_MORE:
-            give(hungry[0])
+            give(needs[0])
         else:
             yield batch
             batch.reset()
@@ -304,7 +304,7 @@ class _Windows:
             window.p, window.cap = memory, cap
 
     def refill(self) -> None:
-        i = self._c.hungry
+        i = self._c.to_refill
         window = self._c.windows[i]
         left = window.n - window.pos
         ffi.memmove(window.p, window.p + window.pos, left)

@@ -142,7 +142,7 @@ class Merge:
 
     def feed(self) -> bool:
         """Refill the run that needs input; False when none does."""
-        i = self.c.hungry
+        i = self.c.to_refill
         if i == lib.FP_MERGE_NONE:
             return False
         run, window, size = self.c.runs[i], self._windows[i], self._runs.size

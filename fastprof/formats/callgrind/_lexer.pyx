@@ -188,7 +188,7 @@ cdef class Lexer:
         cdef int status
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
-            fp_callgrind_costs_settle(&self.body.costs)
+            fp_callgrind_costs_flush(&self.body.costs)
         return status
 
     @property

@@ -37,7 +37,7 @@ cdef extern from "callgrind/rows.h" nogil:
         int64_t *beyond
 
     void fp_callgrind_costs_add(fp_callgrind_costs *s, uint32_t k, int64_t v)
-    void fp_callgrind_costs_settle(fp_callgrind_costs *s)
+    void fp_callgrind_costs_flush(fp_callgrind_costs *s)
     uint32_t fp_callgrind_cost_rows(fp_callgrind_costs *s, uint32_t kind, const fp_callgrind_lines *l, uint32_t i, fp_batch *b)
     bint fp_callgrind_cost_row(fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, fp_batch *b)
 

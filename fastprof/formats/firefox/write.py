@@ -119,7 +119,7 @@ class FirefoxWriter(Writer):
         w = self._w
         for column in ffi.unpack(w.dirty, w.n_dirty) if w.n_dirty else []:
             self._packed.add(column, w.columns[column])
-        lib.fp_firefox_taken(w)
+        lib.fp_firefox_spilled(w)
 
     # ---- the profile ----------------------------------------------------
 

@@ -64,7 +64,7 @@ class PerfettoWriter(Writer):
         report.rows["calls written"] += int(w.calls)
         report.rows["events written"] += int(w.events)
         report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
-        report.count_all(REPORTED, {"invalid-utf8": w.mended, "thread-numbers": self._threads.renumbered})
+        report.count_all(REPORTED, {"invalid-utf8": w.not_utf8, "thread-numbers": self._threads.renumbered})
 
     @staticmethod
     def _status(status: int) -> int:

@@ -91,7 +91,7 @@ class PprofWriter(Writer):
         stats, report = self._w.stats, self.report
         report.count(REPORTED["samples-without-stack"], stats.no_stack)
         report.count(REPORTED["sample-times"], stats.times)
-        report.count(REPORTED["invalid-utf8"], stats.mended)
+        report.count(REPORTED["invalid-utf8"], stats.not_utf8)
         self.written = int(stats.samples)
         report.rows["samples written"] += self.written
 

@@ -82,12 +82,12 @@ class SpeedscopeReader(Reader):
         for i, p in mine:
             p.wanted = 1
             value_type = self._value_type(p)
-            unit = b"" if p.says_value else model.string(p.unit)
+            unit = b"" if p.has_value else model.string(p.unit)
             p.scale, p.is_time = _SCALES.get(unit, 0), unit in _SCALES
-            if p.says_value:
-                before = seen[value_type, p.whose]
-                seen[value_type, p.whose] += 1
-                number = threads.setdefault(p.whose, i) if p.whose else 0
+            if p.has_value:
+                before = seen[value_type, p.samples_of]
+                seen[value_type, p.samples_of] += 1
+                number = threads.setdefault(p.samples_of, i) if p.samples_of else 0
             else:
                 before = 0
                 number = i if alike[value_type] > 1 else 0
@@ -103,11 +103,15 @@ class SpeedscopeReader(Reader):
             detail = f"profiles have {len(types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
             raise FormatError(self.source.name, self.format, detail)
         part = Part(value_types=types or [ValueType("weight", "count")])
-        if any(p.says_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
+        if any(p.has_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
             part.comments.append(b"stacks are estimated from a call graph")
         if default < len(types) - 1:  # the last one is the default anyway
             part.extra["default_sample_type"] = types[default].name
-        numbered = [(i, p.whose or p.name) for i, p in mine if p.thread and (not p.whose or threads[p.whose] == i)]
+        numbered = [
+            (i, p.samples_of or p.name)
+            for i, p in mine
+            if p.thread and (not p.samples_of or threads[p.samples_of] == i)
+        ]
         if numbered:
             part.extra |= self._names(numbered)
         self._types = part.value_types
@@ -122,7 +126,7 @@ class SpeedscopeReader(Reader):
 
     def _value_type(self, profile: Any) -> ValueType:
         """The value type of a profile's samples.  Profile names of other writers are arbitrary and ignored."""
-        if profile.says_value:
+        if profile.has_value:
             name, unit = (self.model.string(text) for text in (profile.value, profile.value_unit))
             return ValueType(name.decode("utf-8", "replace"), unit.decode("utf-8", "replace"))
         unit = self.model.string(profile.unit)
@@ -136,7 +140,7 @@ class SpeedscopeReader(Reader):
         if self.view == "stacks" and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):
             raise MemoryError("no memory for a batch's values")
         while (status := lib.fp_speedscope_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.asks == lib.FP_SPEEDSCOPE_SPILL:
+            if r.request == lib.FP_SPEEDSCOPE_SPILL:
                 self._spill()
             else:
                 self._refill()

@@ -47,7 +47,7 @@ class TraceEventReader(Reader):
         self.source.spool()  # it may have to be read again
         self._begin(by_time=False)
         yield 0, None
-        if self._r.went_back:
+        if self._r.out_of_order:
             self._begin(by_time=True)
             yield 0, None
 
@@ -60,18 +60,18 @@ class TraceEventReader(Reader):
         batch.part = self._part
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.asks == lib.FP_TRACE_WHO:
-                self._threads.tell(r.who)
-            elif r.asks == lib.FP_TRACE_NAME:
-                self._threads.note(r.who, r.event.text)
-            elif r.asks == lib.FP_TRACE_SPILL:
+            if r.request == lib.FP_TRACE_THREAD:
+                self._threads.tell(r.thread_ids)
+            elif r.request == lib.FP_TRACE_NAME:
+                self._threads.note(r.thread_ids, r.event.text)
+            elif r.request == lib.FP_TRACE_SPILL:
                 self._spill()
-            elif r.asks == lib.FP_TRACE_MERGE:
+            elif r.request == lib.FP_TRACE_MERGE:
                 self._merge()
-            elif r.asks == lib.FP_TRACE_LANE:
-                lib.fp_trace_lane_is(r, self._threads.lane(r.lane_of, r.lane))
+            elif r.request == lib.FP_TRACE_LANE:
+                lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
             else:
-                self._refill(r.hungry)
+                self._refill(r.run)
         self._threads.say([self.model.parts[self._part]])
         return int(status)
 
@@ -117,17 +117,17 @@ class TraceEventReader(Reader):
             REPORTED,
             {
                 "blank-events": r.empty,
-                "stray-elements": r.strays,
+                "stray-elements": r.stray_elements,
                 "nameless-ends": r.nameless_ends,
                 "orphan-exits": r.lost_ends,
                 "unwound-frames": r.unwound,
-                "negative-times": r.below_zero,
+                "negative-times": r.negative_times,
                 "negative-durations": r.backwards,
-                "overlapping-calls": r.beside,
+                "overlapping-calls": r.in_lanes,
                 "cut-calls": r.cut,
                 "unreadable-events": r.broken,
                 "unreadable-rest": r.bad_end,
-                "other-events": r.unsaid,
+                "other-events": r.other_events,
                 "event-arguments": r.other_args,
                 "trace-samples": r.samples,
                 "call-stacks": r.stacks,

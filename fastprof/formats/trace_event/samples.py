@@ -79,14 +79,14 @@ class SamplesReader(Reader):
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         r = self._r
         while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.asks == lib.FP_SAMPLES_WHO:
-                self._threads.tell(r.who)
-            elif r.asks == lib.FP_SAMPLES_NAME:
-                self._threads.note(r.who, r.text)
-            elif r.asks == lib.FP_SAMPLES_SPILL:
-                self._spill(r.hungry)
-            elif r.asks == lib.FP_SAMPLES_FORGET:
-                self._files[r.hungry] = Spilled()
+            if r.request == lib.FP_SAMPLES_THREAD:
+                self._threads.tell(r.thread_ids)
+            elif r.request == lib.FP_SAMPLES_NAME:
+                self._threads.note(r.thread_ids, r.text)
+            elif r.request == lib.FP_SAMPLES_SPILL:
+                self._spill(r.column)
+            elif r.request == lib.FP_SAMPLES_DROP:
+                self._files[r.column] = Spilled()
             else:
                 self._refill()
         if self._parts:

@@ -13,7 +13,7 @@ _LANES = 1 << 31  # lanes have numbers below, which viewers take
 
 
 class ThreadNames:
-    """Ids of an input.  Lookups take a struct fp_trace_who."""
+    """Ids of an input.  Lookups take a struct fp_trace_ids."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -42,21 +42,21 @@ class ThreadNames:
             return self._model.string(id_.string)
         return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
 
-    def _ids(self, who: Any) -> tuple[int, int]:
-        pid = self._number(who.pid)
-        return pid, self._number(who.tid, pid)
+    def _ids(self, ids: Any) -> tuple[int, int]:
+        pid = self._number(ids.pid)
+        return pid, self._number(ids.tid, pid)
 
-    def tell(self, who: Any) -> None:
+    def tell(self, ids: Any) -> None:
         """Tell the reader its thread."""
         if self._input is None:
             self._input = self._model.input()
-        pid, tid = self._ids(who)
-        if (name := self._called(who.pid)) and pid not in self._processes:
+        pid, tid = self._ids(ids)
+        if (name := self._called(ids.pid)) and pid not in self._processes:
             self._processes[pid] = name
-        if (name := self._called(who.tid)) and (pid, tid) not in self._threads:
+        if (name := self._called(ids.tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
         self._tids.add(tid)
-        lib.fp_trace_is(ffi.addressof(who), self._model.thread(pid, tid, self._input))
+        lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input))
         self._n_new += 1
 
     def lane(self, thread: int, lane: int) -> int:
@@ -70,16 +70,16 @@ class ThreadNames:
         self._n_new += 1
         return self._model.thread(pid, self._lane, input_)
 
-    def note(self, who: Any, text: Any) -> None:
+    def note(self, ids: Any, text: Any) -> None:
         """Take the name that an event of metadata gives."""
-        pid, tid = self._ids(who)
+        pid, tid = self._ids(ids)
         name = bytes(ffi.buffer(text.p, text.n))
-        if who.meta == 1:
+        if ids.meta == 1:
             self._processes[pid] = name
         else:
-            really = self._called(who.tid)
+            really = self._called(ids.tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
-        who.noted = 1
+        ids.noted = 1
         self._n_new += 1
 
     def say(self, parts: Iterable[Part], *, at_end: bool = False) -> None:

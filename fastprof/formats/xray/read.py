@@ -121,7 +121,7 @@ class XRayReader(Reader):
         The runtime writes a buffer that a thread still holds at exit twice, the second time in another buffer's place.
         """
         one, other, nbytes = (ffi.new("uint64_t *") for _ in range(3))
-        while lib.fp_xray_twins(self.x, one, other, nbytes):
+        while lib.fp_xray_duplicates(self.x, one, other, nbytes):
             if self._same_bytes(one[0], other[0], nbytes[0]):
                 lib.fp_xray_drop(self.x)
 

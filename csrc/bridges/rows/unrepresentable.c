@@ -1,6 +1,6 @@
-#include "bridges/rows/unheld.h"
+#include "bridges/rows/unrepresentable.h"
 
-static void count_functions(const struct fp_model *m, struct fp_unheld *to) {
+static void count_functions(const struct fp_model *m, struct fp_unrepresentable *to) {
     for (uint32_t i = 1; i < m->functions.n; i++) {
         const uint32_t *f = fp_table_row(&m->functions, i);
         const uint32_t symbol = f[FP_FUNCTION_SYSTEM_NAME];
@@ -11,8 +11,8 @@ static void count_functions(const struct fp_model *m, struct fp_unheld *to) {
     }
 }
 
-void fp_unheld_count(const struct fp_model *m, struct fp_unheld *to) {
-    *to = (struct fp_unheld){0};
+void fp_unrepresentable_count(const struct fp_model *m, struct fp_unrepresentable *to) {
+    *to = (struct fp_unrepresentable){0};
     count_functions(m, to);
     for (uint32_t i = 1; i < m->lines.n; i++) {
         const uint32_t *line = fp_table_row(&m->lines, i);
@@ -26,18 +26,18 @@ void fp_unheld_count(const struct fp_model *m, struct fp_unheld *to) {
         to->addresses += fp_words_u64(fp_table_row(&m->frames, i) + FP_FRAME_ADDRESS) != 0;
 }
 
-int fp_unheld_threads(const struct fp_batch *b) {
+int fp_unrepresentable_has_thread(const struct fp_batch *b) {
     uint32_t any = 0;
     for (uint32_t i = 0; b->thread && i < b->n; i++) any |= b->thread[i];
     return any != 0;
 }
 
-void fp_unheld_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n) {
+void fp_unrepresentable_threads(const struct fp_batch *b, uint8_t *seen, uint32_t n) {
     for (uint32_t i = 0; b->thread && i < b->n; i++)
         if (b->thread[i] < n) seen[b->thread[i]] = 1;
 }
 
-uint32_t fp_unheld_cpus(const struct fp_batch *b) {
+uint32_t fp_unrepresentable_cpus(const struct fp_batch *b) {
     uint32_t found = 0;
     for (uint32_t i = 0; b->cpu && i < b->n; i++) found += b->cpu[i] != 0;
     return found;

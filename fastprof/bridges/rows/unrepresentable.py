@@ -70,14 +70,14 @@ HEADER = {
 }
 
 
-class Unheld:
+class Unrepresentable:
     """Counts the loss between `given`, the rows read, and `taken`, the rows written."""
 
     def __init__(self, model: Model, holds: Holds, report: Report) -> None:
         self._model, self._holds, self._report = model, holds, report
         self._given: dict[int, str] = {}  # the view of each part
         self._taken: dict[int, str] = {}
-        self._found = ffi.new("struct fp_unheld *")
+        self._found = ffi.new("struct fp_unrepresentable *")
         self._inputs = 0
         self._threads = False  # do rows that are written have some?
         self._seen = bytearray()  # by thread: has it rows?
@@ -89,7 +89,7 @@ class Unheld:
         for batch in batches:
             self._given[batch.part] = batch.view
             if "cpus" in self._holds.lacks:
-                self._on_cpus += lib.fp_unheld_cpus(batch.c)
+                self._on_cpus += lib.fp_unrepresentable_cpus(batch.c)
             yield batch
 
     def taken(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -98,10 +98,10 @@ class Unheld:
             return
         for batch in batches:
             self._taken[batch.part] = batch.view
-            self._threads = self._threads or bool(lib.fp_unheld_threads(batch.c))
+            self._threads = self._threads or bool(lib.fp_unrepresentable_has_thread(batch.c))
             if "idle-threads" in self._holds.lacks:
                 self._seen.extend(bytes(max(self._model.count("threads") - len(self._seen), 0)))
-                lib.fp_unheld_seen(batch.c, ffi.from_buffer(self._seen), len(self._seen))
+                lib.fp_unrepresentable_threads(batch.c, ffi.from_buffer(self._seen), len(self._seen))
             yield batch
 
     def tell(self) -> None:
@@ -146,7 +146,7 @@ class Unheld:
     def _tell_entries(self) -> None:
         lacks = self._holds.lacks
         found = self._found
-        lib.fp_unheld_count(self._model.c, found)
+        lib.fp_unrepresentable_count(self._model.c, found)
         places = found.places if "timeline" in self._given.values() else 0
         for code, n in {
             "objects": found.objects,

@@ -1,13 +1,13 @@
-/* bridges/rows/unheld.h - counts the entries of a model that some targets cannot represent. */
-#ifndef FP_UNHELD_H
-#define FP_UNHELD_H
+/* bridges/rows/unrepresentable.h - counts the entries of a model that some targets cannot represent. */
+#ifndef FP_UNREPRESENTABLE_H
+#define FP_UNREPRESENTABLE_H
 
 #include "core/batch.h"
 #include "core/model.h"
 
 /* cffi-begin */
 
-struct fp_unheld {
+struct fp_unrepresentable {
     uint64_t objects;      /* functions with an object */
     uint64_t first_lines;  /* functions with a first line */
     uint64_t places;       /* functions with an object, a file or a first line */
@@ -20,16 +20,16 @@ struct fp_unheld {
 };
 
 /* Counts the entries of all tables, each once. */
-void fp_unheld_count(const struct fp_model *m, struct fp_unheld *to);
+void fp_unrepresentable_count(const struct fp_model *m, struct fp_unrepresentable *to);
 
 /* Whether a row of a batch of a timeline or of stacks has a thread. */
-int fp_unheld_threads(const struct fp_batch *b);
+int fp_unrepresentable_has_thread(const struct fp_batch *b);
 
 /* Sets seen[id] for the threads of a batch's rows whose ids are below `n`. */
-void fp_unheld_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
+void fp_unrepresentable_threads(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
 /* The number of rows of a timeline batch on a CPU other than 0. */
-uint32_t fp_unheld_cpus(const struct fp_batch *b);
+uint32_t fp_unrepresentable_cpus(const struct fp_batch *b);
 
 /* cffi-end */
 
