@@ -20,9 +20,9 @@ import pytest
 
 from fastprof import formats
 from fastprof.core.engine import Reader, read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
@@ -45,20 +45,20 @@ def files() -> list[Path]:
     return found + [Path(name) for name in os.environ.get("FASTPROF_BENCH", "").split()]
 
 
-def open_reader(path: Path, model: Model, report: Report) -> Reader:
+def open_reader(path: Path, model: Model, log: Log) -> Reader:
     source = Source(str(path))
     reader = formats.detect(source).reader_class()
     assert reader is not None
-    return reader(source, model, Options(), report)
+    return reader(source, model, Options(), log)
 
 
 def store(path: Path, to: Path, level: int) -> float:
     """CPU seconds of reading the profile and writing its archive."""
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     start = time.process_time()
-    reader = open_reader(path, model, report)
+    reader = open_reader(path, model, log)
     with Sink(str(to)) as sink:
-        writer = ArchiveWriter(model, sink, Options(level=level), report)
+        writer = ArchiveWriter(model, sink, Options(level=level), log)
         writer.view = reader.view
         write(read(reader), writer)
         sink.commit()
@@ -68,7 +68,7 @@ def store(path: Path, to: Path, level: int) -> float:
 
 def fetch(path: Path) -> int:
     with Source(str(path)) as source:
-        return sum(len(batch) for batch in read(ArchiveReader(source, Model(), Options(), Report())))
+        return sum(len(batch) for batch in read(ArchiveReader(source, Model(), Options(), Log())))
 
 
 def children() -> float:

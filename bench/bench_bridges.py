@@ -12,9 +12,9 @@ import pytest
 
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.bridges.project.project import to_graph
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample
 
@@ -47,7 +47,7 @@ def test_stacks_to_graph(benchmark: Any, distinct: int, times: int) -> None:
     (batch,) = profiles.stacks(model, stacks(distinct), distinct + 1)
 
     def run() -> int:
-        return sum(len(b) for b in to_graph(repeated([batch], times), model, Options(), Report()))
+        return sum(len(b) for b in to_graph(repeated([batch], times), model, Options(), Log()))
 
     rows = benchmark.pedantic(run, rounds=3)
     benchmark.extra_info["graph rows"] = rows
@@ -64,7 +64,7 @@ def test_graph_to_stacks(benchmark: Any) -> None:
     (batch,) = profiles.graph(model, rows, len(rows) + 1)
 
     def run() -> int:
-        return sum(len(b) for b in to_stacks([batch], model, Options(), Report()))
+        return sum(len(b) for b in to_stacks([batch], model, Options(), Log()))
 
     out = benchmark.pedantic(run, rounds=3)
     benchmark.extra_info["stacks"] = out

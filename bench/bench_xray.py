@@ -20,9 +20,9 @@ import pytest
 from bench.inputs import XRAY_SAMPLE, repeated_xray
 from fastprof import convert
 from fastprof.core.engine import read
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats import get
 from tests.support.product import open_input
@@ -83,7 +83,7 @@ def test_index(benchmark: Any, trace: Path) -> None:
         source = Source(str(trace))
         reader = get("xray").reader_class()
         assert reader is not None
-        list(reader(source, Model(), Options(), Report()).ranges())
+        list(reader(source, Model(), Options(), Log()).ranges())
         source.close()
 
     measured(benchmark, trace, work)

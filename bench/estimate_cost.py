@@ -38,9 +38,9 @@ def measure(file: Path, output: Path) -> None:
             runs[name].append(run(command))
     # not in this process: its memory would count as that of the commands
     said = subprocess.run([*commands["convert"], "--json"], capture_output=True, text=True, check=True).stderr
-    report = json.loads(said)
-    pruned = [one["text"].split(" of the cost")[0] for one in report["warnings"] if one["code"] == "pruned-cost"]
-    made = f"{report['rows']['samples written']:,} | {output.stat().st_size / 1e6:.1f} | {', '.join(pruned)}"
+    log = json.loads(said)
+    pruned = [one["text"].split(" of the cost")[0] for one in log["warnings"] if one["code"] == "pruned-cost"]
+    made = f"{log['rows']['samples written']:,} | {output.stat().st_size / 1e6:.1f} | {', '.join(pruned)}"
     for name, found in runs.items():
         seconds = [cpu for cpu, _ in found]
         print(

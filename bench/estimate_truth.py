@@ -17,9 +17,9 @@ from pathlib import Path
 import fastprof
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.bridges.project.project import to_graph
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 
 Stacks = Counter[tuple[int, ...]]
 DEPTHS = (1, 2, 3, 10**6)
@@ -70,8 +70,8 @@ def measure(path: str) -> tuple[list[float], int]:
                     add(truth, batch, model, batch.c.n_values - 1, ids, memo)
                     yield batch
 
-            graph = to_graph(noted(), model, Options(), Report())  # type: ignore[arg-type]
-            for batch in to_stacks(graph, model, Options(), Report()):
+            graph = to_graph(noted(), model, Options(), Log())  # type: ignore[arg-type]
+            for batch in to_stacks(graph, model, Options(), Log()):
                 add(estimate, batch, model, batch.c.n_values - 1, ids, memo)
     shares = []
     for depth in DEPTHS:

@@ -1,7 +1,7 @@
 """samtools for profiles: any profile format into any other, streaming.
 
-report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
-report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
+log = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
+log = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
 changed = fastprof.diff("old.prof", "new.prof", n=10).rows
 fastprof.report("cpu.pb.gz", "report.html")
 fastprof.batch_convert("dumps", "out", to="callgrind", symbols=["./program"])
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from fastprof.core.errors import (
         UsageError as UsageError,
     )
+    from fastprof.core.log import Log as Log
     from fastprof.core.model import Batch as Batch
     from fastprof.core.options import Option
-    from fastprof.core.report import Report as Report
     from fastprof.verbs.annotate import annotate as annotate
     from fastprof.verbs.annotation import Annotation as Annotation
     from fastprof.verbs.batch.archive import batch_archive as batch_archive
     from fastprof.verbs.batch.convert import (
-        BatchReport as BatchReport,
+        BatchLog as BatchLog,
     )
     from fastprof.verbs.batch.convert import (
         batch_convert as batch_convert,
@@ -70,14 +70,14 @@ _HOMES = {
     "Annotation": "verbs.annotation",
     "Answer": "verbs.sql",
     "Batch": "core.model",
-    "BatchReport": "verbs.batch.convert",
+    "BatchLog": "verbs.batch.convert",
     "BatchStatus": "verbs.batch.status",
     "FastprofError": "core.errors",
     "FileError": "core.errors",
     "FormatError": "core.errors",
     "Profile": "verbs.profile",
     "Table": "verbs.profile",
-    "Report": "core.report",
+    "Log": "core.log",
     "Top": "verbs.top",
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",

@@ -20,9 +20,9 @@ from fastprof.bridges import Facts, Operator
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, ambiguous, cores_of
-from fastprof.core.report import Report
 from fastprof.core.words import Message, joined
 
 
@@ -69,10 +69,10 @@ class Remaining:
             self._any = self._any or not len(batch) or batch.says_something
             yield batch
 
-    def end(self, model: Model, options: Options, report: Report) -> None:
+    def end(self, model: Model, options: Options, log: Log) -> None:
         """One way is done.  Errors: UsageError if it is the last and filters left nothing."""
         self._n_ways -= 1
-        if not self._n_ways and report.left_out and not self._any:
+        if not self._n_ways and log.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 
             raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
@@ -94,9 +94,7 @@ class Way(NamedTuple):
     def inputs(self) -> Iterator[Input]:
         return chain.from_iterable(branch.inputs for branch in self.branches)
 
-    def rows(
-        self, model: Model, report: Report, capacity: int | None = None, *, encoded: bool = False
-    ) -> Iterator[Batch]:
+    def rows(self, model: Model, log: Log, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """The batches for the end.  `capacity`: the most rows that readers put into a batch.  `encoded`: the caller
         takes Encoded batches as well.
 
@@ -110,7 +108,7 @@ class Way(NamedTuple):
 
         def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
             for operator in operators:
-                rows = operator.load()(rows, model, options, report, holds)
+                rows = operator.load()(rows, model, options, log, holds)
             return rows
 
         def rows_of(branch: Branch) -> Iterator[Batch]:
@@ -125,33 +123,33 @@ class Way(NamedTuple):
             return agreement.compared(rows) if agreement and not stacks else rows
 
         def read(input_: Input) -> Iterator[Batch]:
-            rows = watch.given(selected(input_, model, options, report, capacity, encoded=encoded))
+            rows = watch.given(selected(input_, model, options, log, capacity, encoded=encoded))
             return agreement.named(rows, input_.name) if agreement else rows
 
         from fastprof.bridges.rows.unrepresentable import Unrepresentable
 
-        watch = Unrepresentable(model, self.holds, report)
+        watch = Unrepresentable(model, self.holds, log)
         agreement = None
         if self.several:
             from fastprof.bridges.sums.agree import Agreement
 
-            agreement = Agreement(model, options, report)
+            agreement = Agreement(model, options, log)
         joined: Any = chain.from_iterable(map(rows_of, self.branches))
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
             yield from watch.taken(through(joined, self.joined, self.holds))
             watch.tell()
-            self.remaining.end(model, options, report)
+            self.remaining.end(model, options, log)
         finally:  # a query may take only some of the rows
-            self._advise(report)
+            self._advise(log)
 
-    def _advise(self, report: Report) -> None:
+    def _advise(self, log: Log) -> None:
         """Warn of inputs whose functions have no names but could have them, where names are shown."""
         if self.holds.names:
             for input_ in self.inputs:
                 if input_.advice:
-                    report.warn(input_.advice, file=input_.name)
+                    log.warn(input_.advice, file=input_.name)
 
     def _takes_encoded(self, asked: bool) -> bool:
         """Is there only one input, directly followed by an operator or an end that decodes rows?"""
@@ -170,17 +168,17 @@ class Plan(NamedTuple):
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
 
-    def rows(self, model: Model, report: Report, capacity: int | None = None) -> Iterator[Batch]:
+    def rows(self, model: Model, log: Log, capacity: int | None = None) -> Iterator[Batch]:
         """The inputs of the only way."""
         (way,) = self.ways
-        return way.rows(model, report, capacity)
+        return way.rows(model, log, capacity)
 
 
 def selected(
     input_: Input,
     model: Model,
     options: Options,
-    report: Report,
+    log: Log,
     capacity: int | None = None,
     *,
     encoded: bool = False,
@@ -192,7 +190,7 @@ def selected(
     if not asked:
         return rows
     filters = Options(**{option.name: options[option] for option in asked})
-    return operator.load()(rows, model, filters, report, EVERYTHING)
+    return operator.load()(rows, model, filters, log, EVERYTHING)
 
 
 _MOST_STREAMS = 16  # inputs that are read at the same time: each has its file open, and windows
@@ -317,16 +315,16 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
     raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{advice}")
 
 
-def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
+def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
     """Errors: UsageError if rows were read, but nothing of them was written."""
     from fastprof.bridges.rows.unrepresentable import CODES
 
     no_rows = {"zero-values", *CODES}
-    not_written = report.not_representable.counted()
+    not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         nothing = f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: "
-        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, report.zeros))]
+        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
         raise UsageError(joined("", [nothing, joined("; ", what)]))
 
 

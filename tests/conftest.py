@@ -25,13 +25,13 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
-def _refuse_skip(report: Any) -> None:
-    if not IN_CI or not report.skipped or hasattr(report, "wasxfail"):
+def _refuse_skip(log: Any) -> None:
+    if not IN_CI or not log.skipped or hasattr(log, "wasxfail"):
         return
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = log.longrepr[2] if isinstance(log.longrepr, tuple) else str(log.longrepr)
     if not any(allowed in reason for allowed in ALLOWED):
-        report.outcome = "failed"
-        report.longrepr = f"skipped in CI: {reason}"
+        log.outcome = "failed"
+        log.longrepr = f"skipped in CI: {reason}"
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,6 +1,6 @@
 """The operators that a plan consists of, and their options.  The code of each operator is in a wing of this folder.
 
-An operator is a function (batches, model, options, report, holds) -> batches.  `holds` says what the target has room
+An operator is a function (batches, model, options, log, holds) -> batches.  `holds` says what the target has room
 for.  Each operator says `when` a plan needs it; BEFORE, BRIDGES and AFTER are the order in which they stand.
 docs/bridges.md shows with small examples what each operator keeps and loses.
 """
@@ -33,10 +33,10 @@ from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYM
 
 if TYPE_CHECKING:
     from fastprof.core.engine import Holds
+    from fastprof.core.log import Log
     from fastprof.core.model import Batch, Model
-    from fastprof.core.report import Report
 
-    Run = Callable[[Iterable[Batch], Model, Options, Report, Holds], Iterator[Batch]]
+    Run = Callable[[Iterable[Batch], Model, Options, Log, Holds], Iterator[Batch]]
 
 # The words of --labels.  own: the labels that samples have in the input.  The others become labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
@@ -238,11 +238,11 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     return labels_apart(options, holds) | frozenset(own or ())
 
 
-def tell_missing_labels(options: Options, holds: Holds, report: Report, found: set[str]) -> None:
+def tell_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
     """Warn of requested labels that no row has.  `found`: those that some rows have, of LABEL_WORDS."""
     asked = options[LABELS] if holds.labels else ()
     for name in sorted({*(asked or ())} - {"own"} - found):
-        report.warn(REPORTED["missing-labels"], name=name)
+        log.warn(REPORTED["missing-labels"], name=name)
 
 
 class Facts(NamedTuple):

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
+from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
     add_input_arguments(parser)
-    add_report_arguments(parser, json="print JSON")
+    add_log_arguments(parser, json="print JSON")
     add_options(parser, options())
     parser.set_defaults(more="files")
 
@@ -48,10 +48,10 @@ def run(args: argparse.Namespace) -> int:
     found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:
         print(json_text(_as_dict(found)))
-        return exit_code(found.report)
+        return exit_code(found.log)
     _Page(found).print()
-    say_beside(found.report, shown(args.input), args.quiet)
-    return exit_code(found.report)
+    say_beside(found.log, shown(args.input), args.quiet)
+    return exit_code(found.log)
 
 
 class _Page:
@@ -85,7 +85,7 @@ class _Page:
             left -= max(len(found.value_types[k].name), len(f"{found.totals[k]:,}")) + len("  100.0  ")
             if shown and left < 0:
                 names = ", ".join(found.value_types[k].name for k in order[len(shown) :])
-                found.report.warn(REPORTED["narrow-terminal"], names=names)
+                found.log.warn(REPORTED["narrow-terminal"], names=names)
                 break
             shown.append(k)
         return sorted(shown)
@@ -201,5 +201,5 @@ def _as_dict(found: Annotation) -> dict[str, Any]:
         "shares": found.shares,
         "listings": listings,
         "missing": [missing._asdict() for missing in found.missing],
-        "report": found.report.as_dict(flags=True),
+        "log": found.log.as_dict(flags=True),
     }

@@ -9,9 +9,9 @@ from fastprof import plan
 from fastprof.cli import say
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
     add_output_arguments,
-    add_report_arguments,
     given_options,
     heading_of,
 )
@@ -107,7 +107,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--skip-existing", action="store_true", help="skip inputs whose name is already in the archive")
     group.add_argument("--replace", action="store_true", help="replace members of the same name")
     group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be added; exit code 3")
-    add_report_arguments(add)
+    add_log_arguments(add)
     add_options(add, adding.adding_options())
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
@@ -119,7 +119,7 @@ def add_arguments(parser: Parser) -> None:
     names(get, "name of a profile", "+")
     add_input_arguments(get)
     add_output_arguments(get)
-    add_report_arguments(get)
+    add_log_arguments(get)
     add_options(get, _extract_options())
     rm = action("rm", "remove profiles of an archive; `compact` frees their space", _RM)
     names(rm, "name of a profile", "+")
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
-        report = adding.add(
+        log = adding.add(
             args.store,
             args.inputs,
             name=args.name,
@@ -152,14 +152,14 @@ def _add(args: argparse.Namespace) -> int:
             done=steps,
             **given_options(args, adding.adding_options()),
         )
-    facts = report.facts
+    facts = log.facts
     added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])
     counts = [f"{added} added"]
     if facts["replaced"]:
         counts.append(f"{facts['replaced']:,} of them in the place of others")
     if facts["left_out"]:
         counts.append(f"{facts['left_out']:,} left out that {'was' if facts['left_out'] == 1 else 'were'} there")
-    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
+    return tell(args, log, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
 
 
 def _profiles(n: int) -> str:
@@ -210,9 +210,9 @@ def _extract(args: argparse.Namespace) -> int:
         if args.output == "-":
             raise UsageError(f"{args.store}: {len(names):,} profiles need a directory to be written to: -o DIR")
         with Steps(args.quiet, "profiles") as steps:
-            report = extract(path, names, args.output, to=args.to, done=steps, **given)
-        return tell(args, report, f"{_profiles(len(names))} -> {args.output}")
-    report = convert(
+            log = extract(path, names, args.output, to=args.to, done=steps, **given)
+        return tell(args, log, f"{_profiles(len(names))} -> {args.output}")
+    log = convert(
         [path],
         args.output,
         from_=args.from_ or "archive",
@@ -220,7 +220,7 @@ def _extract(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given | {"member": names[0]},
     )
-    return tell(args, report, f"{names[0]} -> {shown(args.output)}")
+    return tell(args, log, f"{names[0]} -> {shown(args.output)}")
 
 
 def _rm(args: argparse.Namespace) -> int:

@@ -153,7 +153,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
-def add_report_arguments(parser: argparse.ArgumentParser, json: str = "print the report as JSON, on stderr") -> None:
+def add_log_arguments(parser: argparse.ArgumentParser, json: str = "print the log as JSON, on stderr") -> None:
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
     group.add_argument("--json", action="store_true", help=json)

@@ -9,9 +9,9 @@ import sys
 from fastprof.cli import say, say_raw
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
     add_output_arguments,
-    add_report_arguments,
     given_options,
     heading_of,
 )
@@ -27,7 +27,7 @@ from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch import merge as merging
 from fastprof.verbs.batch.archive import batch_archive
 from fastprof.verbs.batch.archive import options as archive_options
-from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
+from fastprof.verbs.batch.convert import BatchLog, batch_convert, batch_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record, message_of
 from fastprof.verbs.batch.manifest import FOLDER
 from fastprof.verbs.batch.status import batch_status
@@ -127,7 +127,7 @@ def _add_convert(actions: Any) -> None:
     output = heading_of(convert, "output")
     output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="output folder; created if missing")
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
-    add_report_arguments(convert)
+    add_log_arguments(convert)
     add_options(convert, batch.options())
 
 
@@ -142,7 +142,7 @@ def _add_merge(actions: Any) -> None:
     _add_inputs(merge)
     add_input_arguments(merge)
     add_output_arguments(merge)
-    add_report_arguments(merge)
+    add_log_arguments(merge)
     add_options(merge, merging.options())
 
 
@@ -160,7 +160,7 @@ def _add_archive(actions: Any) -> None:
     heading_of(archive, "output").add_argument(
         "-o", "--output", required=True, metavar="STORE", help="the archive; created if missing"
     )
-    add_report_arguments(archive)
+    add_log_arguments(archive)
     add_options(archive, archive_options())
 
 
@@ -206,11 +206,11 @@ def run(args: argparse.Namespace) -> int:
         return _status(args)
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if args.action == "plan":
-        report = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
+        log = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
-            say(f"{counted(report.files, 'file')} ({counted(report.bytes_read, 'byte')}) -> {args.output}")
-        _say_failed(report.failed)
-        return 1 if report.errors else 0
+            say(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {args.output}")
+        _say_failed(log.failed)
+        return 1 if log.errors else 0
     if args.action == "merge":
         given = given_options(args, merging.options())
         bar = _Partials(args.quiet or args.json)
@@ -221,46 +221,46 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.action == "archive":
             given = given_options(args, archive_options())
-            report = batch_archive(inputs, args.output, from_=args.from_, progress=progress, **given)
+            log = batch_archive(inputs, args.output, from_=args.from_, progress=progress, **given)
         else:
             given = given_options(args, batch.options())
-            report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
+            log = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
     finally:
         progress.close()
     if batch.DRY_RUN.name in given:
-        for job in report.todo:
+        for job in log.todo:
             print(printable(f"{job['input']} -> {job['output']}"))
-    _tell(args, report)
-    return _exit_code(report)
+    _tell(args, log)
+    return _exit_code(log)
 
 
-def _exit_code(report: BatchReport) -> int:
-    return 1 if report.errors else 3 if report.statuses[LOSSY] else 0
+def _exit_code(log: BatchLog) -> int:
+    return 1 if log.errors else 3 if log.statuses[LOSSY] else 0
 
 
-def _tell(args: argparse.Namespace, report: BatchReport) -> None:
+def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     if args.json:
-        say_raw(json_text(report.as_dict(flags=True)) + "\n")
+        say_raw(json_text(log.as_dict(flags=True)) + "\n")
         return
-    _say_failed([record for record in report.failed if "input" not in record])
-    say_warnings(report.warned(flags=True))
-    for flag in report.idle_flags:
+    _say_failed([record for record in log.failed if "input" not in record])
+    say_warnings(log.warned(flags=True))
+    for flag in log.idle_flags:
         say(f"warning: {flag} did nothing for any of these files")
     noted = []
-    if report.n_warnings:
-        noted.append(f"{counted(report.n_warnings, 'warning')}, see {os.path.join(_folder(args), FOLDER)}")
+    if log.n_warnings:
+        noted.append(f"{counted(log.n_warnings, 'warning')}, see {os.path.join(_folder(args), FOLDER)}")
     if args.quiet:
-        lossy = [f"{counted(report.statuses[LOSSY], 'file')} with losses"] * bool(report.statuses[LOSSY])
+        lossy = [f"{counted(log.statuses[LOSSY], 'file')} with losses"] * bool(log.statuses[LOSSY])
         if lossy or noted:
             say(f"{args.output}: {', '.join([*lossy, *noted])}")
         return
-    counts = [f"{report.statuses[OK]:,} done"]
-    counts += [f"{n:,} {what}" for n, what in ((report.statuses[LOSSY], "with losses"), (report.errors, "failed")) if n]
-    if report.earlier:
-        counts.append(f"{report.earlier:,} of them earlier")
+    counts = [f"{log.statuses[OK]:,} done"]
+    counts += [f"{n:,} {what}" for n, what in ((log.statuses[LOSSY], "with losses"), (log.errors, "failed")) if n]
+    if log.earlier:
+        counts.append(f"{log.earlier:,} of them earlier")
     counts += noted
-    written = counted(report.bytes_written, "byte")
-    say(f"{counted(report.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
+    written = counted(log.bytes_written, "byte")
+    say(f"{counted(log.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
 
 
 def _folder(args: argparse.Namespace) -> str:
@@ -283,29 +283,29 @@ class _Progress:
         self._shows = not args.quiet and sys.stderr.isatty()
         self._bar: Any = None
 
-    def __call__(self, report: BatchReport, record: Record | None) -> None:
+    def __call__(self, log: BatchLog, record: Record | None) -> None:
         if self._silent:
             return
         if record is None:
             if self._shows:
-                self._begin(report)
+                self._begin(log)
             return
         if "error" in record:
             if self._bar is not None:
                 self._bar.clear()
             say(message_of(record["error"]).told(flags=True))
         if self._bar is not None:
-            done = report.files - len(report.todo) + self._n
+            done = log.files - len(log.todo) + self._n
             self._n += 1
-            errors = f", {report.errors:,} failed" if report.errors else ""
+            errors = f", {log.errors:,} failed" if log.errors else ""
             self._nbytes += record["size"]
-            self._bar.move(self._nbytes, f"{done + 1:,} of {counted(report.files, 'file')}{errors}")
+            self._bar.move(self._nbytes, f"{done + 1:,} of {counted(log.files, 'file')}{errors}")
 
-    def _begin(self, report: BatchReport) -> None:
+    def _begin(self, log: BatchLog) -> None:
         from fastprof.cli.bar import Bar
 
         self._n = self._nbytes = 0
-        self._bar = Bar(sum(job["size"] for job in report.todo))
+        self._bar = Bar(sum(job["size"] for job in log.todo))
 
     def close(self) -> None:
         if self._bar is not None:

@@ -7,9 +7,9 @@ import argparse
 from fastprof import plan
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
     add_output_arguments,
-    add_report_arguments,
     given_options,
 )
 from fastprof.cli.messages import Progress, tell_written
@@ -37,12 +37,12 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     add_output_arguments(parser)
-    add_report_arguments(parser)
+    add_log_arguments(parser)
     add_options(parser, plan.known_options())
 
 
 def run(args: argparse.Namespace) -> int:
-    report = convert(
+    log = convert(
         args.inputs,
         args.output,
         from_=args.from_,
@@ -50,4 +50,4 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, plan.known_options()),
     )
-    return tell_written(args, report)
+    return tell_written(args, log)

@@ -9,9 +9,9 @@ from itertools import chain
 from fastprof.cli import say
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
     add_output_arguments,
-    add_report_arguments,
     given_options,
     heading_of,
 )
@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("new", metavar="NEW", help="the profile to compare with OLD")
     add_input_arguments(parser)
     add_output_arguments(parser)
-    add_report_arguments(parser, json="print JSON; with OUTPUT the report, on stderr")
+    add_log_arguments(parser, json="print JSON; with OUTPUT the log, on stderr")
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print the rows as CSV, with exact figures")
     group.add_argument(
@@ -83,15 +83,15 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, options()),
     )
-    report = found.report
+    log = found.log
     if written:
         target = "standard output" if args.output == "-" else shown(args.output)
-        code = tell(args, report, f"{_summary(found)} -> {target} ({counted(report.facts['output_bytes'], 'byte')})")
+        code = tell(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
         if not args.json:
-            say_beside(report, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
-        code = exit_code(report)
+            say_beside(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
+        code = exit_code(log)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code
     say(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
@@ -128,7 +128,7 @@ def _print_json(found: Difference) -> None:
         for value in found.values
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
-    print(json_text(whole | {"rows": rows, "report": found.report.as_dict(flags=True)}, indent=1))
+    print(json_text(whole | {"rows": rows, "log": found.log.as_dict(flags=True)}, indent=1))
 
 
 def _print_csv(found: Difference) -> None:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from fastprof import plan
-from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
-from fastprof.cli.messages import Progress, exit_code, report_json, say_warnings
+from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
+from fastprof.cli.messages import Progress, exit_code, log_json, say_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -50,26 +50,26 @@ def labelled(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
     add_input_arguments(parser)
-    add_report_arguments(parser, json="print JSON")
+    add_log_arguments(parser, json="print JSON")
     add_options(parser, plan.reading_options())
 
 
 def run(args: argparse.Namespace) -> int:
     options = given_options(args, plan.reading_options())
-    report = info(args.input, from_=args.from_, progress=Progress(args.quiet), **options)
+    log = info(args.input, from_=args.from_, progress=Progress(args.quiet), **options)
     if args.json:
-        print(report_json(report))
-        return exit_code(report)
+        print(log_json(log))
+        return exit_code(log)
     rows: list[tuple[str, object]] = []
-    for name, value in labelled(report.facts):
+    for name, value in labelled(log.facts):
         if isinstance(value, dict):
             rows.append((name, ""))
             rows += [(f"  {key}", item) for key, item in (labelled(value) if name == "recorded" else value.items())]
         else:
             rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
-    for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
+    for title, counts in (("repairs", log.repairs), ("losses", log.losses)):
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
-    say_warnings(report.warned(flags=True))
-    return exit_code(report)
+    say_warnings(log.warned(flags=True))
+    return exit_code(log)

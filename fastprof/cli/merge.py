@@ -7,9 +7,9 @@ import argparse
 from fastprof import plan
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
     add_output_arguments,
-    add_report_arguments,
     given_options,
     heading_of,
 )
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     )
     group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3")
     add_output_arguments(parser)
-    add_report_arguments(parser)
+    add_log_arguments(parser)
     add_options(parser, plan.known_options())
 
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if not inputs and not args.files0_from:
         args.parser.no_input()
-    report = merge(
+    log = merge(
         inputs,
         args.output,
         from_=args.from_,
@@ -61,4 +61,4 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, plan.known_options()),
     )
-    return tell_written(args, report)
+    return tell_written(args, log)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from fastprof.cli import say, say_raw
 from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
+from fastprof.core.log import Log
 from fastprof.core.remote import shown
-from fastprof.core.report import Report
 from fastprof.core.words import counted
 
 _OF_A_KIND = 5  # warnings that are printed; --json has all of them
@@ -62,13 +62,13 @@ class Steps:
             self._bar.close()
 
 
-def say_beside(report: Report, inputs: str, quiet: bool) -> None:
+def say_beside(log: Log, inputs: str, quiet: bool) -> None:
     """Losses and warnings of the inputs, next to a table on standard output."""
-    if not (report.losses or report.warnings):
+    if not (log.losses or log.warnings):
         return
-    if counts := _counts(report, quiet):
+    if counts := _counts(log, quiet):
         say(f"{inputs}: {'; '.join(counts)}")
-    say_warnings(report.warned(flags=True))
+    say_warnings(log.warned(flags=True))
 
 
 def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
@@ -85,46 +85,46 @@ def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
             say(f"warning: and {left[code]:,} more like it")
 
 
-def _counts(report: Report, quiet: bool = False) -> list[str]:
+def _counts(log: Log, quiet: bool = False) -> list[str]:
     """The counts; with `quiet` only losses."""
     parts = []
     counts_of = (
-        ("repairs", report.repairs),
-        ("losses", report.losses),
-        ("left out", report.left_out),
-        ("not representable", report.not_representable),
+        ("repairs", log.repairs),
+        ("losses", log.losses),
+        ("left out", log.left_out),
+        ("not representable", log.not_representable),
     )
     for title, counts in counts_of:
-        if counts and (counts is report.losses or not quiet):
+        if counts and (counts is log.losses or not quiet):
             parts.append(f"{title}: " + ", ".join(counts.said(flags=True)))
     return parts
 
 
-def report_json(report: Report) -> str:
-    """The report as one JSON object."""
-    return json_text(report.as_dict(flags=True))
+def log_json(log: Log) -> str:
+    """The log as one JSON object."""
+    return json_text(log.as_dict(flags=True))
 
 
-def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
-    """Print the report on standard error; returns the exit code.  --quiet keeps losses and warnings."""
+def tell(args: argparse.Namespace, log: Log, headline: str) -> int:
+    """Print the log on standard error; returns the exit code.  --quiet keeps losses and warnings."""
     if args.json:
-        say_raw(report_json(report) + "\n")
+        say_raw(log_json(log) + "\n")
     else:
-        counts = _counts(report, args.quiet)
+        counts = _counts(log, args.quiet)
         if parts := counts if args.quiet else [headline, *counts]:
             say("; ".join(parts))
-        say_warnings(report.warned(flags=True))
-    return exit_code(report)
+        say_warnings(log.warned(flags=True))
+    return exit_code(log)
 
 
-def tell_written(args: argparse.Namespace, report: Report) -> int:
+def tell_written(args: argparse.Namespace, log: Log) -> int:
     """As `tell`, of one output."""
-    rows = _rows(report.rows)
+    rows = _rows(log.rows)
     target = "standard output" if args.output == "-" else shown(args.output)
-    files = report.facts.get("files", [])
+    files = log.facts.get("files", [])
     if files:
         target = counted(len(files), "file")
-    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output_bytes'], 'byte')})")
+    code = tell(args, log, f"{rows or 'no records'} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     for file in files if not (args.json or args.quiet) else ():
         merged = f", {counted(file['merged_calls'], 'call merged', 'calls merged')}" if "merged_calls" in file else ""
         merged += (
@@ -153,11 +153,11 @@ def _rows(rows: Mapping[str, int]) -> str:
 
 
 def _counted(n: int, name: str) -> str:
-    """Rows by their name in a report, whose first word in s is what is counted: "estimated stacks", "rows written"."""
+    """Rows by their name in a log, whose first word in s is what is counted: "estimated stacks", "rows written"."""
     words = name.split(" ")
     noun = next(i for i, word in enumerate(words) if word.endswith("s"))
     return counted(n, " ".join([*words[:noun], words[noun][:-1], *words[noun + 1 :]]), name)
 
 
-def exit_code(report: Report) -> int:
-    return 3 if report.losses else 0
+def exit_code(log: Log) -> int:
+    return 3 if log.losses else 0

@@ -26,7 +26,7 @@ _ELSEWHERE = {
     "--threads": "--cores limits the threads of fastprof, --thread keeps one of the input",
     "--time": "-O time_ns=NANOSECONDS sets the time of a pprof profile, --time-range keeps a part of the input",
     "--merge": "-O merge=LIST adds up samples of OProfile; `fastprof merge` adds up profiles",
-    "--verbose": "the report has it all; --json has it for programs",
+    "--verbose": "the log has it all; --json has it for programs",
 }
 
 

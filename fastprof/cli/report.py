@@ -8,8 +8,8 @@ import sys
 
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_log_arguments,
     add_options,
-    add_report_arguments,
     given_options,
     heading_of,
 )
@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(parser)
     group = heading_of(parser, "output")
     group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="page to write (default: standard output)")
-    add_report_arguments(parser)
+    add_log_arguments(parser)
     add_options(parser, options())
 
 
@@ -47,5 +47,5 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the page is not for a terminal: -o names a file, `fastprof view` opens a browser")
     command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
-    said = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
-    return tell_written(args, said)
+    log = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
+    return tell_written(args, log)

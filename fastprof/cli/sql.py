@@ -100,9 +100,9 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
             rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
-    report = answer.report  # complete as far as rows were read
-    say_beside(report, ", ".join(map(shown, args.input)), args.quiet)
-    return exit_code(report)
+    log = answer.log  # complete as far as rows were read
+    say_beside(log, ", ".join(map(shown, args.input)), args.quiet)
+    return exit_code(log)
 
 
 def _print_json(answer: Answer) -> None:

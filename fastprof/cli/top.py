@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from itertools import chain
 
-from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
+from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options, heading_of
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
@@ -36,7 +36,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
-    add_report_arguments(parser, json="print JSON")
+    add_log_arguments(parser, json="print JSON")
     heading_of(parser, "output").add_argument("--csv", action="store_true", help="print CSV, with exact figures")
     add_options(parser, options())
 
@@ -52,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
         _print_csv(found)
     else:
         _print_text(found, tree="tree" in given)
-    report = found.report
+    log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        say_beside(report, inputs, args.quiet)
-    return exit_code(report)
+        say_beside(log, inputs, args.quiet)
+    return exit_code(log)
 
 
 def _as_json(found: Top) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _as_json(found: Top) -> dict[str, Any]:
         "value": found.value._asdict(),
         "second": found.second and found.second._asdict(),
         "rows": [with_calls(row) for row in found.rows],
-        "report": found.report.as_dict(flags=True),
+        "log": found.log.as_dict(flags=True),
     }
 
 

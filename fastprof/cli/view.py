@@ -48,10 +48,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.serve:
         if args.port is not None:
             raise UsageError("--port is for --serve")
-        path, report = view(args.input, from_=args.from_, **given)
+        path, log = view(args.input, from_=args.from_, **given)
         _open(Path(path).as_uri(), args.no_browser)
-        say_beside(report, shown(args.input), quiet=False)
-        return exit_code(report)
+        say_beside(log, shown(args.input), quiet=False)
+        return exit_code(log)
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
         raise UsageError(f"--port={port}: expected 0 to 65535")
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             # the server's address is a secret, and the command lines of processes are not
             _open(server.url, args.no_browser, by=Path(server.private_page()).as_uri())
-            say_beside(server.report, shown(args.input), quiet=False)
+            say_beside(server.log, shown(args.input), quiet=False)
             server.run()
         except KeyboardInterrupt:  # the way to end it
             pass

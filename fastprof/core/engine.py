@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -135,12 +135,12 @@ class Reader(Input):
     # Codes that `finish` counts as not representable, but that are no rows: an input of these alone is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         self.source = source
         self.name = source.name
         self.model = model
         self.options = options
-        self.report = report
+        self.log = log
         model.inputs.append(source.name)
         model.formats.append(self.format)
 
@@ -162,11 +162,11 @@ class Reader(Input):
 
     def summary(self) -> Summary | None:
         """What the rows add up to, if the input states it.  The rows are then not read; this puts the parts into
-        the model and the facts into the report.  None: the rows have to be read."""
+        the model and the facts into the log.  None: the rows have to be read."""
         return None
 
     def finish(self) -> None:
-        """Called once after the last range: put counts and facts into the report."""
+        """Called once after the last range: put counts and facts into the log."""
 
 
 class Writer:
@@ -178,11 +178,11 @@ class Writer:
     advice: ClassVar[Message | None] = None  # what else to choose if no rows were written
     first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         self.model = model
         self.sink = sink
         self.options = options
-        self.report = report
+        self.log = log
         self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
 
     def put_all(self, batches: Iterable[Batch]) -> None:
@@ -315,9 +315,9 @@ class Format(NamedTuple):
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
         return self.also if views == {self.also} else self.view
 
-    def reader_class(self) -> Callable[[Source, Model, Options, Report], Reader]:
+    def reader_class(self) -> Callable[[Source, Model, Options, Log], Reader]:
         """A class, or a function that chooses a class by the input's content."""
-        found: Callable[[Source, Model, Options, Report], Reader] = self._load(self.reader)
+        found: Callable[[Source, Model, Options, Log], Reader] = self._load(self.reader)
         return found
 
     def writer_class(self) -> type[Writer]:
@@ -346,13 +346,13 @@ def finish(reader: Reader) -> None:
     Errors: FastprofError if there was no row, and none of the input's content can be represented.  It
     is not a FormatError, because nothing is damaged.
     """
-    before = {entry.code: n for entry, _, n in reader.report.not_representable.counted()}
+    before = {entry.code: n for entry, _, n in reader.log.not_representable.counted()}
     reader.finish()
     if reader.n_read:
         return
     content = [
         entry.message(n - before.get(entry.code, 0), values)
-        for entry, values, n in reader.report.not_representable.counted()
+        for entry, values, n in reader.log.not_representable.counted()
         if entry.code not in reader.remarks and n > before.get(entry.code, 0)
     ]
     if content:
@@ -388,7 +388,7 @@ def tell_cut_names(reader: Reader) -> None:
     strings = model.c.strings
     n, model.n_cut = strings.n_cut - model.n_cut, strings.n_cut
     if reader.options[LENIENT]:
-        reader.report.count(REPORTED["cut-names"], n, most=most)
+        reader.log.count(REPORTED["cut-names"], n, most=most)
         return
     place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
     detail = Message("a name is longer than {most}, the most that is kept; {--lenient} cuts it", most=most)

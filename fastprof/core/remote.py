@@ -86,7 +86,7 @@ def is_url(path: object) -> bool:
 
 
 def shown(path: str) -> str:
-    """The form of a path in messages, reports and outputs: a URL without passwords and signatures.
+    """The form of a path in messages, logs and outputs: a URL without passwords and signatures.
 
     https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
     """

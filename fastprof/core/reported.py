@@ -1,12 +1,12 @@
-"""Counts and warnings of reports: each folder declares its own as a table of texts, in `reported.py`.
+"""Counts and warnings of logs: each folder declares its own as a table of texts, in `reported.py`.
 
     REPORTED = reported(
         shared=("orphan-exits",),
         repairs={"blank-lines": ("line without text", "lines without text")},
         warnings={"zero-period": "{file}: the period is 0, so is all CPU time; use {--period}"},
     )
-    report.count(REPORTED["blank-lines"], n)
-    report.warn(REPORTED["zero-period"], file=source.name)
+    log.count(REPORTED["blank-lines"], n)
+    log.warn(REPORTED["zero-period"], file=source.name)
 
 Scripts rely on codes: they stay when texts change.  A code has the same kind in all folders.  In a text `{file}` is
 a value given when it is reported, `{--period}` an option (core/words.py).
@@ -23,10 +23,10 @@ Words = Mapping[str, tuple[str, str]]  # of one and of several, by code
 
 
 class Entry(NamedTuple):
-    """An entry of a report."""
+    """An entry of a log."""
 
     code: str
-    kind: str  # "repairs", "losses", "not_representable", "left_out", "warnings": the place in a report
+    kind: str  # "repairs", "losses", "not_representable", "left_out", "warnings": the place in a log
     one: str  # "orphan exit"; of a warning ""
     several: str  # "orphan exits"; of a warning all of it
 

@@ -77,7 +77,7 @@ class Source:
     Of a directory, `folder`, the window shows the files one after the other;
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
-    `lost` is called with the code to count: `Report.count`.
+    `lost` is called with the code to count: `Log.count`.
     With more than one of `cores` a large compressed file is decompressed ahead of the window, in a thread of its own.
     """
 

@@ -80,7 +80,7 @@ def formats() -> list[Format]:
 
 
 def reported_by(name: str) -> dict[str, Entry]:
-    """The report entries of reading and writing the format, by code.  Errors: UsageError, as `get`."""
+    """The entries in logs of reading and writing the format, by code.  Errors: UsageError, as `get`."""
     table = f"{get(name).room}.reported"
     found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
     return found

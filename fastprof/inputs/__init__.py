@@ -11,10 +11,10 @@ from fastprof import formats
 from fastprof.core._typing import Any
 from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options, cores_of
 from fastprof.core.remote import is_url
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
@@ -43,26 +43,26 @@ def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
 
 
 def open_reader(
-    path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None = None
+    path: Any, from_: str | None, model: Model, options: Options, log: Log, progress: Progress | None = None
 ) -> Reader:
     """A reader of one input.  The format is recognized unless `from_` names it.  The caller closes `reader.source`.
 
     Errors: FastprofError and its subclasses.
     """
-    source, options = _opened(path, options, report)
+    source, options = _opened(path, options, log)
     try:
         if progress is not None:
             progress(source)
-        return _reader(source, from_, model, options, report)
+        return _reader(source, from_, model, options, log)
     except BaseException:
         source.close()
         raise
 
 
-def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Options]:
+def _opened(path: Any, options: Options, log: Log) -> tuple[Source, Options]:
     """The source of an input, and the options for its reader: for STORE:NAME those that choose the profile."""
 
-    handler = report.count if options[LENIENT] else None
+    handler = log.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
         return Source(path, lost=handler, cores=cores_of(options)), options
@@ -74,7 +74,7 @@ def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Option
     if isinstance(path, Stored):
         source = path.state.source(path, handler)
         for note in () if path.told or handler else path.state.archive.notes:
-            report.warn(REPORTED["store-notes"], path=str(path), note=note)
+            log.warn(REPORTED["store-notes"], path=str(path), note=note)
     else:
         source = Source(store, path, lost=handler)
     return source, options if name is None else options.with_given(**{MEMBER.name: name})
@@ -87,13 +87,13 @@ def is_file(path: Any) -> bool:
     return os.path.isfile(path) or is_url(path) or in_store(path) is not None
 
 
-def _reader(source: Source, from_: str | None, model: Model, options: Options, report: Report) -> Reader:
+def _reader(source: Source, from_: str | None, model: Model, options: Options, log: Log) -> Reader:
     format_ = formats.get(from_) if from_ else formats.detect(source)
     if source.folder is not None and not format_.claims:
         raise FastprofError(f"{source.name}: is a directory, which {format_.name} cannot be")
     if not format_.reader:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-    return format_.reader_class()(source, model, options, report)
+    return format_.reader_class()(source, model, options, log)
 
 
 class Inputs:
@@ -112,11 +112,11 @@ class Inputs:
         from_: str | None,
         model: Model,
         options: Options,
-        report: Report,
+        log: Log,
         progress: Progress | None = None,
         failed: Failed | None = None,
     ) -> None:
-        self._from, self._model, self._options, self._report = from_, model, options, report
+        self._from, self._model, self._options, self._log = from_, model, options, log
         self._progress, self._failed = progress, failed
         self._open: list[Source] = []
         self.all: list[Input] = []
@@ -138,20 +138,20 @@ class Inputs:
 
     def _stay(self, path: Any) -> Reader:
         """A reader that stays open."""
-        source, options = _opened(path, self._options, self._report)
+        source, options = _opened(path, self._options, self._log)
         self._open.append(source)
         if self._progress is not None:
             self._progress(source)
         if self._failed:
             if source.folder is None:
                 source.spool()
-            _read_to_its_end(_reader(source, self._from, Model(), options, Report()))
-        return _reader(source, self._from, self._model, options, self._report)
+            _read_to_its_end(_reader(source, self._from, Model(), options, Log()))
+        return _reader(source, self._from, self._model, options, self._log)
 
     def _look(self, path: str) -> Input:
         path = pinned(path, self._options[LENIENT], keep=False)
         # reading repeats its warnings
-        reader = open_reader(path, self._from, Model(), self._options, Report())
+        reader = open_reader(path, self._from, Model(), self._options, Log())
         with reader.source:
             seen = _Closed(self, path, reader)
             if self._failed:
@@ -161,7 +161,7 @@ class Inputs:
     def rows(self, seen: _Closed, capacity: int | None, encoded: bool) -> Iterator[Batch]:
         """The rows of a file that was inspected."""
         try:
-            source, options = _opened(seen.path, self._options, self._report)
+            source, options = _opened(seen.path, self._options, self._log)
             self._open.append(source)
             if source.identity != seen.identity:
                 raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
@@ -170,7 +170,7 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
-        reader = _reader(source, seen.format, self._model, options, self._report)
+        reader = _reader(source, seen.format, self._model, options, self._log)
         yield from reader.rows(capacity, encoded=encoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)

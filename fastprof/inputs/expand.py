@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Warn
 from fastprof.core.remote import below, is_url
-from fastprof.core.report import Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store

@@ -18,10 +18,10 @@ from fastprof import bridges, formats, plan
 from fastprof.core._typing import Any
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, checked
 from fastprof.core.remote import is_url, shown
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -53,10 +53,10 @@ def _write(
     at: int = 0,
     progress: Progress | None = None,
     idle: Callable[[Option[Any]], None] | None = None,
-) -> Report:
+) -> Log:
     """Write a profile as `member`, see ArchiveWriter."""
-    model, report = Model(), Report()
-    reader = open_reader(input_, from_, model, asked, report, progress)
+    model, log = Model(), Log()
+    reader = open_reader(input_, from_, model, asked, log, progress)
     with reader.source as source:
         archive = formats.get(ArchiveWriter.format)
         made = plan.make([[reader]], plan.writing(archive), asked)
@@ -65,10 +65,10 @@ def _write(
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity
         base_of = bases.of(reader.view)
-        writer = ArchiveWriter(model, sink, asked, report, member=member, at=at, base_of=base_of)
+        writer = ArchiveWriter(model, sink, asked, log, member=member, at=at, base_of=base_of)
         writer.view = reader.view
-        write(made.rows(model, report), writer)
-    return report
+        write(made.rows(model, log), writer)
+    return log
 
 
 class ThereAlready(FastprofError):
@@ -114,7 +114,7 @@ class Adding:
         replace: bool = False,
         progress: Progress | None = None,
         **options: Any,
-    ) -> Report:
+    ) -> Log:
         """Add a profile under `name`; with `replace` it replaces a profile of this name.
 
         Errors: FastprofError and its subclasses, also when the name is taken; the store is then unchanged and still
@@ -124,9 +124,9 @@ class Adding:
         self._check_name(name, replace)
         member = Member(self._next, name)
         with self._whole_or_not():
-            report = _write(input_, from_, asked, member, self._bases, self._sink, self._end, progress)
+            log = _write(input_, from_, asked, member, self._bases, self._sink, self._end, progress)
         self._take(member)
-        return report
+        return log
 
     def base(self) -> dict[str, Any]:
         """For `write_piece`, from the current store.  Can be JSON."""
@@ -348,14 +348,14 @@ def add(
     progress: Progress | None = None,
     done: Done = lambda name, n, of: None,
     **options: Any,
-) -> Report:
+) -> Log:
     """Add profiles to the store at `path`, see `adding`.
 
     A member is named after its file, relative to the given directory; a profile of a store keeps its name; `name` names
     a single one.  A name that is taken is an error, before anything is added; with `skip_existing` the input is
     skipped, with `replace` it replaces the member.  With `keep_going` inputs that cannot be added are skipped and
     counted as losses.
-    `report.facts` has how many were added, replaced and left out.
+    `log.facts` has how many were added, replaced and left out.
     Errors: FastprofError and its subclasses; what was added before is in the store.
 
     >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"]).facts["added"]
@@ -367,16 +367,16 @@ def add(
         raise UsageError(
             Message("what is there already can be kept or replaced, not both: {--skip-existing} or {--replace}")
         )
-    report = Report()
+    log = Log()
 
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
             raise error
-        report.count(REPORTED["inputs-passed-over"])
-        report.warn(REPORTED["unread-inputs"], error=error.message())
+        log.count(REPORTED["inputs-passed-over"])
+        log.warn(REPORTED["unread-inputs"], error=error.message())
 
     lenient = options.get(LENIENT.name) is True
-    named = _named(path, expand(inputs, report.warn, failed, lenient=lenient), inputs, name, report)
+    named = _named(path, expand(inputs, log.warn, failed, lenient=lenient), inputs, name, log)
     with adding(path) as session:
         there = [each for each in named if each in session]
         if not (skip_existing or replace or keep_going):
@@ -386,16 +386,16 @@ def add(
             if each not in there or not skip_existing:
                 try:
                     said = session.add(input_, each, from_=from_, replace=replace, progress=progress, **options)
-                    report.take(said)
+                    log.take(said)
                     added += 1
                 except FastprofError as error:
                     failed(error)
             done(each, n, len(named))
-    report.facts["added"] = added
-    report.facts["left_out"] = len(there) if skip_existing else 0
-    report.facts["replaced"] = sum(each in session for each in there) if replace else 0
-    report.facts["output_bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
-    return report
+    log.facts["added"] = added
+    log.facts["left_out"] = len(there) if skip_existing else 0
+    log.facts["replaced"] = sum(each in session for each in there) if replace else 0
+    log.facts["output_bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
+    return log
 
 
 def _refuse(path: str, there: list[str]) -> None:
@@ -410,13 +410,13 @@ def _refuse(path: str, there: list[str]) -> None:
         )
 
 
-def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, report: Report) -> dict[str, str]:
+def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, log: Log) -> dict[str, str]:
     """The inputs by their names in the store.  Errors: UsageError if two get the same."""
     named: dict[str, str] = {}
     folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in found:
         if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
-            report.warn(REPORTED["store-itself"], input=str(input_))
+            log.warn(REPORTED["store-itself"], input=str(input_))
             continue
         each = _name_of(input_, folders) if name is None else name
         if each in named:
@@ -448,7 +448,7 @@ def write_piece(
     from_: str | None = None,
     idle: Callable[[Option[Any]], None] | None = None,
     **options: Any,
-) -> Report:
+) -> Log:
     """Write a profile to the file at `path`, for `Adding.add_piece` of the store that gave the `base`.
 
     `idle` collects options without an effect on this profile; without it they are an error.
@@ -459,10 +459,10 @@ def write_piece(
     bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
     bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
     with Sink(path, durable=False) as sink:
-        report = _write(input_, from_, asked, Member(0, name), bases, sink, idle=idle)
+        log = _write(input_, from_, asked, Member(0, name), bases, sink, idle=idle)
         sink.commit()
-        report.facts["output_bytes"] = sink.output_bytes
-    return report
+        log.facts["output_bytes"] = sink.output_bytes
+    return log
 
 
 @lru_cache(maxsize=1)

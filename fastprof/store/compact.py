@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, read_stored
 from fastprof.formats.archive.read import ArchiveReader
@@ -30,7 +30,7 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
     Errors: FastprofError and its subclasses, also for a pattern that matches nothing; then nothing is changed.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> log = add("all.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
     >>> remove("all.fpa", ["*.pb"])
     ['reversed.pb']
     """
@@ -48,7 +48,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     and on disk.  Errors: FastprofError and its subclasses; then the old file stays.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> log = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
     >>> removed = remove("two.fpa", ["*.pb"])
     >>> before, after = compact("two.fpa")
     >>> after < before
@@ -98,7 +98,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
     Errors: FastprofError and its subclasses, if its index cannot be read.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("one.fpa", ["tests/corpus/callgrind/good/tab.callgrind"])
+    >>> log = add("one.fpa", ["tests/corpus/callgrind/good/tab.callgrind"])
     >>> verify("one.fpa")
     []
     """
@@ -119,7 +119,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
                 wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
     for n, name in enumerate(found, 1):
         try:
-            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Report())
+            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Log())
             with reader.source:
                 for _ in reader.rows():
                     pass

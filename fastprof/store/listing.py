@@ -19,7 +19,7 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
     """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> log = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
     >>> names("two.fpa"), names("two.fpa", ["*.pb"])
     (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
     """
@@ -45,7 +45,7 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     `sort` is one of SORTS.  Errors: FastprofError and its subclasses.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
+    >>> log = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
     >>> [(entry["name"], entry["rows"], entry["totals"]) for entry in members("all.fpa")]
     [('cfi.callgrind', 3, {'Ir': 14, 'Dr': 6})]
     """

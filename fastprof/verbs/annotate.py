@@ -14,10 +14,10 @@ from fastprof.core._c import lib
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros
-from fastprof.core.report import Report
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
@@ -119,9 +119,9 @@ def annotate(
     if asked[ASM] and INCLUDE in asked:
         raise UsageError(Message("{--include} would do nothing: {--asm} shows no source files"))
 
-    def annotated(made: plan.Plan, model: Model, report: Report) -> Annotation:
-        shown = (_Functions if asked[ASM] else _Files)(model, asked, report, wanted)
-        for batch in made.rows(model, report):
+    def annotated(made: plan.Plan, model: Model, log: Log) -> Annotation:
+        shown = (_Functions if asked[ASM] else _Files)(model, asked, log, wanted)
+        for batch in made.rows(model, log):
             shown.put(batch)
         return shown.annotation()
 
@@ -133,8 +133,8 @@ def annotate(
 class _Shown:
     """The common part of source files and functions.  Both are groups of places (verbs/by_place.py)."""
 
-    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
-        self._model, self._options, self._report, self._wanted = model, options, report, wanted
+    def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
+        self._model, self._options, self._log, self._wanted = model, options, log, wanted
         self.places = Places(model, by_address=options[ASM])
         self._matched: set[str] = set()  # of what is wanted
         self._asked_for: set[int] = set()
@@ -158,7 +158,7 @@ class _Shown:
                 raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
         self._value = value = self.places.default
         groups = self.places.end(value)
-        found = Annotation(self.places.value_types, value, self._report)
+        found = Annotation(self.places.value_types, value, self._log)
         no_costs = [0] * len(found.totals)
         groups |= dict.fromkeys(self._asked_for - groups.keys(), (0, no_costs))  # with calls only
         if found.totals:
@@ -167,7 +167,7 @@ class _Shown:
                 found.add(self._show(group, values, bool(largest) and largest >= least, found), values)
         self._warn(found)
         if len(found.totals) > 1 and not any(found.totals[value:][:1]):
-            self._report.warn(REPORTED["only-zeros"], **zeros(found.value_types[value], found.value_types))
+            self._log.warn(REPORTED["only-zeros"], **zeros(found.value_types[value], found.value_types))
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:
@@ -239,8 +239,8 @@ class _Shown:
 
 
 class _Files(_Shown):
-    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
-        super().__init__(model, options, report, wanted)
+    def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
+        super().__init__(model, options, log, wanted)
         self._sources = Sources(options[INCLUDE], wanted)
 
     def _names(self, group: int) -> tuple[str, str]:
@@ -272,13 +272,13 @@ class _Files(_Shown):
 
         yield from around(lines(), self._options[CONTEXT])
         if costs:
-            self._report.warn(REPORTED["short-source"], path=path, lines=counted(n, "line"), line=max(costs))
+            self._log.warn(REPORTED["short-source"], path=path, lines=counted(n, "line"), line=max(costs))
             yield [*costs.values()]
 
     def _warn(self, found: Annotation) -> None:
-        _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
+        _warn_of_changes(self._log, self._model, [listing.path for listing in found.listings])
         if found.missing:
-            self._report.warn(REPORTED["missing-sources"], n=len(found.missing), first=found.missing[0].name)
+            self._log.warn(REPORTED["missing-sources"], n=len(found.missing), first=found.missing[0].name)
 
 
 # The most bytes to disassemble, as a multiple of a program's size: each of its functions may claim to span all of it.
@@ -287,8 +287,8 @@ _NEAR = 256  # bytes between addresses that are disassembled in one go, if no sy
 
 
 class _Functions(_Shown):
-    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
-        super().__init__(model, options, report, wanted)
+    def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
+        super().__init__(model, options, log, wanted)
         self._binaries = Binaries(model, options)
         self._tool = find_tool()
         self._left: dict[str, int] = {}  # by path of a program: bytes left for disassembling whole functions
@@ -356,13 +356,13 @@ class _Functions(_Shown):
                 while done < len(places) and places[done] < behind:
                     cost.take(costs[places[done]])
                     if places[done] != address and costs[places[done]].values:
-                        self._report.warn(REPORTED["other-build"], path=elf.path)
+                        self._log.warn(REPORTED["other-build"], path=elf.path)
                     done += 1
                 yield self._instruction(address, text, cost)
         except FastprofError as error:
-            self._report.warn(REPORTED["no-disassembly"], error=error.message())
+            self._log.warn(REPORTED["no-disassembly"], error=error.message())
         if refused:
-            self._report.warn(REPORTED["mangled-names"], path=elf.path, names=left_mangled(refused))
+            self._log.warn(REPORTED["mangled-names"], path=elf.path, names=left_mangled(refused))
         for place in places[done:]:
             yield self._instruction(place, None, costs[place])
 
@@ -375,15 +375,15 @@ class _Functions(_Shown):
                 f"{inputs_of(self._model)}it has no addresses of instructions (Callgrind writes them with "
                 "--dump-instr=yes)"
             )
-        _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
+        _warn_of_changes(self._log, self._model, [listing.path for listing in found.listings])
         for reason in dict.fromkeys(missing.reason for missing in found.missing):
-            self._report.warn(REPORTED["no-instructions"], reason=reason)
+            self._log.warn(REPORTED["no-instructions"], reason=reason)
 
 
-def _warn_of_changes(report: Report, model: Model, paths: Iterable[str]) -> None:
+def _warn_of_changes(log: Log, model: Model, paths: Iterable[str]) -> None:
     """Warns of files newer than the profile, as far as known."""
     recorded = [part.extra["time_ns"] / 1e9 for part in model.parts if part.extra.get("time_ns")]
     recorded = recorded or [os.stat(path).st_mtime for path in model.inputs if os.path.isfile(path)]
     for path in dict.fromkeys(paths):
         if recorded and os.stat(path).st_mtime > min(recorded):
-            report.warn(REPORTED["changed-source"], path=path)
+            log.warn(REPORTED["changed-source"], path=path)

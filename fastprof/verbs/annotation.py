@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.core.report import Report
 
 
 class Call(NamedTuple):
@@ -73,8 +73,8 @@ class Annotation:
     """`listings`: what is shown, most of value type number `value` first.  `totals`: the self costs of the whole
     profile.  `shares`: the same, split by whether they are shown, and why not."""
 
-    def __init__(self, value_types: list[ValueType], value: int, report: Report) -> None:
-        self.value_types, self.value, self.report = value_types, value, report
+    def __init__(self, value_types: list[ValueType], value: int, log: Log) -> None:
+        self.value_types, self.value, self.log = value_types, value, log
         self.totals = [0] * len(value_types)
         self.listings: list[Listing] = []
         self.missing: list[Missing] = []

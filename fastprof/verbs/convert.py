@@ -9,9 +9,9 @@ from fastprof import formats, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds, Input, Reader
 from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import SPLIT, Option, checked
-from fastprof.core.report import Report
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
@@ -32,7 +32,7 @@ def convert(
     to: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[ConvertOptions],
-) -> Report:
+) -> Log:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
 
     The target format is `to`, or given by the suffix of the output.  `options` are those of docs/options.md.
@@ -43,10 +43,10 @@ def convert(
     the rows come, from its position: after an error it may have some of them, as standard output may.
 
     >>> import fastprof
-    >>> report = fastprof.convert("tests/corpus/callgrind/good/cfi.callgrind", "cfi.folded")
+    >>> log = fastprof.convert("tests/corpus/callgrind/good/cfi.callgrind", "cfi.folded")
     >>> open("cfi.folded").read()
     'f 5\\nf;g 9\\n'
-    >>> dict(report.not_representable)["call counts"]
+    >>> dict(log.not_representable)["call counts"]
     1
     """
     return converted(inputs, output, from_, to, progress, options)
@@ -65,7 +65,7 @@ def converted(
     durable: bool = True,
     idle: Callable[[Option[Any]], None] | None = None,
     of: tuple[str, Holds] | None = None,
-) -> Report:
+) -> Log:
     """For `convert`, `merge` and `batch`.
 
     `merge`, `keep_going` and `idle` are those of `run`.
@@ -83,18 +83,18 @@ def converted(
     if of:
         end = end._replace(view=of[0], holds=of[1])
 
-    def write(made: plan.Plan, model: Model, report: Report) -> Report:
+    def write(made: plan.Plan, model: Model, log: Log) -> Log:
         (way,) = made.ways
-        rows = way.rows(model, report)
+        rows = way.rows(model, log)
         if way.several and target.holds.model_order:
             from fastprof.bridges.sums.renumber import renumbered
 
             rows, model = renumbered(rows, model)
         most_rows = _most_rows(made.inputs[0]) if made.optimistic and len(made.inputs) == 1 else None
-        with Outputs(output, target, way.view, model, asked, report, most_rows=most_rows, durable=durable) as outputs:
-            plan.refuse_total_loss(made.inputs, outputs.write(rows), report)
+        with Outputs(output, target, way.view, model, asked, log, most_rows=most_rows, durable=durable) as outputs:
+            plan.refuse_total_loss(made.inputs, outputs.write(rows), log)
             outputs.commit()
-        return report
+        return log
 
     return run(
         end,

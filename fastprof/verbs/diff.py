@@ -20,10 +20,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Option, Options, Whole, Words, checked
 from fastprof.core.parts import match_part, merge_parts, zeros
-from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.core.version import __version__
 from fastprof.core.words import Message
@@ -72,7 +72,7 @@ class Difference(NamedTuple):
     shown: int
     rows: list[Change]
     n_changed: int  # rows that differ in values[shown], of which `rows` may have the first only
-    report: Report
+    log: Log
 
     def grown(self, percent: float) -> list[Value]:
         """The values whose totals grew by more than `percent`; from 0 any growth is more."""
@@ -145,20 +145,20 @@ def diff(
         raise UsageError("standard input (-) can be read only once")
     last = (*_LAST, *_last_of(target))
 
-    def found(made: plan.Plan, model: Model, report: Report) -> Difference:
+    def found(made: plan.Plan, model: Model, log: Log) -> Difference:
         view = made.ways[0].view
         if view == "stacks" and BY in given:
             what = "{inputs}{--by} is for tables and graphs: a difference of stacks has all of each stack"
             raise UsageError(Message(what, inputs=inputs_of(model)))
-        both = _Both(paths, made.ways, given[BY], model, report)
+        both = _Both(paths, made.ways, given[BY], model, log)
         if target is None:
             return both.found(given[N] or None)
         rest = Options(**{option.key: given[option] for option in last if option in given})
         end = plan.writing(target)._replace(view=view)
         # rows of a graph with calls are summed up and in order already
         onward = plan.make([[both]], end, rest, merge=view == "stacks" or not target.holds.calls)
-        with Outputs(written_to, target, view, model, rest, report) as outputs:
-            outputs.write(onward.rows(model, report))
+        with Outputs(written_to, target, view, model, rest, log) as outputs:
+            outputs.write(onward.rows(model, log))
             outputs.commit()
         return both.totals()
 
@@ -204,12 +204,12 @@ class _Both(Input):
         ways: list[plan.Way],
         by: str,
         model: Model,
-        report: Report,
+        log: Log,
     ) -> None:
         self._ways, self._by, self._names = ways, by, names
         self.view, self._options = ways[0].view, ways[0].options
-        self._model, self._report = model, report
-        self._agreement = Agreement(model, self._options, report)
+        self._model, self._log = model, log
+        self._agreement = Agreement(model, self._options, log)
         self._events: list[ValueType] = []  # of both
         self._columns: dict[int, list[int]] = {}  # by part: which events its values are
         self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
@@ -221,7 +221,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self._ways[side].rows(self._model, self._report)
+        rows = self._ways[side].rows(self._model, self._log)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
@@ -320,7 +320,7 @@ class _Both(Input):
         if self._by == "arc":
             values[-1] = values[-1]._replace(old=self._calls[0], new=self._calls[1])
         old, new = self._names
-        return Difference(old, new, self._by, values, 0, [], 0, self._report)
+        return Difference(old, new, self._by, values, 0, [], 0, self._log)
 
     def found(self, n: int | None) -> Difference:
         """The totals, and the `n` rows with the largest differences."""
@@ -328,7 +328,7 @@ class _Both(Input):
         kept, all_ = self._kept(pairs), self.totals()
         values = [all_.values[e] for e in kept]
         if not values:
-            self._report.warn(REPORTED["no-value-types"], inputs=inputs_of(self._model))
+            self._log.warn(REPORTED["no-value-types"], inputs=inputs_of(self._model))
             return all_._replace(values=[])
         shown = self._shown(values)
         pairs = [pairs[e] for e in kept]
@@ -371,7 +371,7 @@ class _Both(Input):
         at = names.index(column.type.name) if column.type and column.type.name in names else 0
         if len(values) > 1 and not (values[at].old or values[at].new):
             types = [ValueType(value.name, value.unit) for value in values]
-            self._report.warn(REPORTED["only-zeros"], **zeros(types[at], types))
+            self._log.warn(REPORTED["only-zeros"], **zeros(types[at], types))
         return at
 
     def _change(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.options import LENIENT
-from fastprof.core.report import Report
 from fastprof.core.words import Message
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
@@ -26,15 +26,15 @@ def extract(
     to: str | None,
     done: Done = lambda name, n, of: None,
     **options: Any,
-) -> Report:
+) -> Log:
     """Write the profiles of these names to OUTDIR/NAME.SUFFIX, as `to`.  Creates missing folders.
 
     Errors: FastprofError and its subclasses, also for a name that leads out of `outdir` and for two names with one
     output; then nothing is written.
 
     >>> from fastprof.store.adding import add
-    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
-    >>> report = extract("all.fpa", ["cfi.callgrind"], "out", to="folded")
+    >>> log = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
+    >>> log = extract("all.fpa", ["cfi.callgrind"], "out", to="folded")
     >>> open("out/cfi.callgrind.folded").read()
     'f 5\\nf;g 9\\n'
     """
@@ -43,16 +43,16 @@ def extract(
     suffix = target_of("", to).suffixes[0]
     _refuse(path, names, outdir, suffix)
     store = pinned(path, options.get(LENIENT.name) is True)
-    report = Report()
+    log = Log()
     for n, name in enumerate(names, 1):
         output = os.path.join(outdir, name + suffix)
         try:
             os.makedirs(os.path.dirname(output), exist_ok=True)
         except OSError as error:
             raise FastprofError(f"{output}: {error.strerror}") from None
-        report.take(convert([store], output, from_=ArchiveReader.format, to=to, member=name, **options))
+        log.take(convert([store], output, from_=ArchiveReader.format, to=to, member=name, **options))
         done(name, n, len(names))
-    return report
+    return log
 
 
 def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:

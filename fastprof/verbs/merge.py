@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from fastprof.core._typing import IO, TYPE_CHECKING
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import converted
 
@@ -25,7 +25,7 @@ def merge(
     keep_going: bool = False,
     progress: Progress | None = None,
     **options: Unpack[ConvertOptions],
-) -> Report:
+) -> Log:
     """Write the sums of `inputs`, files and directories, to `output` ("-": standard output).
 
     They must have the same value types, unless `union` or `intersect` handles the others.  Their order does not matter.
@@ -35,7 +35,7 @@ def merge(
     Inputs and output may be file objects, as in `convert`.
 
     >>> import fastprof
-    >>> report = fastprof.merge(["tests/corpus/callgrind/good/cfi.callgrind"] * 2, "both.folded")
+    >>> log = fastprof.merge(["tests/corpus/callgrind/good/cfi.callgrind"] * 2, "both.folded")
     >>> open("both.folded").read()
     'f 10\\nf;g 18\\n'
     """

@@ -10,10 +10,10 @@ from types import TracebackType
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Writer, write
 from fastprof.core.errors import Outgrown, UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
 from fastprof.core.remote import shown
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
 from fastprof.core.words import Message
@@ -41,13 +41,13 @@ class Outputs:
         view: str,
         model: Model,
         options: Options,
-        report: Report,
+        log: Log,
         *,
         most_rows: int | None = None,
         durable: bool = True,
     ) -> None:
         self._output, self._target, self._view, self._durable = output, target, view, durable
-        self._model, self._options, self._report = model, options, report
+        self._model, self._options, self._log = model, options, log
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
         self._split = options[SPLIT] if target.budget else None
         self._cores = cores_of(options)
@@ -99,7 +99,7 @@ class Outputs:
         Errors: Outgrown, with `most_rows` alone.
         """
         if self._budget is None or self._would_fit(self._budget):
-            sink, writer = self._written(self._output, rows, self._report)
+            sink, writer = self._written(self._output, rows, self._log)
             if sink.is_over:
                 raise Outgrown
             self._sinks.append(sink)
@@ -116,7 +116,7 @@ class Outputs:
             raise UsageError(
                 Message("{inputs}there are no rows, so {--split} has nothing to split", inputs=inputs_of(self._model))
             )
-        kept.tell(lost, self._report, self._budget)
+        kept.tell(lost, self._log, self._budget)
         return most
 
     def _would_fit(self, budget: int) -> bool:
@@ -137,12 +137,12 @@ class Outputs:
         return Trim(self._model, self._target.budget, self._options, self._target.holds, self._split)
 
     def _written(
-        self, path: Any, rows: Iterator[Batch], report: Report, first_time: int | None = None
+        self, path: Any, rows: Iterator[Batch], log: Log, first_time: int | None = None
     ) -> tuple[Sink, Writer]:
         sink = self._first if self._first and path == self._output else None
         self._first = None
         sink = sink or self._new(path)
-        writer = self._target.writer_class()(self._model, sink, self._options, report)
+        writer = self._target.writer_class()(self._model, sink, self._options, log)
         writer.view, writer.first_time = self._view, first_time
         write(rows, writer)
         return sink, writer
@@ -151,9 +151,9 @@ class Outputs:
         """One file."""
         rank = kept.first_rank(group, budget)
         while True:
-            report = Report()
+            log = Log()
             first_time = None if self._split else kept.first_time
-            sink, writer = self._written(path, kept.rows(group, rank), report, first_time)
+            sink, writer = self._written(path, kept.rows(group, rank), log, first_time)
             if not sink.is_over:
                 break
             if rank >= kept.highest:
@@ -172,14 +172,14 @@ class Outputs:
             sink.__exit__(None, None, None)
             goal = int(0.98 * kept.estimated(group, rank) * budget / sink.written)
             rank = max(rank + 1, kept.rank(group, goal))
-        self._report.take(report)
+        self._log.take(log)
         self._sinks.append(sink)
         lost.append(kept.lost(group, rank))
         said = kept.facts(lost[-1])
         if self._split:
             self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **said})
         elif said:
-            self._report.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = said
+            self._log.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = said
         return writer
 
     def _paths(self, kept: Any) -> list[tuple[str, int]]:
@@ -223,11 +223,11 @@ class Outputs:
             for sink in self._sinks:
                 sink.take_back()
             raise
-        self._report.facts["output_bytes"] = sum(sink.output_bytes for sink in self._sinks)
+        self._log.facts["output_bytes"] = sum(sink.output_bytes for sink in self._sinks)
         if self._split:
             for file, sink in zip(self._files, self._sinks, strict=True):
                 file["bytes"] = sink.output_bytes
-            self._report.facts["files"] = self._files
+            self._log.facts["files"] = self._files
 
     def __enter__(self) -> Outputs:
         return self

@@ -14,9 +14,9 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, checked
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.inputs import open_reader, pinned
 
@@ -43,11 +43,11 @@ class _Pass:
 
     def __init__(self, profile: Profile, path: Any, format_: str | None) -> None:
         self._profile = profile
-        self.model, self.report = profile._tables.again(), Report()
+        self.model, self.log = profile._tables.again(), Log()
         self._n_inputs = 0
         self._at: int | None = None  # its position in a file that another pass reads, too
         with self._turn():
-            self.reader = open_reader(path, format_, self.model, profile._options, self.report)
+            self.reader = open_reader(path, format_, self.model, profile._options, self.log)
             if hasattr(path, "read") or path == "-":
                 self._at = self.reader.source.tell()
 
@@ -67,7 +67,7 @@ class _Pass:
 
     def rows(self, end: plan.End) -> Iterator[Any]:
         """Batches, or rows of a table."""
-        rows = plan.make([[self.reader]], end, self._profile._options).rows(self.model, self.report)
+        rows = plan.make([[self.reader]], end, self._profile._options).rows(self.model, self.log)
         while True:
             with self._turn():
                 batch = next(rows, None)
@@ -105,7 +105,7 @@ class Profile:
     """An input, read from beginning to end for each iteration over its batches.
 
     `view` is "timeline", "stacks" or "graph".  `model` resolves the ids in the batches, which are the same each
-    time.  `report` is complete when all batches were read.
+    time.  `log` is complete when all batches were read.
     An input that cannot be read again, such as a pipe, yields its batches once; the next iteration is a UsageError.
 
     >>> import fastprof
@@ -133,7 +133,7 @@ class Profile:
         plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
         self._path = pinned(plain, self._options[LENIENT])
         self._sources: list[Source] = []
-        self._complete = False  # whether `report` and the model's parts are of a pass that came to its end
+        self._complete = False  # whether `log` and the model's parts are of a pass that came to its end
         self._unread: _Pass | None = None
         self._unread = first = self._begin(from_)
         self._reader = first.reader
@@ -157,7 +157,7 @@ class Profile:
         plan.refuse_idle(self._options, plan.make([[self._reader]], table_end(None), self._options))
 
     def _show(self, shown: _Pass) -> None:
-        self.report, self.model.parts, self.model.inputs = shown.report, shown.model.parts, shown.model.inputs
+        self.log, self.model.parts, self.model.inputs = shown.log, shown.model.parts, shown.model.inputs
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches; each has memory of its own."""

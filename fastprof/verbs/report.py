@@ -9,10 +9,10 @@ from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, printable
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, checked
 from fastprof.core.parts import zeros
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.inputs import Progress
@@ -71,7 +71,7 @@ def report(
     progress: Progress | None = None,
     command: str = "",
     **given: Unpack[ReportOptions],
-) -> Report:
+) -> Log:
     """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
 
     `command` is shown on the page as the command that made it.  `prune` is explained in docs/report.md, `value` chooses
@@ -91,13 +91,13 @@ def report(
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
 
-    def write(made: plan.Plan, model: Model, said: Report) -> Report:
-        page = _Page(made, model, asked, said)
+    def write(made: plan.Plan, model: Model, log: Log) -> Log:
+        page = _Page(made, model, asked, log)
         with Sink(output) as sink:
             sink.write(page.text(command))
             sink.commit()
-            said.facts["output_bytes"] = sink.output_bytes
-        return said
+            log.facts["output_bytes"] = sink.output_bytes
+        return log
 
     return run(_END, [[path] for path in paths], asked, write, from_, progress)
 
@@ -105,8 +105,8 @@ def report(
 class _Page:
     """The data of a page, and its text."""
 
-    def __init__(self, made: plan.Plan, model: Model, asked: Options, said: Report) -> None:
-        self._model, self._asked, self._report = model, asked, said
+    def __init__(self, made: plan.Plan, model: Model, asked: Options, log: Log) -> None:
+        self._model, self._asked, self._log = model, asked, log
         self._compared = made.ways[-1].side > 0
         self._inputs = [
             {"side": way.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
@@ -114,12 +114,12 @@ class _Page:
             for input_ in way.inputs
         ]
         prune = asked[PRUNE] or bridges.PRUNE.default
-        self._shown = shown = Shown(model, asked, said, compared=self._compared, prune=prune)
+        self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune)
         for way in made.ways:
-            shown.add(way.side, way.view, way.rows(model, said))
+            shown.add(way.side, way.view, way.rows(model, log))
         shown.end()
         if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
-            said.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
+            log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
@@ -143,8 +143,8 @@ class _Page:
             was_too_large = True
             share = min(0.8, room)
             n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
-        self._report.rows["contexts"] = len(content.columns["context up"])
-        self._report.rows["functions"] = sum(not row.is_cycle for row in figures)
+        self._log.rows["contexts"] = len(content.columns["context up"])
+        self._log.rows["functions"] = sum(not row.is_cycle for row in figures)
         return page
 
     def _kept(self) -> list[int]:
@@ -154,7 +154,7 @@ class _Page:
         return [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
 
     def _head(self, command: str) -> dict[str, Any]:
-        shown, said = self._shown, self._report
+        shown, log = self._shown, self._log
         commands = {part.command: None for part in self._model.parts if part.command}
         return {
             "made by": f"fastprof {__version__}",
@@ -166,10 +166,10 @@ class _Page:
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
             "said": {
-                "repaired": said.repairs.said(flags=bool(command)),
-                "lost": said.losses.said(flags=bool(command)),
-                "left out": said.left_out.said(flags=bool(command)),
-                "not shown": said.not_representable.said(flags=bool(command)),
-                "warnings": [warning["text"] for warning in said.warned(flags=bool(command))],
+                "repaired": log.repairs.said(flags=bool(command)),
+                "lost": log.losses.said(flags=bool(command)),
+                "left out": log.left_out.said(flags=bool(command)),
+                "not shown": log.not_representable.said(flags=bool(command)),
+                "warnings": [warning["text"] for warning in log.warned(flags=bool(command))],
             },
         }

@@ -9,16 +9,16 @@ from copy import deepcopy
 from fastprof import plan
 from fastprof.core._typing import Any, T
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options
-from fastprof.core.report import Report
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
 from fastprof.verbs.reported import REPORTED
 
-Code = Callable[[plan.Plan, Model, Report], T]
+Code = Callable[[plan.Plan, Model, Log], T]
 
 
 def run(
@@ -43,16 +43,16 @@ def run(
     `idle` is called with options that do nothing here, instead of refusing them.
     Errors: FastprofError and its kinds.
     """
-    report = Report()
+    log = Log()
     last: list[Message] = []  # the error of an unreadable input
 
     def failed(error: FastprofError) -> None:
-        report.count(REPORTED["inputs-passed-over"])
-        report.warn(REPORTED["unread-inputs"], error=error.message())
+        log.count(REPORTED["inputs-passed-over"])
+        log.warn(REPORTED["unread-inputs"], error=error.message())
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    found = [expand(paths, report.warn, skip, lenient=options[LENIENT]) for paths in sides]
+    found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
     if not all(found):
         raise UsageError("there is no input")
     if merge:
@@ -60,21 +60,21 @@ def run(
         for paths in found:
             paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
 
-    def attempt(report: Report, *, optimistic: bool) -> T:
+    def attempt(log: Log, *, optimistic: bool) -> T:
         model = Model()
         with ExitStack() as stack:
             opened = [
-                stack.enter_context(Inputs(paths, from_, model, options, report, progress, skip)).all for paths in found
+                stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip)).all for paths in found
             ]
             if not all(opened):
                 raise FastprofError(Message("no input can be read; the last: {error}", error=last[-1]))
             made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
             plan.refuse_idle(options, made, idle)
-            return code(made, model, report)
+            return code(made, model, log)
 
     if not keep_going and repeatable([path for paths in found for path in paths]):
         try:
-            return attempt(deepcopy(report), optimistic=True)
+            return attempt(deepcopy(log), optimistic=True)
         except (OutOfOrder, Outgrown):
             pass
-    return attempt(report, optimistic=False)
+    return attempt(log, optimistic=False)

@@ -14,8 +14,8 @@ from types import TracebackType
 from fastprof import plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.options import Option
-from fastprof.core.report import Report
 from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
 from fastprof.verbs.profile import Profile, Table, table_end
@@ -36,7 +36,7 @@ def options() -> list[Option[Any]]:
 class Answer:
     """The result of a query: names of `columns`, whether each holds numbers, and `rows` while it is open.
 
-    `report` adds up what the profiles' reports say; it is complete when all rows were read.
+    `log` adds up what the logs of the profiles have; it is complete when all rows were read.
     """
 
     def __init__(
@@ -131,11 +131,11 @@ class Answer:
             raise self._failed(error) from None
 
     @property
-    def report(self) -> Report:
-        report = Report()
+    def log(self) -> Log:
+        log = Log()
         for profile in self._profiles:
-            report.take(profile.report)
-        return report
+            log.take(profile.log)
+        return log
 
     def __enter__(self) -> Answer:
         return self

@@ -11,10 +11,10 @@ from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.parts import zeros
-from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
@@ -133,7 +133,7 @@ class Top(NamedTuple):
     n_rows: int
     n_cycles: int
     rest: float
-    report: Report
+    log: Log
     inputs: list[str]
 
 
@@ -173,23 +173,23 @@ def top(
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
 
-    def found(made: plan.Plan, model: Model, report: Report) -> Top:
+    def found(made: plan.Plan, model: Model, log: Log) -> Top:
         value = Column(asked[bridges.VALUE], "--value")
         second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
         costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
         for way in made.ways:
-            costs.add(way, report)
+            costs.add(way, log)
             if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
                 value.of(model.parts[0], way.view)
         costs.end()
-        _warn(costs, asked, report)
+        _warn(costs, asked, log)
         finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
-        return finder.found(report, [input_.name for input_ in made.inputs])
+        return finder.found(log, [input_.name for input_ in made.inputs])
 
     return run(_END, [inputs], asked, found, from_, progress)
 
 
-def _warn(costs: Costs, asked: Options, report: Report) -> None:
+def _warn(costs: Costs, asked: Options, log: Log) -> None:
     """Warn of figures that the rows lack.  Errors: UsageError if they were requested."""
     model, value = costs.model, costs.value
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
@@ -198,9 +198,9 @@ def _warn(costs: Costs, asked: Options, report: Report) -> None:
         raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
-            report.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)
+            log.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)
     if asked[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
-        report.warn(REPORTED["only-zeros"], **zeros(value.known(model), value.others))
+        log.warn(REPORTED["only-zeros"], **zeros(value.known(model), value.others))
 
 
 class _Place(NamedTuple):
@@ -253,7 +253,7 @@ class Finder:
         items = [self._item(i) for i in functions if i < len(seen) and seen[i]]
         return [self._row(item, total, 0) for item in (*items, *self._cycle_items())]
 
-    def found(self, report: Report, paths: list[str]) -> Top:
+    def found(self, log: Log, paths: list[str]) -> Top:
         costs, asked = self._costs, self._asked
         named = self._named()
         total = costs.sum("self") + sum(item.figures[0] for item in named)
@@ -277,7 +277,7 @@ class Finder:
                 cumulated += item.figures[0]
             rows.append(self._row(item, total, cumulated))
         rest = _share(total - cumulated, total)
-        return Top(asked[BY], self._value, self._second, total, rows, count, cycles, rest, report, paths)
+        return Top(asked[BY], self._value, self._second, total, rows, count, cycles, rest, log, paths)
 
     def _above_threshold(self, items: list[_Item], base: int) -> list[_Item]:
         threshold: float | None = self._asked[THRESHOLD]

@@ -16,11 +16,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
-from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.core.words import Message
 from fastprof.plan import Way
@@ -59,26 +59,26 @@ class Costs:
 
     # ---- adding up
 
-    def add(self, way: Way, report: Report) -> None:
-        rows = way.rows(self.model, report, encoded=way.view == "timeline")
+    def add(self, way: Way, log: Log) -> None:
+        rows = way.rows(self.model, log, encoded=way.view == "timeline")
         if way.view == "timeline":
-            self.timeline(rows, way.options, report)
+            self.timeline(rows, way.options, log)
         elif way.view == "stacks":
             self.stacks(rows, way.options, keeps_stacks=not all(branch.renews_stacks for branch in way.branches))
         else:
             self.graph(rows)
 
-    def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
+    def timeline(self, batches: Iterable[Batch], options: Options, log: Log) -> None:
         if self.by == "line":
             what = "{inputs}{--by:=}line: a timeline has no lines"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
         if self.by == "function":
-            rows = to_functions(batches, self.model, options, report, ffi.addressof(self._c))
+            rows = to_functions(batches, self.model, options, log, ffi.addressof(self._c))
             lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
-            self.graph(to_graph(batches, self.model, own, report))
+            self.graph(to_graph(batches, self.model, own, log))
 
     def begin_graph(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)

@@ -22,10 +22,10 @@ from urllib.parse import quote
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.remote import shown
-from fastprof.core.report import Report
 from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
 from fastprof.verbs.report import PRUNE, Path, report
@@ -50,8 +50,8 @@ VIEWERS = (
 )
 
 
-def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, Report]:
-    """Write the page of `report` to a temporary file, which stays; its path and the report.  Errors: as of `report`."""
+def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, Log]:
+    """Write the page of `report` to a temporary file, which stays; its path and the log.  Errors: as of `report`."""
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
     os.close(handle)
     try:
@@ -112,7 +112,7 @@ class _HTTPServer(ThreadingHTTPServer):
 class Server:
     """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
 
-    `url` is its address, `report` the page's report; `run` serves until interrupted.  The files are in `folder`, which
+    `url` is its address, `log` the log of the page; `run` serves until interrupted.  The files are in `folder`, which
     is the caller's.
     Errors: as of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
     """
@@ -124,7 +124,7 @@ class Server:
         self._is_timeline = _view_of(self._path, from_) == "timeline"
         self._lock = Lock()
         self._token = secrets.token_urlsafe(12)
-        self.report = report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
+        self.log = report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
         try:
             self._http = _HTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:
@@ -202,7 +202,7 @@ class Server:
 def _view_of(path: str, from_: str | None) -> str:
     if os.path.isdir(path):
         return "stacks"  # several files become one profile, which has no times
-    reader = open_reader(path, from_, Model(), Options(), Report())
+    reader = open_reader(path, from_, Model(), Options(), Log())
     with reader.source:
         return reader.view
 

@@ -20,9 +20,9 @@ import pyarrow.parquet
 from fastprof import formats
 from fastprof.cli.info import labelled
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.version import __version__
 from tests.support.conversions import WRITERS, Conversion, converted
 from tests.support.paths import CORPUS
@@ -90,14 +90,14 @@ def tables(model: Model) -> Iterator[str]:
         yield f"part {i} {part!r}"
 
 
-def outcome(report: Report, name: str) -> Iterator[str]:
+def outcome(log: Log, name: str) -> Iterator[str]:
     for what in ("repairs", "losses"):
-        for repair, n in sorted(getattr(report, what).items()):
+        for repair, n in sorted(getattr(log, what).items()):
             yield f"{what} {n} {repair}"
-    for warning in report.warnings:
+    for warning in log.warnings:
         # which begins with the path, and that differs from checkout to checkout
         yield f"warning {warning.removeprefix(name + ': ')}"
-    for label, fact in labelled(report.facts):
+    for label, fact in labelled(log.facts):
         yield f"fact {label}: {fact}"
 
 
@@ -115,7 +115,7 @@ def dump(
     for batch in batches(opened, capacity):
         lines += rows(batch, opened.model)
     lines += tables(opened.model)
-    return [*lines, *outcome(opened.report, opened.reader.source.name)]
+    return [*lines, *outcome(opened.log, opened.reader.source.name)]
 
 
 def golden(lines: list[str]) -> str:
@@ -188,12 +188,12 @@ def written(file: str, to: str) -> str:
         raise
     except FastprofError as error:
         return f"refused\t-\t{error}"
-    data, report = content(done, to), done.report
-    said = [", ".join(f"{n} {name}" for name, n in report.rows.items())]
+    data, log = content(done, to), done.log
+    said = [", ".join(f"{n} {name}" for name, n in log.rows.items())]
     for title, counts in (
-        ("repairs", report.repairs),
-        ("losses", report.losses),
-        ("not representable", report.not_representable),
+        ("repairs", log.repairs),
+        ("losses", log.losses),
+        ("not representable", log.not_representable),
     ):
         if counts:
             said.append(f"{title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))

@@ -168,7 +168,7 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
     name = format_of(file)
     once, twice, thrice = (tmp_path / name for name in ("once", "twice", "thrice"))
     try:
-        report = fastprof.convert([str(CORPUS / file)], str(once), from_=name, to=name)
+        log = fastprof.convert([str(CORPUS / file)], str(once), from_=name, to=name)
     except UsageError:  # a format that writes one of the views it reads
         with fastprof.open(CORPUS / file, from_=name) as profile:
             assert profile.view != formats.get(name).view
@@ -176,7 +176,7 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
     for source, target in ((once, twice), (twice, thrice)):
         fastprof.convert([str(source)], str(target), from_=name, to=name)
     assert thrice.read_bytes() == twice.read_bytes()
-    if not report.not_representable:
+    if not log.not_representable:
         assert sums(once, name) == sums(CORPUS / file, name)
 
 

@@ -90,7 +90,7 @@ def kept(data: bytes, from_: str, given: dict[str, Any], capacity: int | None = 
     except UsageError as error:
         assert "no row is left by" in str(error)
         return [], -1
-    (n,) = reading.report.left_out.values() or (0,)
+    (n,) = reading.log.left_out.values() or (0,)
     return reading.rows, n
 
 
@@ -230,7 +230,7 @@ def _stacks(log: bytes, given: dict[str, Any]) -> dict[tuple[str, ...], tuple[in
     opened = open_input(log, options)
     made = plan.make([[opened.reader]], plan.End("test", "stacks"), options)
     found: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for batch in made.rows(opened.model, opened.report):
+    for batch in made.rows(opened.model, opened.log):
         for i, node in enumerate(batch["stack"]):
             path = []
             while node:

@@ -80,8 +80,8 @@ def test_archives_that_have_lost_a_kind_of_sections(file: str, what: str, tmp_pa
     for to in WRITERS:
         for lenient in (False, True):
             convert(damaged, to, lenient, tmp_path / "out")
-    report = fastprof.info(damaged, lenient=True)
-    assert report.losses or damaged.read_bytes() == data
+    log = fastprof.info(damaged, lenient=True)
+    assert log.losses or damaged.read_bytes() == data
 
 
 # ---- verbs: each with files of each format, their value types, and what it sorts and groups by, and filters

@@ -11,9 +11,9 @@ import fastprof
 from fastprof import formats
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from tests.support.oprofile import sample_file
@@ -61,7 +61,7 @@ def spoiled(reader: type[Reader]) -> Callable[[Reader], None]:
     finish = reader.finish
 
     def finish_(self: Reader) -> None:
-        self.report.count(COUNTERS, 3)
+        self.log.count(COUNTERS, 3)
         finish(self)
 
     return finish_
@@ -74,7 +74,7 @@ def test_content_of_which_nothing_is_read_is_an_error(
 ) -> None:
     path = empty_file(name, tmp_path)
     with Source(str(path)) as source:
-        reader = type(formats.get(name).reader_class()(source, Model(), Options(), Report()))
+        reader = type(formats.get(name).reader_class()(source, Model(), Options(), Log()))
     monkeypatch.setattr(reader, "finish", spoiled(reader))
     out = tmp_path / "out.callgrind"
     with pytest.raises(FastprofError, match=rf"^{path}: {name}: it has no .* that can be read, only 3 counters"):
@@ -88,8 +88,8 @@ def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) ->
         b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"C","name":"n","ts":1,"args":{"n":1}}]'
     )
     other.write_bytes(EMPTY["trace-event"])
-    report = fastprof.merge([one, other], tmp_path / "out.callgrind")
-    assert report.not_representable["counters, flows and other events"] == 1
+    log = fastprof.merge([one, other], tmp_path / "out.callgrind")
+    assert log.not_representable["counters, flows and other events"] == 1
 
 
 @pytest.mark.parametrize("events", ["b e n", "s f", "C", "N O D", "v"])

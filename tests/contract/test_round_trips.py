@@ -33,12 +33,12 @@ def noise(done: Leg) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "to"), PAIRS)
-def test_what_is_lost_is_in_the_report(name: str, to: str) -> None:
+def test_what_is_lost_is_in_the_log(name: str, to: str) -> None:
     assert unsaid(leg(name, to)) == {}
 
 
 @pytest.mark.parametrize(("name", "to"), PAIRS)
-def test_what_is_in_the_report_is_lost(name: str, to: str) -> None:
+def test_what_is_in_the_log_is_lost(name: str, to: str) -> None:
     assert noise(leg(name, to)) == set()
 
 
@@ -80,7 +80,7 @@ def test_paths_that_a_reader_would_change_are_counted(tmp_path: Path) -> None:
     profile.ParseFromString(rich.sources()["pprof"].data)
     profile.string_table[profile.mapping[0].filename] = "/srv/$build/prog\n2 (deleted)"
     (tmp_path / "x.pb").write_bytes(profile.SerializeToString())
-    report = fastprof.convert(tmp_path / "x.pb", tmp_path / "x.prof", symbolize=False)
+    log = fastprof.convert(tmp_path / "x.pb", tmp_path / "x.prof", symbolize=False)
     assert {"code": "changed-paths", "count": 1} in [
-        {key: entry[key] for key in ("code", "count")} for entry in report.not_representable.entries()
+        {key: entry[key] for key in ("code", "count")} for entry in log.not_representable.entries()
     ]

@@ -83,7 +83,7 @@ def test_batches_do_not_matter(to: str, capacity: int) -> None:
             once, other = converted(file, to), convert(file, to, capacity=capacity)
             assert other.data == once.data, file
             assert other.given == once.given, file
-            assert other.report.as_dict() == once.report.as_dict(), file
+            assert other.log.as_dict() == once.log.as_dict(), file
 
 
 def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bytes:
@@ -148,7 +148,7 @@ def test_what_is_read_back_adds_up(to: str) -> None:
             continue
         done = converted(file, to)
         back = sums_of(done.data, to)
-        if done.report.not_representable:
+        if done.log.not_representable:
             continue
         assert not amounts(done.given.values) - amounts(back.values), file
         assert back.calls == done.given.calls, file
@@ -159,7 +159,7 @@ def test_what_is_read_back_adds_up(to: str) -> None:
 def test_nothing_is_lost_on_the_way(to: str) -> None:
     """What the source adds up to is what the writer is given, unless the report says something else."""
     for file in files("good"):
-        if refusal(file, to) or converted(file, to).report.not_representable:
+        if refusal(file, to) or converted(file, to).log.not_representable:
             continue
         source, given = sums_of((CORPUS / file).read_bytes(), format_of(file)), converted(file, to).given
         told = {*formats.get(to).holds.same} - given.values.keys()  # by the one that is kept

@@ -82,7 +82,7 @@ def test_what_callgrind_counted_stands_at_its_instructions(tool: str, program: P
     calls = [(line, call) for line in instructions(named(found)["twice"]) for call in line.calls]
     assert [(call.times, call.function) for _, call in calls] == [(100, "leaf"), (100, "leaf")]
     assert all("call" in str(line.text) for line, _ in calls)
-    assert found.report.warnings == []
+    assert found.log.warnings == []
 
 
 def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path)
     listed = fastprof.annotate(profile, asm=True)
     calls = [str(line.text) for line in instructions(listed.listings[0]) if "call" in str(line.text)]
     assert "<call(int)>" in calls[0] and f"<{bomb}>" in calls[1]
-    assert [w for w in listed.report.warnings if "demangle" in w] == [
+    assert [w for w in listed.log.warnings if "demangle" in w] == [
         f"{tmp_path / 'a'}: 1 name would take too much to demangle and stays as it is"
     ]
 
@@ -131,7 +131,7 @@ def test_samples_stand_at_their_instructions(tool: str) -> None:
             n += len(line.calls)
             assert not line.calls or "call" in str(line.text) or "jmp" in str(line.text), line
     assert n > 10
-    assert not any("another build" in warning for warning in found.report.warnings)
+    assert not any("another build" in warning for warning in found.log.warnings)
 
 
 def test_another_build(tool: str, program: Path, profile: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_another_build(tool: str, program: Path, profile: Path, tmp_path: Path) 
     shown = instructions(found.listings[0])
     assert [line.address for line in shown if line.values] == [0, address, *([address + 1] if len(shown) == 3 else [])]
     assert sum(line.values[0] for line in shown if line.values) == 12
-    assert any("another build" in warning for warning in found.report.warnings) == (len(shown) == 2)
+    assert any("another build" in warning for warning in found.log.warnings) == (len(shown) == 2)
 
 
 def test_programs_that_are_not_there(tool: str, program: Path, profile: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_programs_that_are_not_there(tool: str, program: Path, profile: Path, tm
     moved.write_bytes(profile.read_bytes().replace(str(program).encode(), b"/nowhere/a"))
     found = fastprof.annotate(moved, ["a.c"], asm=True)
     assert found.listings == [] and len(found.missing) == 3
-    assert found.report.warnings == ["/nowhere/a: No such file or directory"]
+    assert found.log.warnings == ["/nowhere/a: No such file or directory"]
     again = fastprof.annotate(moved, ["a.c"], asm=True, symbols=[str(program)])
     assert len(again.listings) == 3 and again.missing == []
     root = tmp_path / "root"
@@ -193,7 +193,7 @@ def test_a_disassembler_that_fails(
             shown = instructions(listing)  # the costs, without texts
             assert {line.text for line in shown} == {None}
             assert sum(line.values[0] for line in shown if line.values) == listing.values[0]
-        assert any(warning.startswith(f"{program}: fake: {said}") for warning in found.report.warnings)
+        assert any(warning.startswith(f"{program}: fake: {said}") for warning in found.log.warnings)
 
 
 def test_names_of_programs_are_no_commands(

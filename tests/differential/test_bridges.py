@@ -16,9 +16,9 @@ from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.bridges.project.project import to_graph
 from fastprof.bridges.rows.symbolize import symbolize
 from fastprof.core.engine import read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from tests.differential.peers import need
@@ -27,7 +27,7 @@ from tests.support import profiles
 from tests.support.paths import needs_shared, shared_data
 
 pytestmark = needs_shared
-Bridge = Callable[[Iterable[Batch], Model, Options, Report], Iterator[Batch]]
+Bridge = Callable[[Iterable[Batch], Model, Options, Log], Iterator[Batch]]
 
 
 def peer(tool: str, *arguments: str | Path) -> str:
@@ -36,22 +36,22 @@ def peer(tool: str, *arguments: str | Path) -> str:
     return done.stdout
 
 
-def batches_of(path: Path, model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def batches_of(path: Path, model: Model, options: Options, log: Log) -> Iterator[Batch]:
     with Source(path) as source:
         reader = formats.detect(source).reader_class()
-        yield from read(reader(source, model, options, report))
+        yield from read(reader(source, model, options, log))
 
 
-def convert(path: Path, output: Path, to: str, *bridges: Bridge, **options: object) -> Report:
-    model, opts, report = Model(), Options(**options), Report()  # type: ignore[arg-type]
-    batches = batches_of(path, model, opts, report)
+def convert(path: Path, output: Path, to: str, *bridges: Bridge, **options: object) -> Log:
+    model, opts, log = Model(), Options(**options), Log()  # type: ignore[arg-type]
+    batches = batches_of(path, model, opts, log)
     for bridge in bridges:
-        batches = bridge(batches, model, opts, report)
+        batches = bridge(batches, model, opts, log)
     writer = formats.get(to).writer_class()
     with Sink(output) as sink:
-        write(batches, writer(model, sink, opts, report))
+        write(batches, writer(model, sink, opts, log))
         sink.commit()
-    return report
+    return log
 
 
 def annotate(path: Path, *options: str) -> tuple[list[int], dict[str, list[int]]]:
@@ -77,10 +77,10 @@ def true_inclusive(path: Path, options: Options, value: int, *bridges: Bridge) -
     The latter only with inline_calls: callgrind_annotate takes what is inlined into
     a function that nobody calls for another function.
     """
-    model, report = Model(), Report()
-    batches = batches_of(path, model, options, report)
+    model, log = Model(), Log()
+    batches = batches_of(path, model, options, log)
     for bridge in bridges:
-        batches = bridge(batches, model, options, report)
+        batches = bridge(batches, model, options, log)
     called: Counter[str] = Counter()
     everywhere: Counter[str] = Counter()
     for sample in profiles.samples(model, batches):
@@ -117,7 +117,7 @@ def test_same_figures_as_pprof(name: str, tmp_path: Path) -> None:
     convert(source, output, "callgrind", to_graph, inline_calls=True)
     # a function that is also the root of stacks, cut at 254 frames, has more than its calls
     model = Model()
-    samples = profiles.samples(model, batches_of(source, model, Options(), Report()))
+    samples = profiles.samples(model, batches_of(source, model, Options(), Log()))
     roots = {s.frames[0].lines[-1][0].name for s in samples if s.frames[0].lines}
     _, rows = annotate(output, "--inclusive=yes")
     ours: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def self_costs(path: Path) -> tuple[list[int], Counter[str]]:
     model, options = Model(), Options()
     totals: list[int] = []
     functions: Counter[str] = Counter()
-    for _, row in profiles.graph_rows(model, batches_of(path, model, options, Report())):
+    for _, row in profiles.graph_rows(model, batches_of(path, model, options, Log())):
         if row.callee is None:
             totals = [a + b for a, b in zip(totals or [0] * len(row.values), row.values, strict=True)]
             functions[row.at.function.name] += row.values[0]

@@ -106,6 +106,6 @@ def test_what_no_reader_takes_is_an_error_that_says_where(tmp_path: Path) -> Non
     with pytest.raises(FormatError, match="line 6, byte 53: count"):
         convert([str(path)], str(out))
     assert not out.exists()
-    report = convert([str(path)], str(out), lenient=True)
-    assert report.losses == {"lines that could not be read": 1}
+    log = convert([str(path)], str(out), lenient=True)
+    assert log.losses == {"lines that could not be read": 1}
     assert rewrite(out.read_bytes()) == out.read_bytes()

@@ -72,7 +72,7 @@ CONVERTED = [file for file in files("good") if file.split("/")[0] != "cachegrind
 def test_what_we_write_is_drawn_as_we_mean_it(file: str, flamegraph: str, tmp_path: Path) -> None:
     source, output = CORPUS / file, tmp_path / "out.folded"
     try:
-        report = fastprof.convert(source, output, from_=file.split("/")[0], nanoseconds=True)
+        log = fastprof.convert(source, output, from_=file.split("/")[0], nanoseconds=True)
     except fastprof.UsageError as error:  # lines cannot say what is below 0, and of 0 there are none
         assert "nothing of it can be written as folded: " in str(error)
         assert "of negative value" in str(error) or "is 0 everywhere" in str(error)
@@ -88,7 +88,7 @@ def test_what_we_write_is_drawn_as_we_mean_it(file: str, flamegraph: str, tmp_pa
         assert boxes["all"] == pytest.approx(ours, rel=1e-15)
         return
     assert boxes == boxes_of(text)
-    if not report.not_representable.keys() - {"comments"}:
+    if not log.not_representable.keys() - {"comments"}:
         kept = fastprof.convert(output, tmp_path / "again.folded", from_="folded")
         assert (tmp_path / "again.folded").read_bytes() == text and not kept.repairs
 

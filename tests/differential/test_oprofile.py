@@ -106,14 +106,14 @@ def test_summary(name: str) -> None:
 def test_info(name: str) -> None:
     """Samples by event and image, as `info` has them without reading images."""
     mine = session(name, symbolize=False)
-    report = fastprof.info(shared_data("oprofile", "sessions", name), symbolize=False)
+    log = fastprof.info(shared_data("oprofile", "sessions", name), symbolize=False)
     images: dict[str, Counter[int]] = {}
-    n = len(report.facts["events"])
+    n = len(log.facts["events"])
     for (_, image, _, _), sums in mine.symbols.items():
         for k, samples in sums.items():
             images.setdefault(image, Counter())[k % n] += samples  # a column for each CPU
-    for k, event in enumerate(report.facts["events"]):
-        by_image = report.facts["samples_by_image"]
+    for k, event in enumerate(log.facts["events"]):
+        by_image = log.facts["samples_by_image"]
         told = by_image if n == 1 else by_image[event]
         if name == "jit":  # code made at run time is what it was made in
             assert [*told.values()] == [sums[k] for sums in images.values()]
@@ -221,8 +221,8 @@ def test_what_opreport_refuses_or_dies_of(name: str, tmp_path: Path) -> None:
     """Its exit codes are in expected/damaged: 1, or a bus error."""
     with pytest.raises(FastprofError, match="CPU_CLK_UNHALTED"):
         fastprof.convert(shared_data("oprofile", "damaged", name), tmp_path / "x.callgrind")
-    report = fastprof.convert(shared_data("oprofile", "damaged", name), tmp_path / "x.callgrind", lenient=True)
-    assert report.losses
+    log = fastprof.convert(shared_data("oprofile", "damaged", name), tmp_path / "x.callgrind", lenient=True)
+    assert log.losses
 
 
 def test_a_damaged_hash_table_does_no_harm() -> None:
@@ -246,6 +246,6 @@ def test_callgrind_annotate_and_pprof_read_what_is_written(name: str, tmp_path: 
 
 
 def test_lost_samples_are_warned_of() -> None:
-    report = fastprof.info(shared_data("oprofile", "sessions", "callgraph"))
-    assert any("2 samples were lost" in warning for warning in report.warnings)
+    log = fastprof.info(shared_data("oprofile", "sessions", "callgraph"))
+    assert any("2 samples were lost" in warning for warning in log.warnings)
     assert "Lost samples detected" in expected("callgraph", "l.err").read_text()

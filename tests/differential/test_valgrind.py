@@ -58,8 +58,8 @@ def annotated(path: Path, inclusive: str) -> Counter[str]:
 
 def check(recorded: Path, tmp_path: Path) -> list[Part]:
     """Compares one recorded file with what we make of it, in full and compressed.  Returns its parts."""
-    before, report = read_parts(recorded)
-    assert not report.losses and not report.warnings and not report.not_representable
+    before, log = read_parts(recorded)
+    assert not log.losses and not log.warnings and not log.not_representable
     for part in before:
         assert part.totals is not None
         assert part.totals + [0] * (len(part.events) - len(part.totals)) == part.sums
@@ -128,8 +128,8 @@ def test_contexts_that_are_not_part_of_names(program: Path, tmp_path: Path) -> N
     assert b"\nrec=" in apart.read_bytes() and b"\nfrfn=" in apart.read_bytes()
     costs: list[Counter[tuple[bytes, ...]]] = []
     for path in (mangled, apart):
-        parts, report = read_parts(path)
-        assert set(report.repairs) <= {"numbers without a name, which became their name"} and not report.warnings
+        parts, log = read_parts(path)
+        assert set(log.repairs) <= {"numbers without a name, which became their name"} and not log.warnings
         costs.append(Counter())
         for row in parts[0].rows:
             if row.kind == "cost":

@@ -64,6 +64,6 @@ def test_function_ids_are_kept_with_the_names_of_a_binary(case: str, tmp_path: P
     fastprof.convert([str(folder / "trace.xray")], str(stored), symbols=[binary])
     fastprof.convert([str(stored)], str(tmp_path / "named.callgrind"))
     assert b") #" not in (tmp_path / "named.callgrind").read_bytes()
-    report = fastprof.convert([str(stored)], str(again))
+    log = fastprof.convert([str(stored)], str(again))
     assert records(again) == records(folder / "trace.xray")
-    assert not report.not_representable
+    assert not log.not_representable

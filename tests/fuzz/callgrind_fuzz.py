@@ -39,10 +39,10 @@ LOOKED_AT = (READ_IN_WINDOWS, READ_BY_WIDTH, WRITTEN_TWICE, SUMMED) = range(4)
 
 def outcome(data: bytes, from_: str, lenient: bool, window: int, capacity: int, wide: int = 2) -> object:
     try:
-        parts, report = read_parts(data, Options(lenient=lenient), window, capacity, from_, wide)
+        parts, log = read_parts(data, Options(lenient=lenient), window, capacity, from_, wide)
     except FastprofError as error:
         return str(error)
-    return [(p.events, p.positions, p.rows) for p in parts], report.losses
+    return [(p.events, p.positions, p.rows) for p in parts], log.losses
 
 
 def written(data: bytes, from_: str, to: str, sums: bool, options: Options, wide: int = 2) -> bytes:
@@ -51,10 +51,10 @@ def written(data: bytes, from_: str, to: str, sums: bool, options: Options, wide
     if sums and get(to).holds.calls:
         options = Options(**options.given, aggregate=True)
     made = plan.make([[opened.reader]], plan.writing(get(to)), options)
-    writer = WRITERS[to](opened.model, Sink(out), options, opened.report)
+    writer = WRITERS[to](opened.model, Sink(out), options, opened.log)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
-    write(made.rows(opened.model, opened.report, 64), writer)
+    write(made.rows(opened.model, opened.log, 64), writer)
     return out.getvalue()
 
 

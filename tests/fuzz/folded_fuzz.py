@@ -30,7 +30,7 @@ def outcome(data: bytes, options: Options, chunk: int | None, capacity: int) -> 
         found = dump(data, "folded", chunk=chunk, capacity=capacity, options=options)
     except FormatError as error:
         return str(error)
-    return [(stack, values) for stack, _, values in found.rows], found.report.repairs, found.report.losses
+    return [(stack, values) for stack, _, values in found.rows], found.log.repairs, found.log.losses
 
 
 def check(data: bytes) -> None:

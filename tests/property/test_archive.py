@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from fastprof import formats
 from fastprof.core._c import lib
 from fastprof.core.engine import read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive import write as archive_write
@@ -64,16 +64,16 @@ def test_the_reference_reads_the_same(maker: Any, monkeypatch: pytest.MonkeyPatc
 )  # fmt: skip
 def test_the_reference_reads_real_profiles(path: str) -> None:
     found = shared_data(*path.split("/"))
-    model, out, report = Model(), io.BytesIO(), Report()
+    model, out, log = Model(), io.BytesIO(), Log()
     source = Source(str(found))
     reader = formats.detect(source).reader_class()
-    opened = reader(source, model, Options(), report)
-    writer = ArchiveWriter(model, Sink(out), Options(), report)
+    opened = reader(source, model, Options(), log)
+    writer = ArchiveWriter(model, Sink(out), Options(), log)
     writer.view = opened.view
     write(read(opened), writer)
     data = out.getvalue()
     copy = Model()
-    want = dump(ArchiveReader(Source(data), copy, Options(), Report()), copy)
+    want = dump(ArchiveReader(Source(data), copy, Options(), Log()), copy)
     _compare(data, want, {name: rows for name, *rest in want if name in TABLES for rows in rest})
 
 
@@ -118,10 +118,10 @@ def test_any_timeline(rows: list[tuple[int, ...]], size: int) -> None:
             yield batch
 
     model, out = Model(), io.BytesIO()
-    writer = ArchiveWriter(model, Sink(out), Options(), Report())
+    writer = ArchiveWriter(model, Sink(out), Options(), Log())
     writer.view = "timeline"
     write(batches(model), writer)
     original, copy = Model(), Model()
     want = dump(batches(original), original)
-    assert dump(ArchiveReader(Source(out.getvalue()), copy, Options(), Report()), copy) == want
+    assert dump(ArchiveReader(Source(out.getvalue()), copy, Options(), Log()), copy) == want
     _compare(out.getvalue(), want, dict(w for w in want if w[0] in TABLES))

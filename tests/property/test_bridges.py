@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.bridges.project import project
 from fastprof.bridges.project.project import to_graph
+from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.reference import bridges as reference
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample
@@ -60,7 +60,7 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
     types = [ValueType("calls", "count"), ValueType("v1"), ValueType("v2")]
     types = types[: len(samples[0].values) if samples else 1]
     batches = profiles.stacks(model, samples, capacity, types)
-    rows = profiles.graph_rows(model, to_graph(batches, model, Options(**options), Report()))
+    rows = profiles.graph_rows(model, to_graph(batches, model, Options(**options), Log()))
     return model, rows
 
 
@@ -150,7 +150,7 @@ def graphs(draw: Any, cost: Any) -> Any:
 def estimated(rows: list[Row], capacity: int = 1000, **options: Any) -> list[Sample]:
     model = Model()
     batches = profiles.graph(model, rows, capacity, ("line",))
-    return profiles.samples(model, to_stacks(batches, model, Options(**options), Report()))
+    return profiles.samples(model, to_stacks(batches, model, Options(**options), Log()))
 
 
 def place(frame: Frame) -> At:
@@ -242,6 +242,6 @@ def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
 @settings(deadline=None, max_examples=50)
 def test_a_graph_of_estimated_stacks_has_the_same_self_costs(rows: list[Row]) -> None:
     model = Model()
-    stacks = to_stacks(profiles.graph(model, rows, 1000, ("line",)), model, Options(), Report())
-    again = [row for _, row in profiles.graph_rows(model, to_graph(stacks, model, Options(), Report()))]
+    stacks = to_stacks(profiles.graph(model, rows, 1000, ("line",)), model, Options(), Log())
+    again = [row for _, row in profiles.graph_rows(model, to_graph(stacks, model, Options(), Log()))]
     assert +self_costs(again) == +self_costs(rows)

@@ -157,7 +157,7 @@ def test_every_dialect_reads_back_as_the_model(
 ) -> None:
     parts, data = case
     assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # the oracle itself
-    ours, report = read_parts(data, window=window, capacity=capacity, from_="callgrind", wide=wide)
+    ours, log = read_parts(data, window=window, capacity=capacity, from_="callgrind", wide=wide)
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
     lines = data.split(b"\n")
     repairs = {
@@ -167,10 +167,10 @@ def test_every_dialect_reads_back_as_the_model(
         "summary or totals without a colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
         "counts with a fraction or exponent, rounded": sum(map(data.count, ROUNDED)),
     }
-    assert report.repairs == {name: n for name, n in repairs.items() if n}
-    assert report.not_representable.total() == data.count(BEHIND)
+    assert log.repairs == {name: n for name, n in repairs.items() if n}
+    assert log.not_representable.total() == data.count(BEHIND)
     said_once = (NO_NUMBER in data) + any(form in data for form in ROUNDED)
-    assert not report.losses and len(report.warnings) == said_once
+    assert not log.losses and len(log.warnings) == said_once
 
 
 @LAX
@@ -200,9 +200,9 @@ def test_a_count_with_a_fraction_or_exponent_is_rounded_exactly(text: str) -> No
         with pytest.raises(FormatError, match=r"expected at most 2\^63 - 1"):
             read_parts(data)
     else:
-        parts, report = read_parts(data)
+        parts, log = read_parts(data)
         assert parts[0].sums == [v, -v]
-        assert report.repairs.total() == (0 if text.isdigit() else 2)
+        assert log.repairs.total() == (0 if text.isdigit() else 2)
 
 
 def summed(parts: list[Part]) -> dict[tuple[int, Row], tuple[Counter[int], int, int]]:
@@ -231,8 +231,8 @@ def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], by
     opened = open_input(data, from_="callgrind")
     out = io.BytesIO()
     make = get("callgrind").writer_class()
-    rows = aggregate(read(opened.reader), opened.model, Options(), opened.report)
-    write(rows, make(opened.model, Sink(out), Options(), opened.report))
+    rows = aggregate(read(opened.reader), opened.model, Options(), opened.log)
+    write(rows, make(opened.model, Sink(out), Options(), opened.log))
     after = parse(out.getvalue())
     assert summed(after) == summed(parts)
     for part in after:

@@ -79,7 +79,7 @@ def logs(draw: st.DrawFn) -> bytes:
     return log.bytes()
 
 
-def convert(log: bytes, folder: str, **options: Any) -> tuple[Path, fastprof.Report]:
+def convert(log: bytes, folder: str, **options: Any) -> tuple[Path, fastprof.Log]:
     source, target = Path(folder, "in.xray"), Path(folder, "out.pftrace")
     source.write_bytes(log)
     return target, fastprof.convert(source, target, **options)

@@ -110,7 +110,7 @@ def test_trace_events(data: bytes) -> None:
     assume(any(expected.rows.values()))  # a trace of nothing but other events is refused
     with fastprof.open(data, from_="trace-event") as profile:
         found = rows_of(profile)
-        counts = {entry["code"]: entry["count"] for entry in profile.report.repairs.entries()}
+        counts = {entry["code"]: entry["count"] for entry in profile.log.repairs.entries()}
     assert by_lane(found) == by_lane(expected.rows)
     assert counts == +expected.counts
     for code in expected.counts:
@@ -277,7 +277,7 @@ def test_speedscope(data: bytes) -> None:
                     for stack, value in zip(batch["stack"], batch.values(k), strict=True):
                         samples[value_type.name, names_of(model, stack)] += value
             assert +samples == +expected.samples
-        counts = profile.report.not_representable
+        counts = profile.log.not_representable
         assert counts["weights with a fraction, rounded"] == expected.rounded
         assert counts["profiles of another kind than the first one"] == expected.others
     event(profile.view)

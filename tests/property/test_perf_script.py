@@ -113,7 +113,7 @@ def outcome(data: bytes, chunk: int | None, capacity: int | None, options: Optio
         found = dump(data, "perf-script", chunk=chunk, capacity=capacity, options=options)
     except FastprofError as error:
         return str(error)
-    return found.rows, found.report.repairs, found.report.losses, found.report.not_representable
+    return found.rows, found.log.repairs, found.log.losses, found.log.not_representable
 
 
 @given(TEXT, CHUNK, CAPACITY, st.booleans(), st.booleans())

@@ -94,13 +94,13 @@ def test_reading_is_that_of_protobuf(p: Any, random: Any, chunk: int | None) -> 
 
 @given(profiles())
 def test_writing_keeps_everything_and_is_stable(p: Any) -> None:
-    data, report = rewrite(p.SerializeToString(), "pprof", "pprof")
+    data, log = rewrite(p.SerializeToString(), "pprof", "pprof")
     ours = profile_proto.parse(data)
     profile_proto.check_ids(ours)
     assert profile_proto.rows(ours) == profile_proto.rows(p)
     assert (ours.duration_nanos, ours.time_nanos) == (p.duration_nanos, p.time_nanos)
     assert rewrite(data, "pprof", "pprof")[0] == data
-    assert not report.not_representable
+    assert not log.not_representable
 
 
 @given(profiles())
@@ -115,12 +115,12 @@ def test_gperftools_written_from_it_is_stable(p: Any) -> None:
     except FastprofError:  # nothing that it can hold, or sums beyond 64 bits
         assume(False)
     data = first.data
-    if "frames without address" in first.report.not_representable:  # without them stacks may be equal, and are summed
+    if "frames without address" in first.log.not_representable:  # without them stacks may be equal, and are summed
         data = convert_bytes(data, "gperftools", "gperftools", keep).data
     again = convert_bytes(data, "gperftools", "gperftools", keep)
     assert again.data == data
-    assert not again.report.repairs
-    assert not again.report.not_representable
+    assert not again.log.repairs
+    assert not again.log.not_representable
 
 
 CHAINS = st.lists(

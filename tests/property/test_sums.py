@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from fastprof.bridges.sums import sorted_runs, sum
 from fastprof.core.engine import EVERYTHING
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.property.test_bridges import frames
 from tests.support import profiles
 from tests.support.profiles import Sample
@@ -78,7 +78,7 @@ def said(model: Model, frame: int) -> Any:
 def summed(given_: Any, capacity: int, operator: Any, **options: Any) -> Any:
     model = Model()
     try:
-        return rows(model, operator(batches(model, given_, capacity), model, Options(**options), Report(), EVERYTHING))
+        return rows(model, operator(batches(model, given_, capacity), model, Options(**options), Log(), EVERYTHING))
     except FastprofError as error:
         return str(error)
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastprof.bridges.project import project
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.plan import make
 from fastprof.verbs.top import _END
 from fastprof.verbs.top_costs import Arc, Column, Costs
@@ -187,7 +187,7 @@ def test_timelines(case: Case) -> None:
     options, model = Options(time_unit="ticks"), opened.model
     found = costs(model, "function", "Ticks")
     way = make([[opened.reader]], _END, options)
-    found.timeline(way.rows(model, opened.report), options, Report())
+    found.timeline(way.rows(model, opened.log), options, Log())
     found.end()
     got = figures(found, lambda i: fn(model, i).name)
     assert {name: values[:3] for name, values in got.items()} == {

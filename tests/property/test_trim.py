@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fastprof
 from fastprof.bridges.budget import trim
 from fastprof.core.errors import UsageError
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from tests.reference import firefox
 
 Stacks = dict[tuple[str, ...], int]
@@ -92,8 +92,8 @@ def shares(profiles: dict[str, Stacks]) -> dict[tuple[str, ...], float]:
     return found
 
 
-def losses(report: Report) -> dict[str, int]:
-    return {entry["code"]: entry["count"] for entry in report.not_representable.entries()}
+def losses(log: Log) -> dict[str, int]:
+    return {entry["code"]: entry["count"] for entry in log.not_representable.entries()}
 
 
 def pruned_at(stacks: Stacks, kept: set[tuple[str, ...]]) -> Stacks:
@@ -118,16 +118,16 @@ def test_what_is_left_is_exact_and_within_the_budget(
         budget = max(1, round(part * most))
         out.unlink()
         try:
-            report = fastprof.convert(path, out, budget=budget)
+            log = fastprof.convert(path, out, budget=budget)
         except UsageError as error:
             assert "with nothing but [pruned]" in str(error) and not out.exists()
             event("refused")
             return
         assert out.stat().st_size <= budget
-        left, said = READ[suffix](out.read_bytes()), report.facts.get("pruned_stacks")
+        left, said = READ[suffix](out.read_bytes()), log.facts.get("pruned_stacks")
         event("pruned" if said else "whole")
         if not said:
-            assert left == whole and losses(report) == otherwise
+            assert left == whole and losses(log) == otherwise
             return
         cost = shares(whole)
         # what costs exactly as much as the limit may be on either side of it
@@ -143,7 +143,7 @@ def test_what_is_left_is_exact_and_within_the_budget(
             of = [(stack, w) for name, stacks in whole.items() if kind in name for stack, w in stacks.items()]
             share = sum(w for stack, w in of if stack in gone) / max(1, sum(w for _, w in of))
             assert abs(said["pruned_share"].get(kind, 0) - share) < 1e-9
-        assert losses(report) == otherwise | {"pruned-stacks": len(gone)}
+        assert losses(log) == otherwise | {"pruned-stacks": len(gone)}
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,12 +155,12 @@ def test_files_of_threads_together_are_the_whole(profiles: list[Any], suffix: st
         fastprof.convert(path, out)
         whole = {name: stacks for name, stacks in READ[suffix](out.read_bytes()).items() if stacks}
         try:
-            report = fastprof.convert(path, out, split="thread")
+            log = fastprof.convert(path, out, split="thread")
         except UsageError as error:
             assert "no sample says its thread" in str(error) and "thread" not in "".join(whole)
             return
         found: dict[str, Stacks] = {}
-        for file in report.facts["files"]:
+        for file in log.facts["files"]:
             for name, stacks in READ[suffix](Path(file["path"]).read_bytes()).items():
                 assert name not in found or not stacks
                 found |= {name: stacks} if stacks else {}

@@ -56,7 +56,7 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
         ("orphan-exits", "orphan exits"),
         ("unfinished", "unfinished calls"),
     ):
-        assert got.report.repairs[ours] == expected.repairs[theirs]
+        assert got.log.repairs[ours] == expected.repairs[theirs]
     totals = [sum(p.summary[k] for p in got.parts) for k in range(2)]
     assert totals == [sum(v[k] for v in got.self_.values()) for k in range(2)]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Reader, read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.archive.write import ArchiveWriter
 
@@ -183,7 +183,7 @@ def write_archive(
 ) -> tuple[bytes, list[Any]]:
     """The archive of a made-up profile, and the dump of the profile itself."""
     model, out = Model(), io.BytesIO()
-    writer = ArchiveWriter(model, Sink(out), Options(level=level), Report())
+    writer = ArchiveWriter(model, Sink(out), Options(level=level), Log())
     writer.view = maker.__name__  # type: ignore[attr-defined]
     write(maker(model, rows, batch, changed), writer)
     again = Model()

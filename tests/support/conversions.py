@@ -13,9 +13,9 @@ import pyarrow
 from fastprof import formats, plan
 from fastprof.bridges.rows.as_table import _LAYOUTS, Rows
 from fastprof.core.engine import read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.symbols import SYMBOLIZE
 from tests.support.paths import CORPUS
@@ -78,7 +78,7 @@ class Sums:
 class Conversion(NamedTuple):
     data: bytes
     given: Sums  # what the writer was given
-    report: Report
+    log: Log
     used: set[Option[Any]]  # by readers, operators and the writer
 
 
@@ -92,13 +92,13 @@ def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, cap
     target, out, given = formats.get(to), io.BytesIO(), Sums()
     made = plan.make([[opened.reader]], plan.writing(target), options)
     with Sink(out) as sink:
-        writer = target.writer_class()(opened.model, sink, options, opened.report)
+        writer = target.writer_class()(opened.model, sink, options, opened.log)
         writer.view = made.ways[0].view
-        rows = made.rows(opened.model, opened.report, capacity)
+        rows = made.rows(opened.model, opened.log, capacity)
         write(given.seen(rows, opened.model), writer)
-        plan.refuse_total_loss([opened.reader], writer, opened.report)
+        plan.refuse_total_loss([opened.reader], writer, opened.log)
         sink.commit()
-    return Conversion(out.getvalue(), given, opened.report, made.used)
+    return Conversion(out.getvalue(), given, opened.log, made.used)
 
 
 @cache

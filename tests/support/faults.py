@@ -25,7 +25,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.store import adding as stores
 from fastprof.store import listing
 from fastprof.store.compact import compact, remove
-from fastprof.verbs.batch.convert import BatchReport
+from fastprof.verbs.batch.convert import BatchLog
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.fault_jobs import JOBS
@@ -227,7 +227,7 @@ def batching(faults: Faults, _: str) -> None:
     """A batch whose manifest cannot be written: the same call again goes on."""
     path, outdir = faults.given(SOURCES[1]), faults.inputs / "batch"
 
-    def action() -> BatchReport:
+    def action() -> BatchLog:
         return fastprof.batch_convert([str(path)], outdir, to="folded", jobs=1)
 
     for fault in (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fastprof import formats, plan
 from fastprof.core.engine import read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from tests.reference.callgrind import Function, Part, Row
 from tests.support.product import open_input
@@ -58,7 +58,7 @@ def read_parts(
     capacity: int | None = None,
     from_: str | None = None,
     wide: int = 2,
-) -> tuple[list[Part], Report]:
+) -> tuple[list[Part], Log]:
     """All parts of an input in the reference's terms, and the report.
 
     `wide` 1: cost lines are read as on a machine that has no AVX-512; 0: nor AVX2.
@@ -76,7 +76,7 @@ def read_parts(
     for index, here in found.items():
         here.summary = opened.model.parts[index].summary
         here.totals = opened.model.parts[index].totals
-    return list(found.values()), opened.report
+    return list(found.values()), opened.log
 
 
 def rewrite(
@@ -91,9 +91,9 @@ def rewrite(
     opened = open_input(data, options, window)
     out = io.BytesIO()
     make = formats.get(to).writer_class()
-    writer = make(opened.model, Sink(out), options, opened.report)
+    writer = make(opened.model, Sink(out), options, opened.log)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
     made = plan.make([[opened.reader]], plan.writing(formats.get(to))._replace(view="graph"), options)
-    write(made.rows(opened.model, opened.report), writer)
+    write(made.rows(opened.model, opened.log), writer)
     return out.getvalue()

@@ -70,7 +70,7 @@ def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
     done = convert_bytes(data, from_, to)
     written = READERS[to](done.data) if to in READERS else attributes.of_file(done.data, to)
     lost = {name: missing for name in attributes.NAMES if (missing := attributes.lost(name, said, written))}
-    counts = (done.report.not_representable, done.report.repairs, done.report.left_out)
+    counts = (done.log.not_representable, done.log.repairs, done.log.left_out)
     return Leg(done.data, lost, {entry.code for its in counts for entry, _, _ in its.counted()})
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from fastprof import formats, plan
 from fastprof.core import source as fastprof_source
 from fastprof.core.engine import EVERYTHING, Holds, Reader, read
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from tests.reference.fold import Folded
 from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
@@ -23,7 +23,7 @@ OPS = (ENTER, EXIT, TAIL, ENTER_ARGS, "argument", CUSTOM, TYPED, "buffer")
 class Opened(NamedTuple):
     reader: Reader
     model: Model
-    report: Report
+    log: Log
 
 
 def open_input(
@@ -40,10 +40,10 @@ def open_input(
             source = Source(io.BytesIO(data) if isinstance(data, bytes) else data, "input")
     finally:
         fastprof_source.WINDOW = before
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     format_ = formats.get(from_) if from_ else formats.detect(source)
     assert format_.reader
-    return Opened(format_.reader_class()(source, model, options, report), model, report)
+    return Opened(format_.reader_class()(source, model, options, log), model, log)
 
 
 def batches(opened: Opened, capacity: int | None = None) -> Iterator[Batch]:
@@ -52,7 +52,7 @@ def batches(opened: Opened, capacity: int | None = None) -> Iterator[Batch]:
 
 def timeline(
     data: bytes | Path, options: Options | None = None, *, capacity: int | None = None, window: int | None = None
-) -> tuple[dict[tuple[int, int], list[Record]], Report]:
+) -> tuple[dict[tuple[int, int], list[Record]], Log]:
     """Records by (pid, tid), arguments joined to their call, and the report.  Function names must be `#id`."""
     opened = open_input(data, options, window)
     model = opened.model
@@ -79,7 +79,7 @@ def timeline(
                     names[function] = int(model.get_function(function).name.removeprefix(b"#"))
                 record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, names[function])
             records.append(record)
-    return threads, opened.report
+    return threads, opened.log
 
 
 class Graph(NamedTuple):
@@ -88,7 +88,7 @@ class Graph(NamedTuple):
     self_: dict[bytes, tuple[int, ...]]
     arcs: dict[tuple[bytes, bytes], tuple[int, ...]]  # calls, then the inclusive values
     parts: list[Any]
-    report: Report
+    log: Log
 
 
 def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[bytes, bytes], tuple[int, ...]]]:
@@ -124,7 +124,7 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
 
     first = len(opened.model.parts)
     made = plan.make([[opened.reader]], plan.End("test", "graph"), options)
-    for batch in made.rows(opened.model, opened.report, capacity):
+    for batch in made.rows(opened.model, opened.log, capacity):
         for i in range(len(batch)):
             values = tuple(batch.values(k)[i] for k in range(2))
             function = name(batch["function"][i])
@@ -132,7 +132,7 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
                 add(self_, function, values)
             else:
                 add(arcs, (function, name(batch["callee"][i])), (batch["count"][i], *values))
-    return Graph(self_, arcs, opened.model.parts[first:], opened.report)
+    return Graph(self_, arcs, opened.model.parts[first:], opened.log)
 
 
 Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) as far as wanted, values
@@ -145,7 +145,7 @@ def contexts(
     opened = open_input(data, options)
     model, found = opened.model, []
     made = plan.make([[opened.reader]], plan.End("test", "stacks", holds), options)
-    for batch in made.rows(model, opened.report, capacity):
+    for batch in made.rows(model, opened.log, capacity):
         rows = zip(batch["stack"], batch["thread"], batch["label"], *(batch.values(k) for k in range(2)), strict=True)
         for stack, thread, label, *values in rows:
             path = []

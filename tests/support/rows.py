@@ -25,12 +25,12 @@ class Reading:
     def __init__(self, data: bytes, from_: str, given: dict[str, Any], capacity: int | None = None) -> None:
         options = Options(**HERE.given | given)
         opened = open_input(data, options, None, from_)
-        self.model, self.report, self.view = opened.model, opened.report, opened.reader.view
+        self.model, self.log, self.view = opened.model, opened.log, opened.reader.view
         made = plan.make([[opened.reader]], plan.End("test", holds=Holds(verbatim=True)), options)
         numbers: dict[int, int] = {}
         self.rows: list[Row] = []
         self._functions: dict[int, reference.Function] = {}
-        for batch in made.rows(opened.model, opened.report, capacity):
+        for batch in made.rows(opened.model, opened.log, capacity):
             self.rows += self._plain(batch, numbers.setdefault(batch.part, len(numbers) + 1))
         self.parts = [opened.model.parts[i] for i in numbers]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from fastprof import formats
 from fastprof.core.engine import read, write
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 
@@ -36,7 +36,7 @@ Row = tuple[tuple[Frame, ...], tuple[Any, ...], tuple[int, ...]]  # leaf first; 
 class Dump:
     rows: list[Row]
     part: Part
-    report: Report
+    log: Log
     mappings: list[tuple[Any, ...]] = field(default_factory=list)
 
     def summed(self) -> Counter[Any]:
@@ -96,10 +96,10 @@ def dump(
     capacity: int | None = None,
     options: Options | None = None,
 ) -> Dump:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     reader_of = formats.get(format_name).reader_class()
     with Source(Dribble(data, chunk), name="test") as source:
-        reader = reader_of(source, model, options or Options(), report)
+        reader = reader_of(source, model, options or Options(), log)
         names = _Names(model)
         rows: list[Row] = []
         for batch in read(reader, capacity):
@@ -109,19 +109,19 @@ def dump(
                 values = tuple(column[i] for column in columns)
                 rows.append((names.stack(stacks[i]), names.labels(labels[i]), values))
     mappings = [names.mapping(i) for i in range(1, model.count("mappings"))]
-    return Dump(rows, model.parts[0] if model.parts else Part(), report, mappings)
+    return Dump(rows, model.parts[0] if model.parts else Part(), log, mappings)
 
 
 def rewrite(
     data: bytes, from_: str, to: str, options: Options | None = None, capacity: int | None = None
-) -> tuple[bytes, Report]:
+) -> tuple[bytes, Log]:
     """`data` converted, uncompressed."""
     options = options or Options()
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     reader_of, writer_of = formats.get(from_).reader_class(), formats.get(to).writer_class()
     out = io.BytesIO()
     with Source(Dribble(data), name="test") as source:
         sink = Sink(out)
         sink.gzip = lambda: None  # type: ignore[method-assign]
-        write(read(reader_of(source, model, options, report), capacity), writer_of(model, sink, options, report))
-    return out.getvalue(), report
+        write(read(reader_of(source, model, options, log), capacity), writer_of(model, sink, options, log))
+    return out.getvalue(), log

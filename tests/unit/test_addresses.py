@@ -9,9 +9,9 @@ import pytest
 
 import fastprof
 from fastprof.bridges.project.project import to_graph
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.reference import gperftools, profile_proto
 from tests.support import profiles
 from tests.support.paths import REPO
@@ -66,7 +66,7 @@ def test_name_of_the_object(object_: str, name: str) -> None:
     frame = Frame((), 0x1010, (object_, 0x1000, 0x2000, 0x100), returns=True)
     model = Model()
     batches = profiles.stacks(model, [Sample((frame,), (1,))])
-    for batch in to_graph(batches, model, Options(), Report()):
+    for batch in to_graph(batches, model, Options(), Log()):
         assert [model.get_function(f).name.decode() for f in batch["function"]] == [name]
 
 
@@ -75,6 +75,6 @@ def test_a_function_named_after_an_address_begins_there() -> None:
     leaf, caller = Frame((), 0x100F), Frame((), 0x1010, returns=True)
     model = Model()
     batches = profiles.stacks(model, [Sample((caller, leaf), (1,)), Sample((leaf, caller), (1,))])
-    found = [row for _, row in profiles.graph_rows(model, to_graph(batches, model, Options(), Report()))]
+    found = [row for _, row in profiles.graph_rows(model, to_graph(batches, model, Options(), Log()))]
     assert {row.at.function.name for row in found} == {"0x100f"}
     assert {row.target_address for row in found if row.callee} == {0x100F}

@@ -17,9 +17,9 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.engine import read
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.inputs import open_reader
 from fastprof.verbs.annotation import Annotation, Call, Line, Listing
 from fastprof.verbs.by_place import Places
@@ -113,7 +113,7 @@ def test_lines_with_what_they_cost_and_what_they_call(profile: Path) -> None:
     ]
     assert found.missing == [("lib/io.c", "no such file", [80, 0])]
     assert found.shares == {"shown": [924, 34], "not found": [80, 0], "unknown": [12, 1]}
-    assert found.report.warnings == [
+    assert found.log.warnings == [
         "source files not found: 1, first lib/io.c; include=DIR says where to look",
         "zip/tree.c: has 7 lines, but the profile has costs of line 9",
     ]
@@ -248,8 +248,8 @@ def test_sources_that_were_changed_later(profile: Path) -> None:
     os.utime("zip/deflate.c", (1001, 1001))
     os.utime("zip/tree.c", (1000, 1000))
     changed = "was changed after the profile was recorded: its lines may not be those of the profile"
-    assert f"zip/deflate.c {changed}" in fastprof.annotate(profile).report.warnings
-    assert not any("tree.c was" in warning for warning in fastprof.annotate(profile).report.warnings)
+    assert f"zip/deflate.c {changed}" in fastprof.annotate(profile).log.warnings
+    assert not any("tree.c was" in warning for warning in fastprof.annotate(profile).log.warnings)
 
 
 def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path)
         os.utime("zip/tree.c", (changed, changed))
         path.write_bytes(p.SerializeToString())
         found = fastprof.annotate(path, context=0)
-        assert any("was changed after" in warning for warning in found.report.warnings) == (changed > 1000)
+        assert any("was changed after" in warning for warning in found.log.warnings) == (changed > 1000)
     assert found.value == 1  # cpu, which pprof shows, too
     assert [*found.listings[0].blocks()] == [
         [Line(3, "tree 3", [2, 20], [])],
@@ -363,8 +363,8 @@ def test_an_empty_profile(profile: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_rows_are_kept_only_of_files_that_can_be_shown(profile: Path) -> None:
-    model, report, options = Model(), Report(), Options()
-    reader = open_reader(str(profile), None, model, options, report)
+    model, log, options = Model(), Log(), Options()
+    reader = open_reader(str(profile), None, model, options, log)
     asked = []
 
     def keep(group: int) -> bool:

@@ -17,9 +17,9 @@ from fastprof import formats
 from fastprof.core._c import lib
 from fastprof.core.engine import read, write
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive import cbor as archive_cbor
@@ -39,10 +39,10 @@ from tests.support.xraylog import FdrLog
 MAKERS = {"timeline": timeline, "stacks": stacks, "graph": graph}
 
 
-def read_dump(data: bytes, **options: object) -> tuple[list[object], Report]:
-    model, report = Model(), Report()
-    reader = ArchiveReader(Source(data, "x.fpa"), model, Options(**options), report)  # type: ignore[arg-type]
-    return dump(reader, model), report
+def read_dump(data: bytes, **options: object) -> tuple[list[object], Log]:
+    model, log = Model(), Log()
+    reader = ArchiveReader(Source(data, "x.fpa"), model, Options(**options), log)  # type: ignore[arg-type]
+    return dump(reader, model), log
 
 
 def sections(data: bytes) -> list[archive_sections.Section]:
@@ -54,9 +54,9 @@ def sections(data: bytes) -> list[archive_sections.Section]:
 @pytest.mark.parametrize("view", MAKERS)
 def test_round_trip(view: str) -> None:
     data, want = write_archive(MAKERS[view], rows=5000)
-    got, report = read_dump(data)
+    got, log = read_dump(data)
     assert got == want
-    assert not report.losses
+    assert not log.losses
 
 
 @pytest.mark.parametrize("view", MAKERS)
@@ -94,10 +94,10 @@ def test_a_jittering_clock_costs_little() -> None:
         batch.c.time[i], batch.c.thread[i], batch.c.function[i], batch.c.op[i] = times[-1], thread, f, i % 2
     batch.c.n = n
     out = io.BytesIO()
-    write([batch], ArchiveWriter(model, Sink(out), Options(), Report()))
+    write([batch], ArchiveWriter(model, Sink(out), Options(), Log()))
     assert len(out.getvalue()) < n * 1.6 / 8 + 1500
     copy = Model()
-    got = [t for b in read(ArchiveReader(Source(out.getvalue()), copy, Options(), Report())) for t in b["time"]]
+    got = [t for b in read(ArchiveReader(Source(out.getvalue()), copy, Options(), Log())) for t in b["time"]]
     assert got == times
 
 
@@ -112,14 +112,14 @@ def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = [s for s in sections(data) if s.type == ROWS]
     index = sections(data)[-1]
     assert index.type == INDEX
-    got, report = read_dump(data[: index.offset + index.nbytes])  # nothing is lost with the trailer
-    assert got == want and report.warnings
+    got, log = read_dump(data[: index.offset + index.nbytes])  # nothing is lost with the trailer
+    assert got == want and log.warnings
     for cut in range(index.offset + index.nbytes):
         with pytest.raises(FormatError) as error:
             read_dump(data[:cut])
         assert error.value.offset is not None and error.value.offset <= cut
         try:
-            got, report = read_dump(data[:cut], lenient=True)
+            got, log = read_dump(data[:cut], lenient=True)
         except FastprofError:
             assert cut < chunks[0].offset
             continue
@@ -127,7 +127,7 @@ def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert kept == rows[: len(kept)]
         whole = sum(s.offset + s.nbytes <= cut for s in chunks)
         assert len(kept) >= min(whole * 50, len(rows))
-        assert report.losses
+        assert log.losses
 
 
 @pytest.mark.parametrize("view", MAKERS)
@@ -152,19 +152,19 @@ def test_a_damaged_chunk_loses_itself_only(monkeypatch: pytest.MonkeyPatch) -> N
     damaged[victim.offset + HEADER_NBYTES + 5] ^= 1
     with pytest.raises(FormatError, match=f"at byte {victim.offset + HEADER_NBYTES}: section does not match its check"):
         read_dump(bytes(damaged))
-    got, report = read_dump(bytes(damaged), lenient=True)
+    got, log = read_dump(bytes(damaged), lenient=True)
     rows = [row for row in want if row[0] == "row"]
     assert [row for row in got if row[0] == "row"] == rows[:200] + rows[300:]
-    assert report.losses == {"chunks": 1, "rows": 100}
-    assert "a chunk of 100 rows is lost, times" in report.warnings[0]
+    assert log.losses == {"chunks": 1, "rows": 100}
+    assert "a chunk of 100 rows is lost, times" in log.warnings[0]
 
 
 def test_without_an_index_it_is_rebuilt() -> None:
     data, want = write_archive(graph, rows=300)
     index = next(s for s in sections(data) if s.type == INDEX)
-    got, report = read_dump(data[: index.offset], lenient=True)
+    got, log = read_dump(data[: index.offset], lenient=True)
     assert got == want
-    assert report.losses == {"indexes": 1}
+    assert log.losses == {"indexes": 1}
     with pytest.raises(FormatError, match="lenient=True recovers"):
         read_dump(data[: index.offset])
 
@@ -177,21 +177,21 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = [s for s in sections(data) if s.type == ROWS]
     index = sections(data)[-1]
 
-    _, report = read_dump(data[: chunks[3].offset + 100], lenient=True)
+    _, log = read_dump(data[: chunks[3].offset + 100], lenient=True)
     nbytes = chunks[3].nbytes
-    assert f"at byte {chunks[3].offset}: the file ends inside a chunk of rows of {nbytes} bytes" in report.warnings[1]
-    assert f"no end: 1,500 rows are there, the last at time {times[1499]}" in report.warnings[2]
+    assert f"at byte {chunks[3].offset}: the file ends inside a chunk of rows of {nbytes} bytes" in log.warnings[1]
+    assert f"no end: 1,500 rows are there, the last at time {times[1499]}" in log.warnings[2]
 
     shorter = data[: chunks[1].offset] + data[chunks[2].offset :]
-    got, report = read_dump(shorter, lenient=True)
-    assert report.losses == {"indexes": 1, "rows": 500}
-    assert "the profile has 2,500 rows, but 2,000 rows are there" in report.warnings[-1]
+    got, log = read_dump(shorter, lenient=True)
+    assert log.losses == {"indexes": 1, "rows": 500}
+    assert "the profile has 2,500 rows, but 2,000 rows are there" in log.warnings[-1]
 
     damaged = bytearray(data[: index.offset])
     damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1
-    got, report = read_dump(bytes(damaged), lenient=True)
-    assert report.losses == {"indexes": 1, "chunks": 1, "rows": 500}
-    assert f"a chunk of unknown many rows is lost, after time {times[999]}" in report.warnings[1]
+    got, log = read_dump(bytes(damaged), lenient=True)
+    assert log.losses == {"indexes": 1, "chunks": 1, "rows": 500}
+    assert f"a chunk of unknown many rows is lost, after time {times[999]}" in log.warnings[1]
     assert sum(row[0] == "row" for row in got) == 2000
 
 
@@ -235,8 +235,8 @@ def test_a_part_with_more_value_types_than_its_rows_have_values_is_damage() -> N
     whole = replaced(data, archive_sections.PARTS, lambda said: [[i, p | {"value_types": many}] for i, p in said])
     with pytest.raises(FormatError, match="the part has 9"):
         read_dump(whole)
-    _, report = read_dump(whole, lenient=True)
-    assert (report.losses["chunks"], report.losses["rows"]) == (1, 50)
+    _, log = read_dump(whole, lenient=True)
+    assert (log.losses["chunks"], log.losses["rows"]) == (1, 50)
 
 
 @pytest.mark.parametrize(
@@ -372,26 +372,26 @@ def test_later_versions() -> None:
 # ---- what the index says ---------------------------------------------------------
 
 
-def _info(data: bytes, tmp_path: Path, lenient: bool = False) -> tuple[dict[str, object], Report]:
+def _info(data: bytes, tmp_path: Path, lenient: bool = False) -> tuple[dict[str, object], Log]:
     path = tmp_path / "x.fpa"
     path.write_bytes(data)
-    report = fastprof.info(str(path), lenient=lenient)
-    return report.facts, report
+    log = fastprof.info(str(path), lenient=lenient)
+    return log.facts, log
 
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_info_does_not_look_into_chunks(view: str, tmp_path: Path) -> None:
     data, _ = write_archive(MAKERS[view], rows=40)
-    facts, report = _info(data, tmp_path)
+    facts, log = _info(data, tmp_path)
     assert isinstance(facts["records"], int) and facts["records"] > 30
     blind = bytearray(data)
     for section in sections(data):
         if section.type in (ROWS, TABLES):
             blind[section.offset : section.offset + section.nbytes] = bytes(section.nbytes)
     assert _info(bytes(blind), tmp_path)[0] == facts
-    assert not report.losses and not report.warnings
-    decoded, report = _info(data, tmp_path, lenient=True)
-    assert decoded == facts and not report.losses
+    assert not log.losses and not log.warnings
+    decoded, log = _info(data, tmp_path, lenient=True)
+    assert decoded == facts and not log.losses
 
 
 @pytest.mark.parametrize("view", MAKERS)
@@ -403,9 +403,9 @@ def test_info_without_an_index_decodes(view: str, tmp_path: Path) -> None:
     damaged[index.offset + HEADER_NBYTES + 3] ^= 16
     with pytest.raises(FormatError, match="section does not match its checksum"):
         _info(bytes(damaged), tmp_path)
-    found, report = _info(bytes(damaged), tmp_path, lenient=True)
+    found, log = _info(bytes(damaged), tmp_path, lenient=True)
     assert found == facts
-    assert report.losses == {"indexes": 1}
+    assert log.losses == {"indexes": 1}
 
 
 def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def _chosen(data: bytes, **options: object) -> tuple[list[object], int]:
     """The rows, and how many bytes of chunks were read for them."""
     model = Model()
     source = Source(data)
-    reader = ArchiveReader(source, model, Options(**options), Report())  # type: ignore[arg-type]
+    reader = ArchiveReader(source, model, Options(**options), Log())  # type: ignore[arg-type]
     before = source.bytes_read
     rows = [row for row in dump(reader, model) if row[0] == "row"]
     return rows, source.bytes_read - before - sum(s.nbytes for s in sections(data) if s.type not in (ROWS, INDEX))
@@ -495,7 +495,7 @@ def test_threads_and_parts() -> None:
     tids = {row[2]["thread"]: row for row in want if row[0] == "row"}
     assert len(tids) > 1
     model = Model()
-    reader = ArchiveReader(Source(data), model, Options(threads=(102,)), Report())
+    reader = ArchiveReader(Source(data), model, Options(threads=(102,)), Log())
     kept = [t for b in read(reader) for t in b["thread"]]
     assert kept and {model.row("threads", t)[2] for t in kept} == {102}
     data, want = write_archive(graph, rows=2000)

@@ -10,9 +10,9 @@ import pytest
 
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import EXTRA, FIELDS, Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.write import ArchiveWriter
@@ -47,7 +47,7 @@ def test_parts_that_say_nonsense_are_damage(field: str, value: object) -> None:
 @pytest.mark.parametrize(("field", "value"), NONSENSE)
 def test_parts_that_say_nonsense_are_not_written(field: str, value: object) -> None:
     model, out = Model(), io.BytesIO()
-    writer = ArchiveWriter(model, Sink(out), Options(), Report())
+    writer = ArchiveWriter(model, Sink(out), Options(), Log())
     batches = graph(model, 50, 256, 0)
     first = next(batches)
     setattr(model.parts[first.part], field, value)
@@ -62,13 +62,13 @@ def test_what_is_refused_says_what_is_expected() -> None:
     batch = Batch("stacks", 1)
     batch.c.n = 1
     with pytest.raises(FastprofError, match=r"key of extra 'period' is 1\.5, expected a whole number of 64 bits$"):
-        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Report()))
+        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Log()))
     model.parts[0].extra = {"period_type": ["cpu"]}
     with pytest.raises(FastprofError, match=r"'period_type' is \['cpu'\], expected a tuple of a text and a text$"):
-        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Report()))
+        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Log()))
     model.parts[0] = Part([ValueType("Ir", 5)])  # type: ignore[arg-type]
     with pytest.raises(FastprofError, match="is not made of texts"):
-        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Report()))
+        write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Log()))
 
 
 def test_every_field_and_key_is_declared() -> None:

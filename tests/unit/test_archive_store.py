@@ -14,7 +14,7 @@ import pytest
 from fastprof.cli import main
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
@@ -29,7 +29,7 @@ from tests.support.paths import REPO
 from tests.unit.test_archive import MAKERS, read_dump, sections
 
 
-def _add(store: Path, name: str, data: bytes) -> Report:
+def _add(store: Path, name: str, data: bytes) -> Log:
     with adding.adding(str(store)) as session:
         return session.add(data, name)
 
@@ -147,8 +147,8 @@ def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
     whole[links[0][0] + 30] ^= 1
     with pytest.raises(FormatError, match="does not match its checksum"):
         read_dump(bytes(whole), member="dump number 39")
-    got, report = read_dump(bytes(whole), member="dump number 1", lenient=True)
-    assert got == want and report.losses == {"indexes": 1}
+    got, log = read_dump(bytes(whole), member="dump number 1", lenient=True)
+    assert got == want and log.losses == {"indexes": 1}
 
 
 def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
     _add(store, "two", second)
     data = store.read_bytes()
     for cut in range(old, len(data)):
-        got, report = read_dump(data[:cut], member="one")
+        got, log = read_dump(data[:cut], member="one")
         assert got == want
-        assert bool(report.warnings) == (cut != old)
+        assert bool(log.warnings) == (cut != old)
     # and the next append goes where the interrupted one was
     store.write_bytes(data[: len(data) - 30])
     _add(store, "two", second)
@@ -243,9 +243,9 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert names(store) == ([] if first else ["one"])
         if not first:
-            got, report = read_dump(store.read_bytes(), member="one")
+            got, log = read_dump(store.read_bytes(), member="one")
             assert got == want
-            assert "unfinished append" in report.warnings[0]
+            assert "unfinished append" in log.warnings[0]
     _add(store, "two", two.read_bytes())
     assert store.read_bytes() == whole.read_bytes()
 
@@ -361,8 +361,8 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
     assert names(store) == added
     whole = store.read_bytes()
     for name in added:
-        got, report = read_dump(whole, member=name)
-        assert got == want and not report.warnings
+        got, log = read_dump(whole, member=name)
+        assert got == want and not log.warnings
 
 
 # As DYING, but adds the profile under several names in one go.

@@ -97,7 +97,7 @@ def _known_rows(profile: fastprof.Profile) -> list[Any]:
         columns = [batch[name].tolist() for name in batch.columns]
         values = [batch.values(k).tolist() for k in range(batch.c.n_values)]
         found.append((columns, values, batch.part))
-    return [*found, [repr(part) for part in profile.model.parts], profile.report.as_dict()]
+    return [*found, [repr(part) for part in profile.model.parts], profile.log.as_dict()]
 
 
 @pytest.mark.parametrize("path", GOOD, ids=files("good"))

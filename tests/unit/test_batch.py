@@ -70,8 +70,8 @@ def lines_of(outdir: Path, name: str = "1-of-1") -> list[dict[str, Any]]:
 def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
     """500 files, two workers."""
     inputs = dumps(tmp_path / "in", 500)
-    report = fastprof.batch_convert(inputs, tmp_path / "out", to="callgrind", jobs=2)
-    assert repr(report) == "BatchReport(files=500, earlier=0, ok=500)"
+    log = fastprof.batch_convert(inputs, tmp_path / "out", to="callgrind", jobs=2)
+    assert repr(log) == "BatchLog(files=500, earlier=0, ok=500)"
     assert outputs(tmp_path / "out") == one_by_one(inputs, tmp_path / "alone")
     run, *records = lines_of(tmp_path / "out")
     assert run["run"]["files"] == len(records) == 500
@@ -84,9 +84,9 @@ def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
 
 def test_every_file_of_the_corpus(tmp_path: Path) -> None:
     """Good and damaged ones: each as alone, and each error has its place."""
-    report = fastprof.batch_convert(CORPUS, tmp_path / "out", to="folded", include=["*/good/*", "*/bad/*"])
+    log = fastprof.batch_convert(CORPUS, tmp_path / "out", to="folded", include=["*/good/*", "*/bad/*"])
     records = records_by_output(manifests(str(tmp_path / "out")))
-    assert report.files == len(records) == len([p for p in CORPUS.glob("*/*/*") if p.parent.name in ("good", "bad")])
+    assert log.files == len(records) == len([p for p in CORPUS.glob("*/*/*") if p.parent.name in ("good", "bad")])
     for name in files("good"):
         record = records.get(f"{name}.folded")
         if record and record["status"] == "ok":
@@ -99,7 +99,7 @@ def test_every_file_of_the_corpus(tmp_path: Path) -> None:
             assert record["error"]["message"] == str(error.value)
             if isinstance(error.value, fastprof.FormatError):
                 assert record["error"].get("offset") == error.value.offset
-    assert report.errors > 50 and report.statuses["ok"] > 50
+    assert log.errors > 50 and log.statuses["ok"] > 50
 
 
 # ---- again --------------------------------------------------------------------------
@@ -115,9 +115,9 @@ def done(tmp_path: Path) -> Path:
 
 
 class Again:
-    def __init__(self, report: batch.BatchReport) -> None:
-        self.report = report
-        self.todo_names = {os.path.basename(job["input"]) for job in report.todo}
+    def __init__(self, log: batch.BatchLog) -> None:
+        self.log = log
+        self.todo_names = {os.path.basename(job["input"]) for job in log.todo}
 
 
 def again(folder: Path, **options: Any) -> Again:
@@ -128,8 +128,8 @@ def test_what_is_done_is_not_done_again(done: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (done / "out").rglob("*.callgrind")}
     found = again(done)
     assert not found.todo_names
-    assert repr(found.report) == "BatchReport(files=13, earlier=13, ok=12, error=1)"
-    assert [record["input"] for record in found.report.failed] == [f"{done}/in/host0/bad.prof"]
+    assert repr(found.log) == "BatchLog(files=13, earlier=13, ok=12, error=1)"
+    assert [record["input"] for record in found.log.failed] == [f"{done}/in/host0/bad.prof"]
     assert {path: path.stat().st_mtime_ns for path in (done / "out").rglob("*.callgrind")} == before
 
 
@@ -154,8 +154,8 @@ def test_workers_share_the_cores(done: Path) -> None:
     """How many threads there are is not seen in the output, so it does not make another batch of it."""
     assert not again(done, cores=3).todo_names
     for workers, given, cores in ((1, {}, available()), (available(), {}, 1), (1000, {}, 1), (1, {"cores": 7}, 7)):
-        report = fastprof.batch_convert(done / "in", done / "new", to="folded", jobs=workers, dry_run=True, **given)
-        assert {job["options"]["cores"] for job in report.todo} == {cores}
+        log = fastprof.batch_convert(done / "in", done / "new", to="folded", jobs=workers, dry_run=True, **given)
+        assert {job["options"]["cores"] for job in log.todo} == {cores}
 
 
 def test_errors_are_tried_again_if_asked(done: Path) -> None:
@@ -166,21 +166,21 @@ def test_errors_that_are_not_of_the_bytes_are_tried_again(done: Path) -> None:
     """Here no permission to write; root has it everywhere but where there is no folder."""
     shutil.rmtree(done / "out/host0")
     (done / "out/host0").symlink_to("/proc/self/nothing")
-    report = again(done).report
-    assert report.statuses["error"] == 13 and report.earlier == 1
-    assert sum(record["error"].get("retry", False) for record in report.failed) == 12
+    log = again(done).log
+    assert log.statuses["error"] == 13 and log.earlier == 1
+    assert sum(record["error"].get("retry", False) for record in log.failed) == 12
     (done / "out/host0").unlink()
-    assert len(again(done).todo_names) == 12 and again(done).report.earlier == 13
+    assert len(again(done).todo_names) == 12 and again(done).log.earlier == 13
 
 
 def test_a_crash_is_tried_again(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(GRAPH, done / "in/segfault")
     with monkeypatch.context() as patch:
         patch.setattr(batch, "begun", partial(begun, function=FUNCTION))
-        crashed = again(done).report
+        crashed = again(done).log
     assert crashed.statuses["crashed"] == 1 and crashed.errors == 2
     assert again(done).todo_names == {"segfault"}
-    assert again(done).report.statuses["crashed"] == 0
+    assert again(done).log.statuses["crashed"] == 0
 
 
 def test_a_torn_line_is_no_line(done: Path) -> None:
@@ -237,8 +237,8 @@ def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> No
         os.close(handle)
     n_done = len(records_by_output(manifests(str(out))))
     assert n_lines - 1 <= n_done <= 1200
-    report = fastprof.batch_convert(inputs, out, to="callgrind", jobs=2)
-    assert (report.earlier, report.statuses["ok"]) == (n_done, 1200)
+    log = fastprof.batch_convert(inputs, out, to="callgrind", jobs=2)
+    assert (log.earlier, log.statuses["ok"]) == (n_done, 1200)
     assert outputs(out) == one_by_one(inputs, tmp_path / "alone")
 
 
@@ -287,9 +287,9 @@ def test_a_folder_that_vanishes(tmp_path: Path) -> None:
     dumps(tmp_path / "in", 104)
     fastprof.batch_plan(tmp_path / "in", tmp_path / "plan")
     shutil.rmtree(tmp_path / "in/host0")
-    report = fastprof.batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan"))
-    assert (report.statuses["ok"], report.statuses["error"]) == (4, 100)
-    assert {record["error"]["message"].partition(": ")[2] for record in report.failed} == {"No such file or directory"}
+    log = fastprof.batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan"))
+    assert (log.statuses["ok"], log.statuses["error"]) == (4, 100)
+    assert {record["error"]["message"].partition(": ")[2] for record in log.failed} == {"No such file or directory"}
 
 
 def test_an_unreadable_folder_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,9 +303,9 @@ def test_an_unreadable_folder_is_one_error(tmp_path: Path, monkeypatch: pytest.M
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    report = fastprof.batch_convert(inputs, tmp_path / "out", to="folded")
-    assert repr(report) == "BatchReport(files=105, earlier=0, error=1, ok=104)"
-    assert report.failed == [{"status": "error", "error": {"message": f"{inputs}/host1: Permission denied"}}]
+    log = fastprof.batch_convert(inputs, tmp_path / "out", to="folded")
+    assert repr(log) == "BatchLog(files=105, earlier=0, error=1, ok=104)"
+    assert log.failed == [{"status": "error", "error": {"message": f"{inputs}/host1: Permission denied"}}]
 
 
 def test_collisions_are_refused_before_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +337,8 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
 
     def names(*inputs: str, **options: Any) -> set[str]:
-        report = fastprof.batch_convert(inputs, "out", to="folded", dry_run=True, **options)
-        return {os.path.relpath(job["output"], "out") for job in report.todo}
+        log = fastprof.batch_convert(inputs, "out", to="folded", dry_run=True, **options)
+        return {os.path.relpath(job["output"], "out") for job in log.todo}
 
     assert names("runs", include=["*.prof"]) == {"host0/1.prof.folded"}
     assert names("runs/host0", include=["*.prof"]) == {"1.prof.folded"}
@@ -356,8 +356,8 @@ def test_any_name_is_a_name(tmp_path: Path) -> None:
     for name in (b"a\nb", b"\xff\xfe", '"ü"'.encode(), b" "):
         shutil.copy(GRAPH, os.path.join(os.fsencode(tmp_path / "in"), name))
     for n_earlier in (0, 4):
-        report = fastprof.batch_convert(tmp_path / "in", tmp_path / "out", to="folded", shard=(1, 1))
-        assert (report.earlier, report.statuses["ok"]) == (n_earlier, 4)
+        log = fastprof.batch_convert(tmp_path / "in", tmp_path / "out", to="folded", shard=(1, 1))
+        assert (log.earlier, log.statuses["ok"]) == (n_earlier, 4)
     assert len(outputs(tmp_path / "out")) == 4
     fastprof.batch_plan(tmp_path / "in", tmp_path / "plan")
     assert fastprof.batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan")).earlier == 4
@@ -421,9 +421,9 @@ def test_shards_have_each_file_once(tmp_path: Path, planned: bool) -> None:
         given = {"inputs": [], "plan": str(tmp_path / "plan")}
     counts = []
     for number in range(1, 6):
-        report = fastprof.batch_convert(outdir=tmp_path / "out", to="callgrind", shard=(number, 5), jobs=1, **given)
-        counts.append(report.files)
-        assert report.earlier == 0
+        log = fastprof.batch_convert(outdir=tmp_path / "out", to="callgrind", shard=(number, 5), jobs=1, **given)
+        counts.append(log.files)
+        assert log.earlier == 0
     assert sum(counts) == 120 and min(counts) > 5
     assert outputs(tmp_path / "out") == one_by_one(inputs, tmp_path / "alone")
     status = fastprof.batch_status(tmp_path / "out")

@@ -56,8 +56,8 @@ def test_alike_dumps_share_storage(tmp_path: Path) -> None:
                 path.write_bytes(data)
                 session.add(str(path), f"{maker.__name__}/{i}.fpa")
     store = tmp_path / "s.fpa"
-    report = fastprof.batch_archive(tmp_path / "dumps", store, jobs=2)
-    assert repr(report) == "BatchReport(files=20, earlier=0, ok=20)"
+    log = fastprof.batch_archive(tmp_path / "dumps", store, jobs=2)
+    assert repr(log) == "BatchLog(files=20, earlier=0, ok=20)"
     whole = store.read_bytes()
     assert [bool(s.flags & BASED) for s in sections(whole) if s.type == ROWS].count(False) == 2
     assert len(whole) < 1.1 * one_by_one.stat().st_size
@@ -99,9 +99,9 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pyte
     bad = inputs / "host0" / "2.callgrind"
     bad.write_text("events: Ir\nfn=f\n1 x\n")
     adding.add(str(store), [str(inputs / "host1" / "1.callgrind")], name="host1/3.callgrind")
-    report = fastprof.batch_archive(inputs, store, jobs=2)
-    assert repr(report) == "BatchReport(files=6, earlier=0, error=2, ok=4)"
-    said = sorted(record["error"]["message"] for record in report.failed)
+    log = fastprof.batch_archive(inputs, store, jobs=2)
+    assert repr(log) == "BatchLog(files=6, earlier=0, error=2, ok=4)"
+    said = sorted(record["error"]["message"] for record in log.failed)
     assert said[0].startswith(f"{bad}: callgrind: line 3")
     assert said[1] == f"{inputs}/host1/3.callgrind: {store} has a profile 'host1/3.callgrind' already, " + (
         "which is of something else"
@@ -115,8 +115,8 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pyte
     assert fastprof.batch_archive(inputs, store).earlier == 6
     bad.write_text(DUMP.format(2, 3))
     compact.remove(str(store), ["host1/3*"])
-    report = fastprof.batch_archive(inputs, store, retry_errors=True)
-    assert (report.earlier, report.errors) == (4, 0)
+    log = fastprof.batch_archive(inputs, store, retry_errors=True)
+    assert (log.earlier, log.errors) == (4, 0)
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(6)}
 
 
@@ -126,8 +126,8 @@ def test_what_a_killed_batch_added_but_did_not_say_is_its_own(tmp_path: Path) ->
     manifest = tmp_path / FOLDER / "s.fpa.jsonl"
     run, *lines = manifest.read_text().splitlines(keepends=True)
     manifest.write_text(run + "".join(lines[:2]))
-    report = fastprof.batch_archive(inputs, store)
-    assert (report.earlier, report.errors) == (2, 0)
+    log = fastprof.batch_archive(inputs, store)
+    assert (log.earlier, log.errors) == (2, 0)
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(6)}
 
 
@@ -146,8 +146,8 @@ def test_kill_9_loses_only_what_is_in_work(tmp_path: Path) -> None:
     assert 100 <= len(said) < 1500
     assert said <= totals(store).keys()
     assert compact.verify(str(store)) == []
-    report = fastprof.batch_archive(inputs, store)
-    assert (report.files, report.errors) == (1500, 0) and report.earlier >= 100
+    log = fastprof.batch_archive(inputs, store)
+    assert (log.files, log.errors) == (1500, 0) and log.earlier >= 100
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(1500)}
     assert sorted(os.listdir(tmp_path)) == [FOLDER, "in", "s.fpa"]
 
@@ -155,8 +155,8 @@ def test_kill_9_loses_only_what_is_in_work(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_what_was_appended(tmp_path: Path) -> None:
     inputs, store = dumps(tmp_path / "in", 20), tmp_path / "s.fpa"
 
-    def interrupted(report: Any, record: Any) -> None:
-        if report.statuses["ok"] == 7:
+    def interrupted(log: Any, record: Any) -> None:
+        if log.statuses["ok"] == 7:
             signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes may have it ignored
@@ -183,8 +183,8 @@ def test_a_dry_run_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture
         fastprof.batch_archive(inputs, tmp_path / "s.fpa.gz")
     assert sorted(os.listdir(tmp_path)) == ["in"]
     # a store within its own inputs is skipped
-    report = fastprof.batch_archive(inputs, inputs / "s.fpa")
-    assert report.files == 4 and fastprof.batch_archive(inputs, inputs / "s.fpa").earlier == 4
+    log = fastprof.batch_archive(inputs, inputs / "s.fpa")
+    assert log.files == 4 and fastprof.batch_archive(inputs, inputs / "s.fpa").earlier == 4
 
 
 def test_options_are_those_of_archive_add() -> None:

@@ -119,9 +119,9 @@ def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder
     status = fastprof.batch_status(folder / "out")
     assert not status.statuses and not status.failed and [shard.state for shard in status.shards] == ["stopped"]
     worker(":")
-    report = convert(cluster, folder)
-    assert repr(report) == f"BatchReport(files={N}, earlier=0, ok={N})"
-    (warning,) = report.warnings
+    log = convert(cluster, folder)
+    assert repr(log) == f"BatchLog(files={N}, earlier=0, ok={N})"
+    (warning,) = log.warnings
     assert re.match(f"Dask: the worker {bad} is left out: {why.format(folder=re.escape(str(folder)))}", warning)
     assert_all_are_here(folder)
 
@@ -147,11 +147,11 @@ def test_what_one_worker_cannot_do_is_done_elsewhere(
     bad = worker(mounts.format(folder=folder))
     if not alone:
         worker(":")
-    report = convert(cluster, folder)
-    assert repr(report) == f"BatchReport(files={N}, earlier=0, ok={N})"
+    log = convert(cluster, folder)
+    assert repr(log) == f"BatchLog(files={N}, earlier=0, ok={N})"
     assert_all_are_here(folder)
-    assert len(report.warnings) <= 1 and (report.warnings or not alone)
-    for warning in report.warnings:
+    assert len(log.warnings) <= 1 and (log.warnings or not alone)
+    for warning in log.warnings:
         assert warning.startswith(f"Dask: the worker {bad}: ") and what in warning
     assert main(["batch", "status", f"{folder}/out"]) == 0
 
@@ -160,8 +160,8 @@ def test_errors_of_a_file_are_its_own(cluster: Any, worker: Worker, folder: Path
     """They are not tried elsewhere, and are kept."""
     worker(":")
     (folder / "in/host0/bad.callgrind").write_text("events: Ir\nfn=f\n1 x\n")
-    report = convert(cluster, folder)
-    assert (report.statuses["ok"], report.statuses["error"], report.warnings) == (N, 1, [])
+    log = convert(cluster, folder)
+    assert (log.statuses["ok"], log.statuses["error"], log.warnings) == (N, 1, [])
     assert_all_are_here(folder)
     assert convert(cluster, folder).earlier == N + 1
     # a file that no machine can read is an error of now, and is tried again by the next run
@@ -169,9 +169,9 @@ def test_errors_of_a_file_are_its_own(cluster: Any, worker: Worker, folder: Path
     fastprof.batch_plan([folder / "in", folder / "in/host0/gone.callgrind"], folder / "plan", exclude=["*bad*"])
     engine = cluster.scheduler_address.replace("tcp://", "dask://")
     for _ in range(2):
-        report = fastprof.batch_convert([], folder / "out", to="folded", plan=str(folder / "plan"), engine=engine)
-        assert (report.statuses["error"], len(report.todo)) == (1, 1)
-        assert report.failed[0]["error"] == {
+        log = fastprof.batch_convert([], folder / "out", to="folded", plan=str(folder / "plan"), engine=engine)
+        assert (log.statuses["error"], len(log.todo)) == (1, 1)
+        assert log.failed[0]["error"] == {
             "message": f"{folder}/in/host0/gone.callgrind: No such file or directory",
             "retry": True,
         }
@@ -181,11 +181,11 @@ def test_merging(cluster: Any, worker: Worker, folder: Path) -> None:
     bad = worker(f"mount -t tmpfs none {folder}/in")
     worker(":")
     engine = cluster.scheduler_address.replace("tcp://", "dask://")
-    report = fastprof.batch_merge(folder / "in", folder / "all.folded", engine=engine, fan_in=4)
+    log = fastprof.batch_merge(folder / "in", folder / "all.folded", engine=engine, fan_in=4)
     assert sorted((folder / "all.folded").read_text().split("\n")) == sorted(
         ["", *(f"f{number} {number + 1}" for number in range(N))]
     )
-    assert len(report.warnings) == 1 and bad in report.warnings[0]
+    assert len(log.warnings) == 1 and bad in log.warnings[0]
     assert not [*folder.glob("*.partials")]
 
 

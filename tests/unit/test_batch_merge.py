@@ -83,8 +83,8 @@ def test_a_tree_gives_the_bytes_of_one_merge(
     engine = InTurn()
     monkeypatch.setattr(merge, "begun", lambda *_, **__: engine)
     inputs = named(files, tmp_path / "tree", rng)
-    report = fastprof.batch_merge(inputs, tmp_path / "out", to=to, jobs=2, fan_in=rng.randint(2, 4), **options)
-    assert len(engine.done) >= 2 and not report.losses
+    log = fastprof.batch_merge(inputs, tmp_path / "out", to=to, jobs=2, fan_in=rng.randint(2, 4), **options)
+    assert len(engine.done) >= 2 and not log.losses
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
     assert not (tmp_path / "out.partials").exists()
 
@@ -156,8 +156,8 @@ def test_losses_and_errors_of_leaves_are_told(inputs: Path, tmp_path: Path, monk
     monkeypatch.setattr(merge, "begun", lambda *_, **__: InTurn())
     with pytest.raises(FastprofError, match=r"05.bad: callgrind: line 14"):
         fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=3)
-    report = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=3, lenient=True)
-    assert sum(report.losses.values()) == 1
+    log = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=3, lenient=True)
+    assert sum(log.losses.values()) == 1
 
 
 def test_filters_apply_once(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,9 +248,9 @@ def test_a_worker_that_is_lost_changes_nothing(cluster: Any, tmp_path: Path) -> 
     inputs = named(files, tmp_path / "in", random.Random(1))
     fastprof.merge(inputs, tmp_path / "expected.callgrind", union=True)
     thread = killing(cluster, [tmp_path / "out.callgrind.partials"])
-    report = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", union=True, engine=engine, fan_in=4)
+    log = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", union=True, engine=engine, fan_in=4)
     thread.join()
-    assert thread.killed and not report.losses  # type: ignore[attr-defined]
+    assert thread.killed and not log.losses  # type: ignore[attr-defined]
     assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
 
     fastprof.batch_convert(inputs, tmp_path / "local", to="callgrind", jobs=2)

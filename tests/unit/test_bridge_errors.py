@@ -24,9 +24,9 @@ from fastprof.bridges.sums.sorted_runs import Words
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, FormatError, check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.paths import REPO
 from tests.support.profiles import At, Fn, Frame, Row, Sample
@@ -78,7 +78,7 @@ TWICE = samples((stack(MAIN), 0, INT64), (stack(MAIN), 0, 1))
 )
 def test_stacks_to_graph(rows: list[Sample], what: str) -> None:
     def run(model: Model) -> Iterator[Batch]:
-        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Report())
+        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Log())
 
     assert message(run) == f"x.prof: stacks to graph: {what}"
 
@@ -89,7 +89,7 @@ def test_stacks_to_graph_the_calls_of_an_arc() -> None:
     rows = samples(*((frames, INT64 if i % 2 else -INT64, 0) for i, frames in enumerate(deeper)))
 
     def run(model: Model) -> Iterator[Batch]:
-        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Report())
+        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Log())
 
     what = "the number of calls of an arc in value type Calls is beyond 2^64 - 1"
     assert message(run) == f"x.prof: stacks to graph: {what}"
@@ -101,18 +101,18 @@ def test_stacks_to_graph_the_cost_of_an_arc() -> None:
     rows = samples((under[0], 0, INT64), (under[1], 0, 1))
 
     def run(model: Model) -> Iterator[Batch]:
-        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Report())
+        return project.to_graph(profiles.stacks(model, rows, types=TYPES), model, Options(), Log())
 
     what = "the inclusive cost of a call arc in value type cpu is beyond 2^63 - 1"
     assert message(run) == f"x.prof: stacks to graph: {what}"
 
 
 def test_an_id_that_is_not_there() -> None:
-    def run(bridge: Callable[[Iterator[Batch], Model, Options, Report], Iterator[Batch]]) -> str:
+    def run(bridge: Callable[[Iterator[Batch], Model, Options, Log], Iterator[Batch]]) -> str:
         def broken(model: Model) -> Iterator[Batch]:
             batch = next(profiles.stacks(model, TWICE))
             batch["stack"][0] = 1000
-            return bridge(iter([batch]), model, Options(), Report())
+            return bridge(iter([batch]), model, Options(), Log())
 
         return message(broken)
 
@@ -126,7 +126,7 @@ def test_sums_of_stacks(column: int) -> None:
     values = [[0, 0], [0, 0]]
     values[0][column], values[1][column] = INT64, 1
     rows = [Sample(stack(MAIN), tuple(v)) for v in values]
-    found = message(lambda m: to_sum(profiles.stacks(m, rows, types=TYPES), m, Options(), Report()))
+    found = message(lambda m: to_sum(profiles.stacks(m, rows, types=TYPES), m, Options(), Log()))
     name = TYPES[column].name
     assert found == f"x.prof: sums of stacks: the sum of a stack's samples in value type {name} is beyond 2^63 - 1"
 
@@ -161,7 +161,7 @@ ROWS = {
     ],
 )
 def test_graph_to_stacks(rows: str, what: str) -> None:
-    found = message(lambda m: estimate.to_stacks(profiles.graph(m, ROWS[rows]), m, Options(), Report()))
+    found = message(lambda m: estimate.to_stacks(profiles.graph(m, ROWS[rows]), m, Options(), Log()))
     assert found == f"x.prof: graph to stacks: {what}"
 
 
@@ -174,7 +174,7 @@ def test_graph_to_stacks(rows: str, what: str) -> None:
     ],
 )
 def test_sums_of_a_graph(rows: str, what: str) -> None:
-    found = message(lambda m: aggregate(profiles.graph(m, ROWS[rows]), m, Options(), Report()))
+    found = message(lambda m: aggregate(profiles.graph(m, ROWS[rows]), m, Options(), Log()))
     assert found == f"x.prof: sums of a graph: {what}"
 
 
@@ -186,7 +186,7 @@ def test_sums_of_jumps(kind: str) -> None:
             batch["kind"][i] = getattr(lib, f"FP_{kind}")
             batch["count2"][i] = batch["count"][i]
             batch["count"][i] = 1 if kind == "JCND" else batch["count"][i]
-        return aggregate([batch], model, Options(), Report())
+        return aggregate([batch], model, Options(), Log())
 
     what = "the number of jumps at a position at line 1 is beyond 2^64 - 1"
     assert message(run) == f"x.prof: sums of a graph: {what}"
@@ -196,7 +196,7 @@ def test_computed_events() -> None:
     def run(model: Model) -> Iterator[Batch]:
         batch = next(profiles.graph(model, [row((INT64,))]))
         model.parts[0].extra["inherited"] = [ValueType("X", formula="2 v0")]
-        return compute([batch], model, Options(), Report())
+        return compute([batch], model, Options(), Log())
 
     assert message(run) == "x.prof: inherited event X: a value is beyond 2^63 - 1"
 
@@ -230,7 +230,7 @@ def test_timeline_inclusive_time(target: str, open_end: bool) -> None:
         batch = timeline(model, (1, (0,), 0, UINT64), (2, (0,), 0, UINT64))
         if open_end:
             batch["function"][3] = 0  # an exit of nothing
-        return FOLDS[target]([batch], model, Options(), Report())
+        return FOLDS[target]([batch], model, Options(), Log())
 
     what = {
         "graph": "the time of a function's calls in value type Ticks is beyond 2^64 - 1 ticks",
@@ -243,7 +243,7 @@ def test_timeline_own_time_when_the_cpu_changes() -> None:
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0,), 0, UINT64), (2, (0, 1), 0, UINT64))
         batch["time"][3], batch["cpu"][3] = UINT64, 1
-        return fold.to_stacks([batch], model, Options(labels=("cpu",)), Report())
+        return fold.to_stacks([batch], model, Options(labels=("cpu",)), Log())
 
     what = "the own cost of a call path in value type time is beyond 2^63 - 1"
     assert message(run) == f"x.prof: timeline to stacks: {what}"
@@ -253,7 +253,7 @@ def test_timeline_own_time_when_the_cpu_changes() -> None:
 @pytest.mark.parametrize("clock", [0, 1000])
 def test_timeline_own_cost(target: str, clock: int) -> None:
     def run(model: Model) -> Iterator[Batch]:
-        return FOLDS[target]([timeline(model, (1, (0,), 0, INT64 + 1), clock=clock)], model, Options(), Report())
+        return FOLDS[target]([timeline(model, (1, (0,), 0, INT64 + 1), clock=clock)], model, Options(), Log())
 
     name, own = TIMES[target]
     name = "ns" if clock and target == "graph" else name
@@ -266,7 +266,7 @@ def test_timeline_own_cost_over_several_callers() -> None:
 
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0, 2), 0, UINT64), (2, (1, 2), 0, UINT64))
-        return fold.to_graph([batch], model, Options(), Report())
+        return fold.to_graph([batch], model, Options(), Log())
 
     what = "the time of a function's calls in value type Ticks is beyond 2^64 - 1 ticks"
     assert message(run) == f"x.prof: timeline to graph: {what}"
@@ -274,7 +274,7 @@ def test_timeline_own_cost_over_several_callers() -> None:
 
 def test_timeline_total() -> None:
     def run(model: Model) -> Iterator[Batch]:
-        return fold.to_graph([timeline(model, (1, (0,), 0, INT64), (2, (1,), 0, 1))], model, Options(), Report())
+        return fold.to_graph([timeline(model, (1, (0,), 0, INT64), (2, (1,), 0, 1))], model, Options(), Log())
 
     assert message(run) == "x.prof: timeline to graph: the total in value type Ticks is beyond 2^63 - 1"
 
@@ -336,7 +336,7 @@ def test_timeline_times_of_another_clock() -> None:
             timeline(model, (1, (0,), 0, 1), clock=2000),
             timeline(model, (1, (0,), 0, INT64 + 1), clock=1000),
         ]
-        return fold.to_functions(batches, model, Options(), Report(), None)
+        return fold.to_functions(batches, model, Options(), Log(), None)
 
     what = "a time in ticks of the first input's clock is beyond 2^64 - 1"
     assert message(run) == f"x.prof: timeline to graph: {what}"
@@ -345,7 +345,7 @@ def test_timeline_times_of_another_clock() -> None:
 def test_timelines_of_a_known_and_an_unknown_clock() -> None:
     def run(model: Model) -> Iterator[Batch]:
         batches = [timeline(model, (1, (0,), 0, 1), clock=clock) for clock in (2000, 0)]
-        return fold.to_functions(batches, model, Options(), Report(), None)
+        return fold.to_functions(batches, model, Options(), Log(), None)
 
     assert message(run).startswith("x.prof: one input's clock frequency is unknown, another's is not: use")
 

@@ -11,9 +11,9 @@ from fastprof.bridges.estimate import estimate as bridge
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Row
 
@@ -37,10 +37,10 @@ def call(caller: Fn | str, callee: Fn | str, *values: int, count: int = 1, line:
     return Row(at(caller, line), NAMES[callee] if isinstance(callee, str) else callee, count, values)
 
 
-def estimate(rows: list[Row], report: Report | None = None, **options: Any) -> dict[str, tuple[int, ...]]:
+def estimate(rows: list[Row], log: Log | None = None, **options: Any) -> dict[str, tuple[int, ...]]:
     """ "root>...>leaf" -> values."""
     model = Model()
-    batches = to_stacks(profiles.graph(model, rows), model, Options(**options), report or Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(**options), log or Log())
     out: dict[str, tuple[int, ...]] = {}
     for sample in profiles.samples(model, batches):
         path = ">".join(f.lines[-1][0].name for f in sample.frames)
@@ -62,26 +62,26 @@ DIAMOND = [
 def test_functions_that_are_called_by_name_in_another_file_are_warned_of() -> None:
     elsewhere, there = Fn("sleep", "main.c"), Fn("sleep", "libc.c")
     rows = [call("main", elsewhere, 30), cost("main", 10), cost(there, 30)]
-    report = Report()
-    assert estimate(rows, report) == {"main": (10,), "sleep": (30,)}
-    assert report.warnings == [
+    log = Log()
+    assert estimate(rows, log) == {"main": (10,), "sleep": (30,)}
+    assert log.warnings == [
         "75.0 % of the cost is below 1 function without callers; functions of the same name in another file or object "
         "are called and have no costs"
     ]
-    report = Report()
-    estimate([*rows, cost(elsewhere, 1)], report)
-    assert not report.warnings
+    log = Log()
+    estimate([*rows, cost(elsewhere, 1)], log)
+    assert not log.warnings
 
 
 def test_example_of_the_docs() -> None:
-    report = Report()
-    assert estimate(DIAMOND, report) == {
+    log = Log()
+    assert estimate(DIAMOND, log) == {
         "main>a": (10, 1),
         "main>b": (5, 0),
         "main>a>c": (20, 4),
         "main>b>c": (5, 1),
     }
-    assert report.not_representable == {"call counts": 4, "parts whose addresses are left out": 1}
+    assert log.not_representable == {"call counts": 4, "parts whose addresses are left out": 1}
     assert estimate(DIAMOND, stacks="arcs") == {
         "main>a": (10, 1),
         "main>b": (5, 0),
@@ -99,13 +99,13 @@ def test_example_of_the_docs_where_the_estimate_is_wrong() -> None:
 
 def test_the_output_says_that_it_is_an_estimate() -> None:
     model = Model()
-    batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Report()))
+    batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Log()))
     assert any(b"estimated" in c for c in model.parts[batches[0].part].comments)
 
 
 def test_the_first_event_is_the_one_to_be_shown_first() -> None:
     model = Model()
-    batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Report()))
+    batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Log()))
     part = model.parts[batches[0].part]
     assert len(part.value_types) == 2
     assert part.extra["default_sample_type"] == part.value_types[0].name
@@ -113,9 +113,9 @@ def test_the_first_event_is_the_one_to_be_shown_first() -> None:
 
 def test_pruned_shares_keep_their_place_in_the_total() -> None:
     rows = [call(name(n), "c", 1 if n else 901) for n in range(100)] + [cost("c", 1000)]
-    report = Report()
-    assert estimate(rows, report, prune=0.01) == {"f0>c": (901,), "[pruned]>c": (99,)}
-    assert report.warnings == [
+    log = Log()
+    assert estimate(rows, log, prune=0.01) == {"f0>c": (901,), "[pruned]>c": (99,)}
+    assert log.warnings == [
         "9.9 % of the cost stands under [pruned], without all of its callers; a smaller prune= shows more"
     ]
     # what is under contexts that are too small keeps its last callers, unless these are too small, too
@@ -123,9 +123,9 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     assert estimate(rows, prune=0.01) == {"[pruned]>b>c": (1000,)}
     rows = [call(name(n), "b", 2) for n in range(1000)] + [call("b", "c", 1500), call("c", "a", 500), cost("c", 1000)]
     rows += [cost("a", 500), call("b", "d", 9), cost("d", 9)]
-    report = Report()
-    assert estimate(rows, report, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>b>c>a": (500,), "[pruned]>d": (9,)}
-    assert report.warnings[0].startswith("100.0 % of the cost stands under [pruned]")
+    log = Log()
+    assert estimate(rows, log, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>b>c>a": (500,), "[pruned]>d": (9,)}
+    assert log.warnings[0].startswith("100.0 % of the cost stands under [pruned]")
     # in part: main > b > c is large enough, the other callers of b are not
     rows = [call("main", "b", 500)] + [call(name(n), "b", 1) for n in range(500)]
     rows += [call("b", "c", 1000), cost("c", 1000)]
@@ -198,7 +198,7 @@ def test_everything_calls_everything(prune: float) -> None:
     functions = [name(n) for n in range(60)]
     rows = [call(f, g, 10) for f in functions for g in functions] + [cost(f, 1000) for f in functions]
     model = Model()
-    batches = to_stacks(profiles.graph(model, rows), model, Options(prune=prune), Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(prune=prune), Log())
     assert sum(sum(b.values(0)) for b in batches) == 60_000
     assert model.count("stacks") < 60 / prune
 
@@ -208,16 +208,16 @@ def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     rows = [call(f, g, 10 + n) for above, below in pairwise(layers) for f in above for n, g in enumerate(below)]
     rows.append(cost(layers[-1][0], 10**9))
     limited(monkeypatch, max_contexts=5000)
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     total = n = 0
-    for b in to_stacks(profiles.graph(model, rows), model, Options(prune=0.0), report):
+    for b in to_stacks(profiles.graph(model, rows), model, Options(prune=0.0), log):
         total += sum(b.values(0))
         n += len(b)
     assert total == 10**9
     assert n <= 5100
     assert model.count("stacks") < 5100
-    assert report.warnings[0].startswith("too many stacks of callers for prune=0: those below ")
-    assert "under [pruned]" in report.warnings[1]
+    assert log.warnings[0].startswith("too many stacks of callers for prune=0: those below ")
+    assert "under [pruned]" in log.warnings[1]
 
 
 def test_a_very_long_chain_is_cut() -> None:
@@ -243,14 +243,14 @@ def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     big = [cost("a", 1000, line=n) for n in range(1, 4)] + [cost("b", 10, line=n) for n in range(1, 40)]
     tiny = [cost(name(n), 1, line=n) for n in range(100)]
     callers = [call("main", "a", 3000), call("main", "b", 390)]
-    model, report = Model(), Report()
-    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), report)
+    model, log = Model(), Log()
+    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), log)
     assert len(profiles.samples(model, batches)) == 142  # each line
-    assert len(report.warnings) == 0
+    assert len(log.warnings) == 0
 
     limited(monkeypatch, most_rows=50)
-    model, report = Model(), Report()
-    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), report)
+    model, log = Model(), Log()
+    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), log)
     samples = profiles.samples(model, batches)
     assert len(samples) <= 101  # 1 / prune is more than 50
     lines = {(s.frames[-1].lines[0][0].name, s.frames[-1].lines[0][1]): s.values[0] for s in samples}
@@ -259,8 +259,8 @@ def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     assert lines["b", 0] > 0
     assert lines["[pruned]", 0] > 0
     assert sum(lines.values()) == 3490
-    assert any("functions whose names there is no room for" in w for w in report.warnings)
-    assert any("there is no room for all lines" in w for w in report.warnings)
+    assert any("functions whose names there is no room for" in w for w in log.warnings)
+    assert any("there is no room for all lines" in w for w in log.warnings)
 
 
 def test_details_that_come_again_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,17 +268,17 @@ def test_details_that_come_again_are_not_too_many(monkeypatch: pytest.MonkeyPatc
     rows = [cost(name(n), n + 1, line=n) for n in range(40)]
     expected = {k: (v * 100,) for k, (v,) in estimate(rows, prune=1e-2).items()}
     limited(monkeypatch, most_rows=60)
-    model, report = Model(), Report()
-    batches = to_stacks(profiles.graph(model, rows * 100, 30), model, Options(prune=1e-2), report)
+    model, log = Model(), Log()
+    batches = to_stacks(profiles.graph(model, rows * 100, 30), model, Options(prune=1e-2), log)
     assert {s.frames[-1].lines[0][0].name: s.values for s in profiles.samples(model, batches)} == expected
-    assert not report.warnings
+    assert not log.warnings
 
 
 def test_sums_that_do_not_fit_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, most_rows=3)
     rows = [cost(name(n), 2**61, line=line) for n in range(40) for line in range(3)]
     model = Model()
-    batches = to_stacks(profiles.graph(model, rows), model, Options(prune=0.5), Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(prune=0.5), Log())
     assert sum(v for s in profiles.samples(model, batches) for v in s.values) == 120 * 2**61
     with pytest.raises(FastprofError, match=r"the own cost of a position in value type v0 is beyond 2\^63 - 1"):
         estimate(rows * 2, frames="function", prune=0.0)
@@ -295,7 +295,7 @@ def test_code_of_another_file_is_a_line_of_the_function() -> None:
 
     def frames(positions: tuple[str, ...] = ("instr", "line"), **options: Any) -> dict[tuple[Any, ...], int]:
         model = Model()
-        batches = to_stacks(profiles.graph(model, rows, 9, positions), model, Options(**options), Report())
+        batches = to_stacks(profiles.graph(model, rows, 9, positions), model, Options(**options), Log())
         return {(s.frames[0].lines, s.frames[0].address): s.values[0] for s in profiles.samples(model, batches)}
 
     inlined, plain = Fn("a", "x.h"), NAMES["a"]
@@ -310,10 +310,10 @@ def test_code_of_another_file_is_a_line_of_the_function() -> None:
 def test_arcs_are_summed_as_stacks_are_made() -> None:
     rows = [call("main", "a", 6, line=3), call("main", "a", 3, line=4), cost("a", 9)]
     model = Model()
-    batches = to_stacks(profiles.graph(model, rows), model, Options(), Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(), Log())
     lines = {s.frames[0].lines[0][1]: s.values for s in profiles.samples(model, batches)}
     assert lines == {3: (6,), 4: (3,)}
-    batches = to_stacks(profiles.graph(model, rows), model, Options(frames="function"), Report())
+    batches = to_stacks(profiles.graph(model, rows), model, Options(frames="function"), Log())
     assert [(s.frames[0].lines[0][1], s.values) for s in profiles.samples(model, batches)] == [(0, (9,))]
 
 
@@ -325,16 +325,16 @@ def test_threads_stay_apart_when_asked() -> None:
         for part in parts:
             yield from profiles.graph(model, [cost("a", part.thread or 0)], part=part)
 
-    batches = to_stacks(both(), model, Options(per_thread=True), Report())
+    batches = to_stacks(both(), model, Options(per_thread=True), Log())
     assert [(s.thread, s.values) for s in profiles.samples(model, batches)] == [(4, (4,)), (5, (5,))]
     model = Model()
-    merged = profiles.samples(model, to_stacks(both(), model, Options(), Report()))
+    merged = profiles.samples(model, to_stacks(both(), model, Options(), Log()))
     assert [(s.thread, s.values) for s in merged] == [(0, (9,))]
 
 
 def test_an_empty_graph_is_an_empty_part() -> None:
     model = Model()
-    assert [len(b) for b in to_stacks([], model, Options(), Report())] == [0]
+    assert [len(b) for b in to_stacks([], model, Options(), Log())] == [0]
     assert len(model.parts) == 1
 
 
@@ -345,4 +345,4 @@ def test_unknown_ids_are_errors() -> None:
         batch["kind"][0] = kind
         batch[column][0] = 10**6
         with pytest.raises(FastprofError, match="1000000, expected less than"):
-            list(to_stacks([batch], model, Options(), Report()))
+            list(to_stacks([batch], model, Options(), Log()))

@@ -13,9 +13,9 @@ from fastprof.bridges.project.project import to_graph
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind.write import CallgrindWriter
 from tests.support import profiles
@@ -32,7 +32,7 @@ def frame(f: Fn, line: int, address: int = 0, mapping: Any = None, returns: bool
 def rows(samples: list[Sample], types: list[ValueType] | None = None, **options: Any) -> list[Row]:
     model = Model()
     batches = profiles.stacks(model, samples, types=types)
-    return [r for _, r in profiles.graph_rows(model, to_graph(batches, model, Options(**options), Report()))]
+    return [r for _, r in profiles.graph_rows(model, to_graph(batches, model, Options(**options), Log()))]
 
 
 def inclusive(found: list[Row], name: str) -> int:
@@ -42,11 +42,11 @@ def inclusive(found: list[Row], name: str) -> int:
 
 
 def callgrind(samples: list[Sample], types: list[ValueType] | None = None, **options: Any) -> str:
-    model, report, out = Model(), Report(), io.BytesIO()
+    model, log, out = Model(), Log(), io.BytesIO()
     opts = Options(compress_names=False, compress_positions=False, **options)
     with Sink(out) as sink:
         batches = profiles.stacks(model, samples, types=types)
-        write(to_graph(batches, model, opts, report), CallgrindWriter(model, sink, opts, report))
+        write(to_graph(batches, model, opts, log), CallgrindWriter(model, sink, opts, log))
         sink.commit()
     return out.getvalue().decode()
 
@@ -180,7 +180,7 @@ def test_fault_10_memory_is_of_distinct_stacks() -> None:
 
 
 def test_parts_with_other_value_types_are_put_side_by_side() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     one = profiles.stacks(model, [Sample((frame(MAIN, 1),), (1, 2))], types=[ValueType("a"), ValueType("b")])
     two = profiles.stacks(model, [Sample((frame(MAIN, 1),), (10, 20))], types=[ValueType("c"), ValueType("a")])
 
@@ -188,7 +188,7 @@ def test_parts_with_other_value_types_are_put_side_by_side() -> None:
         yield from one
         yield from two
 
-    found = profiles.graph_rows(model, to_graph(both(), model, Options(), report))
+    found = profiles.graph_rows(model, to_graph(both(), model, Options(), log))
     part, row = found[0]
     assert [t.name for t in model.parts[part].value_types] == ["a", "b", "c"]
     assert row.values == (21, 2, 10)
@@ -196,15 +196,15 @@ def test_parts_with_other_value_types_are_put_side_by_side() -> None:
 
 
 def test_what_a_graph_cannot_say_is_counted() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     samples = [Sample((frame(MAIN, 1),), (1,), 0, "x", 7), Sample((frame(MAIN, 1),), (1,), 0, "x")]
-    list(to_graph(profiles.stacks(model, samples), model, Options(), report))
-    assert report.not_representable == Counter({"labels of samples": 2, "times of samples": 1})
+    list(to_graph(profiles.stacks(model, samples), model, Options(), log))
+    assert log.not_representable == Counter({"labels of samples": 2, "times of samples": 1})
 
 
 def test_an_empty_profile_is_an_empty_part() -> None:
     model = Model()
-    batches = list(to_graph([], model, Options(), Report()))
+    batches = list(to_graph([], model, Options(), Log()))
     assert [len(b) for b in batches] == [0]
     assert model.parts[batches[0].part].positions == ("line",)
 
@@ -217,4 +217,4 @@ def test_ids_that_are_not_there_are_errors(column: str) -> None:
     batch.c.n = 1
     batch[column][0] = 1000
     with pytest.raises(FastprofError, match="1000, expected less than 1"):
-        list(to_graph([batch], model, Options(per_thread=True), Report()))
+        list(to_graph([batch], model, Options(per_thread=True), Log()))

@@ -13,9 +13,9 @@ import pytest
 
 from fastprof.bridges.project.project import to_graph
 from fastprof.bridges.rows.symbolize import symbolize
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 from tests.support import profiles
 from tests.support.profiles import Frame, Sample
@@ -65,10 +65,10 @@ def test_frames_get_lines_and_keep_addresses(program: Path) -> None:
     samples = [Sample((caller, leaf), (1,)), Sample((caller,), (2,)), Sample((caller, leaf), (4,))]
     results = []
     for capacity in (1, 2, 1000):
-        model, report = Model(), Report()
-        batches = symbolize(profiles.stacks(model, samples, capacity), model, Options(), report)
+        model, log = Model(), Log()
+        batches = symbolize(profiles.stacks(model, samples, capacity), model, Options(), log)
         results.append(profiles.samples(model, batches))
-        assert not report.warnings
+        assert not log.warnings
     assert results[0] == results[1] == results[2]
     found = results[0]
     assert [s.values for s in found] == [(1,), (2,), (4,)]
@@ -86,9 +86,9 @@ def test_a_graph_has_the_names(program: Path) -> None:
     multiply, after = places(program)
     mapping = (str(program), START, START + 0x10000, 0)
     samples = [Sample((Frame((), START + after, mapping, True), Frame((), START + multiply, mapping)), (1,))]
-    model, report = Model(), Report()
-    named = symbolize(profiles.stacks(model, samples), model, Options(), report)
-    rows = [r for _, r in profiles.graph_rows(model, to_graph(named, model, Options(), report))]
+    model, log = Model(), Log()
+    named = symbolize(profiles.stacks(model, samples), model, Options(), log)
+    rows = [r for _, r in profiles.graph_rows(model, to_graph(named, model, Options(), log))]
     assert [(r.at.function.name, r.at.line, r.callee and r.callee.name) for r in rows] == [
         ("main", 11, "work"),
         ("work", 3, None),
@@ -114,8 +114,8 @@ def test_two_processes_with_other_places_of_one_program(program: Path) -> None:
     multiply, _ = places(program)
     one = Frame((), START + multiply, (str(program), START, START + 0x10000, 0))
     two = Frame((), START + 0x800 + multiply, (str(program), START + 0x800, START + 0x10800, 0))
-    model, report = Model(), Report()
-    batches = symbolize(profiles.stacks(model, [Sample((one,), (1,)), Sample((two,), (2,))]), model, Options(), report)
+    model, log = Model(), Log()
+    batches = symbolize(profiles.stacks(model, [Sample((one,), (1,)), Sample((two,), (2,))]), model, Options(), log)
     assert [s.frames[0].lines[-1][0].name for s in profiles.samples(model, batches)] == ["work", "work"]
 
 
@@ -149,7 +149,7 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
         frames += [Frame((), s << 12, (f"/gone/{process}.so", s << 12, (s + 1) << 12, 0)) for s in starts]
     frames.append(Frame((), 1 << 40, ("/gone/empty.so", 1 << 40, 1 << 40, 0)))
     rows = profiles.stacks(model, [Sample((frame,), (1,)) for frame in frames])
-    assert len(list(symbolize(rows, model, Options(), Report())))
+    assert len(list(symbolize(rows, model, Options(), Log())))
     assert [len(p) for p in processes] == [2000, 2000, 2]
     assert looked_at < 40 * len(frames)
 
@@ -162,20 +162,20 @@ def test_mappings_that_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     starts = random.Random(1).sample(range(2000), 200)
     frames = [Frame((), s << 12, ("/gone/a.so", s << 12, (s + 1) << 12, 0)) for s in starts]
-    report = Report()
+    log = Log()
     rows = profiles.stacks(model, [Sample((frame,), (1,)) for frame in frames], capacity=1)
-    assert len(list(symbolize(rows, model, Options(), report))) == 200
+    assert len(list(symbolize(rows, model, Options(), log))) == 200
     assert [m.start for m in given] == [s << 12 for s in starts]
-    assert "/gone/a.so: 200 addresses without a symbol" in report.warnings[0]
+    assert "/gone/a.so: 200 addresses without a symbol" in log.warnings[0]
 
 
 def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:
     gone = Frame((), START + 5, (str(tmp_path / "gone.so"), START, START + 0x1000, 0))
     nowhere = Frame((), 0x55)
     named = Frame(((profiles.Fn("f", "f.c"), 3),), START + 6, (str(tmp_path / "gone.so"), START, START + 0x1000, 0))
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     samples = [Sample((named, gone, nowhere), (1,))]
-    assert profiles.samples(model, symbolize(profiles.stacks(model, samples), model, Options(), report)) == samples
-    assert len(report.warnings) == 3 and "some addresses have no names" in report.warnings[2]
-    assert any("gone.so: 1 address without a symbol: " in w for w in report.warnings)
-    assert "no object: 1 address without a symbol: address in no mapping" in report.warnings
+    assert profiles.samples(model, symbolize(profiles.stacks(model, samples), model, Options(), log)) == samples
+    assert len(log.warnings) == 3 and "some addresses have no names" in log.warnings[2]
+    assert any("gone.so: 1 address without a symbol: " in w for w in log.warnings)
+    assert "no object: 1 address without a symbol: address in no mapping" in log.warnings

@@ -46,8 +46,8 @@ def test_exactly_one_format_claims_it(path: Path) -> None:
 def test_a_command_may_be_longer_than_what_is_looked_at(header: bytes, claim: str) -> None:
     data = header + b"java " + b"-Dproperty=value " * 500 + b"\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5\n"
     assert [f.name for f in formats.formats() if f.sniff and f.sniff(data[:4096])] == [claim]
-    parts, report = read_parts(data)
-    assert parts[0].sums == [5] and not report.warnings
+    parts, log = read_parts(data)
+    assert parts[0].sums == [5] and not log.warnings
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name_of)
@@ -135,5 +135,5 @@ def test_a_bad_file_says_where(path: Path, window: int) -> None:
 
 @pytest.mark.parametrize("path", BAD, ids=name_of)
 def test_lenient_reads_the_rest_of_a_bad_file(path: Path) -> None:
-    _, report = read_parts(path.read_bytes(), LENIENT, from_=path.parts[-3])
-    assert sum(report.losses.values()) > 0
+    _, log = read_parts(path.read_bytes(), LENIENT, from_=path.parts[-3])
+    assert sum(log.losses.values()) > 0

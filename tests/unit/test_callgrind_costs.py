@@ -26,9 +26,9 @@ def head(positions: str = "line", events: int = 1) -> bytes:
 def check(text: bytes, *, wide: int, window: int | None = None, capacity: int | None = None) -> None:
     """The product reads what the reference reads, and writes it so that it reads back."""
     expected = [p.rows for p in parse(text)]
-    ours, report = read_parts(text, window=window, capacity=capacity, wide=wide)
+    ours, log = read_parts(text, window=window, capacity=capacity, wide=wide)
     assert [p.rows for p in ours] == expected
-    assert not report.losses
+    assert not log.losses
     assert [p.rows for p in parse(rewrite(text, wide=wide))] == expected
 
 
@@ -175,8 +175,8 @@ def test_totals_are_the_same_every_way() -> None:
     expected = [sum(range(500)), sum(k * k for k in range(500)), sum(10 ** (k % 12) for k in range(500))]
     text = head("line", 3) + b"fn=f\n" + lines + b"totals: %d %d %d\n" % tuple(expected)
     for wide in (2, 1, 0):
-        _, report = read_parts(text, wide=wide)
-        assert not report.warnings, report.warnings
+        _, log = read_parts(text, wide=wide)
+        assert not log.warnings, log.warnings
 
 
 @WAYS
@@ -200,8 +200,8 @@ def test_a_total_is_beyond_63_bits_whatever_the_order(
     """Counts of all sizes are summed up in three places."""
     lines = b"".join(b"+1 " + b" ".join([b"%d" % cost] * events) + b"\n" for cost in costs)
     total = b" ".join([b"%d" % sum(costs)] * events)
-    _, report = read_parts(head("line", events) + b"fn=f\n" + lines + b"totals: 1\n", wide=wide, window=window)
-    assert any("passes 2^63 - 1" in warning for warning in report.warnings) == is_said
+    _, log = read_parts(head("line", events) + b"fn=f\n" + lines + b"totals: 1\n", wide=wide, window=window)
+    assert any("passes 2^63 - 1" in warning for warning in log.warnings) == is_said
     if not is_said:
         text = head("line", events) + b"fn=f\n" + lines + b"totals: " + total + b"\n"
         assert not read_parts(text, wide=wide, window=window)[1].warnings

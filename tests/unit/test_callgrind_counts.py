@@ -30,11 +30,11 @@ def test_counts_below_0_without_a_sign(first: bool, hexadecimal: bool) -> None:
     other = b"part: 2\n" + HEADER + b"fn=f\n1 5 6\n"  # and every part speaks for itself
     data = HEADER + (sums + rows if first else rows + sums) + other
     for size in (None, 1):
-        parts, report = read_parts(data, window=size, capacity=size)
+        parts, log = read_parts(data, window=size, capacity=size)
         assert [part.rows for part in parts] == [part.rows for part in parse(data)]
         assert [row.values for row in parts[0].rows] == [(2, -40), (7, -1), (1, 2)]
         assert parts[0].summary == [3, -38] and parts[0].sums == [3, -38]
-        assert report.repairs[UNSIGNED] == 3 and not report.losses
+        assert log.repairs[UNSIGNED] == 3 and not log.losses
     once = rewrite(data)
     assert b"summary: 3 -38\n" in once and rewrite(once) == once
 
@@ -59,21 +59,21 @@ def test_counts_beyond_2_to_the_63_that_no_sum_explains(sums: bytes) -> None:
         with pytest.raises(FormatError, match=expected) as raised:
             read_parts(data, window=size, capacity=size)
         assert raised.value.code == -3
-    parts, report = read_parts(data, LENIENT)
-    assert parts[0].sums == [3, -38] and UNSIGNED not in report.repairs
+    parts, log = read_parts(data, LENIENT)
+    assert parts[0].sums == [3, -38] and UNSIGNED not in log.repairs
     lost = 2 + (unsigned(-37) in sums)
-    assert report.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] == lost
+    assert log.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] == lost
 
 
 def test_a_rounded_count_of_a_cachegrind_summary_is_counted_once() -> None:
-    _, report = read_parts(b"cmd: x\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5.0\n")
-    assert report.repairs == {"counts with a fraction or exponent, rounded": 1}
+    _, log = read_parts(b"cmd: x\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5.0\n")
+    assert log.repairs == {"counts with a fraction or exponent, rounded": 1}
 
 
 def test_a_sum_below_0_without_a_sign_must_be_one() -> None:
     rows = b"fl=a\nfn=f\n1 5 -6\n"
-    _, report = read_parts(HEADER + rows + b"totals: 5 " + unsigned(-6) + b"\n")
-    assert report.repairs == {UNSIGNED: 1}
+    _, log = read_parts(HEADER + rows + b"totals: 5 " + unsigned(-6) + b"\n")
+    assert log.repairs == {UNSIGNED: 1}
     for line in (b"summary: 5 " + unsigned(-7), b"totals: 5 -6 " + unsigned(-1)):
         with pytest.raises(FormatError, match=f"line 3, byte {len(HEADER)}: count is '184467440737095516"):
             read_parts(HEADER + line + b"\n" + rows)
@@ -112,24 +112,24 @@ def test_trailing_zeros_are_written_where_the_writer_does(creator: bytes, all_co
 @pytest.mark.parametrize("counts", [b"5", b"5 6", b"  5", b"123456789012345678901", b"x"])
 def test_counts_of_a_jump_are_left_out_and_counted(line: bytes, counts: bytes) -> None:
     data = HEADER + b"fn=f\n" + line + b"\n7 " + counts + b"\n1 2 3\n"
-    parts, report = read_parts(data)
+    parts, log = read_parts(data)
     assert [(row.kind != "cost", row.values) for row in parts[0].rows] == [(True, (0, 0)), (False, (2, 3))]
-    assert report.repairs == {"calls= or jump lines with extra numbers": 1}
-    _, report = read_parts(HEADER + b"fn=f\n" + line + b"\n7 \n1 2 3\n" + line + b"\n7\n")
-    assert not report.repairs
+    assert log.repairs == {"calls= or jump lines with extra numbers": 1}
+    _, log = read_parts(HEADER + b"fn=f\n" + line + b"\n7 \n1 2 3\n" + line + b"\n7\n")
+    assert not log.repairs
 
 
 def test_comments_behind_counts_are_left_out_and_counted() -> None:
     data = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 6 # add\n0x14 #nop\n0x18 2 5#x\n"
     with pytest.raises(FormatError, match=r"line 7, byte .*: count is '5#x'"):
         read_parts(data)
-    parts, report = read_parts(data.replace(b"5#x", b"5 #x"))
+    parts, log = read_parts(data.replace(b"5#x", b"5 #x"))
     assert [(r.position, r.values) for r in parts[0].rows] == [
         ((0x10, 0, 1), (5, 6)),
         ((0x14, 0, 0), (0, 0)),
         ((0x18, 0, 2), (5, 0)),
     ]
-    assert report.not_representable == {"comments behind the counts of a line": 3}
+    assert log.not_representable == {"comments behind the counts of a line": 3}
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_a_count_may_have_a_fraction_or_an_exponent(text: bytes, count: int | No
         with pytest.raises(FormatError, match=r"line 6, .*: count is .*, expected at most 2\^63 - 1"):
             read_parts(data)
         return
-    parts, report = read_parts(data + b"totals: 3 -%b\n" % text)
+    parts, log = read_parts(data + b"totals: 3 -%b\n" % text)
     assert [(row.count, row.values) for row in parts[0].rows] == [(0, (1, 0)), (0, (2, -count)), (count, (count, 0))]
     assert parts[0].totals == [3, -count]
-    assert report.repairs == {"counts with a fraction or exponent, rounded": 4}
-    assert report.warnings == [
+    assert log.repairs == {"counts with a fraction or exponent, rounded": 4}
+    assert log.warnings == [
         "input: line 6: a count with a fraction or exponent; such counts are taken as the nearest whole number"
     ]
 
@@ -177,15 +177,15 @@ def test_what_is_no_number_is_none_of_calls(text: bytes) -> None:
 
 
 def test_what_is_lost_with_its_line_is_not_rounded() -> None:
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1.5 2.5 3\n2 1.5\n", LENIENT)
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n1 1.5 2.5 3\n2 1.5\n", LENIENT)
     assert parts[0].sums == [2, 0]
-    assert report.repairs == {"counts with a fraction or exponent, rounded": 1}
-    assert report.warnings[0].startswith("input: line 6: ")
+    assert log.repairs == {"counts with a fraction or exponent, rounded": 1}
+    assert log.warnings[0].startswith("input: line 6: ")
 
 
 def test_more_than_64_bits_of_cost_is_an_error() -> None:
     data = HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n2 1\n"
-    _, report = read_parts(data + b"totals: 5\n")
-    assert report.warnings == ["input: the sum of a part's costs passes 2^63 - 1"]
+    _, log = read_parts(data + b"totals: 5\n")
+    assert log.warnings == ["input: the sum of a part's costs passes 2^63 - 1"]
     with pytest.raises(FastprofError):
         rewrite(HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n1 1\n", "cachegrind")

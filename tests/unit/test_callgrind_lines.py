@@ -31,15 +31,15 @@ def test_a_call_without_a_cost_line_is_said_with_its_place(line: bytes, behind: 
 
 
 def test_lenient_does_not_take_the_cost_of_a_skipped_call_for_self_cost() -> None:
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 2\ncfn=g\ncalls=x 5\n1 700\n2 3\n", LENIENT)
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n1 2\ncfn=g\ncalls=x 5\n1 700\n2 3\n", LENIENT)
     assert parts[0].sums == [5, 0]
-    assert report.losses["lines that could not be read"] == 2
+    assert log.losses["lines that could not be read"] == 2
 
 
 def test_costs_before_any_function_are_told_by_the_block() -> None:
-    parts, report = read_parts(HEADER + b"1 2\n2 3\n3 4\nfl=a\nfn=f\n1 2\n")
+    parts, log = read_parts(HEADER + b"1 2\n2 3\n3 4\nfl=a\nfn=f\n1 2\n")
     assert [row.function.name for row in parts[0].rows] == [b"", b"", b"", b"f"]
-    assert report.repairs == {"blocks of cost lines outside any function": 1}
+    assert log.repairs == {"blocks of cost lines outside any function": 1}
 
 
 def test_a_file_of_cachegrind_ends_the_function() -> None:
@@ -47,7 +47,7 @@ def test_a_file_of_cachegrind_ends_the_function() -> None:
     body = b"events: Ir\nfl=a\nfn=f\n1 2\nfl=b\n2 3\n3 4\nfn=g\n4 5\nfn=empty\nfl=b\n5 6\nsummary: 20\n"
     data = b"cmd: x\n" + body
     for size in (None, 1):
-        parts, report = read_parts(data, window=size, capacity=size)
+        parts, log = read_parts(data, window=size, capacity=size)
         assert [(r.function.file, r.function.name, *r.values) for r in parts[0].rows] == [
             (b"a", b"f", 2),
             (b"b", b"<unspecified>", 3),
@@ -57,7 +57,7 @@ def test_a_file_of_cachegrind_ends_the_function() -> None:
             (b"b", b"<unspecified>", 6),
         ]
         assert [part.rows for part in parts] == [part.rows for part in parse(data, numbered=False)]
-        assert report.repairs == {"blocks of cost lines outside any function": 2}
+        assert log.repairs == {"blocks of cost lines outside any function": 2}
     theirs, ours = Annotated(data), Annotated(rewrite(data, "cachegrind"))
     assert ours.functions == theirs.functions | {("a", "<unspecified>"): [0]} and ours.lines == theirs.lines
     (part,), _ = read_parts(b"version: 1\n" + body)
@@ -82,9 +82,9 @@ def test_what_we_write_is_right_under_either_rule_for_the_base() -> None:
 
 def test_a_line_before_0_is_0() -> None:
     """Lua and V8 say -1 of what has no line; a difference it is all the same."""
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n-1 2\ncfn=g\ncalls=1 -1\n5 3\n7 4\n-1 5\n-9 6\n+1 7\n")
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n-1 2\ncfn=g\ncalls=1 -1\n5 3\n7 4\n-1 5\n-9 6\n+1 7\n")
     assert [(r.position[2], r.values[0]) for r in parts[0].rows] == [(0, 2), (5, 3), (7, 4), (6, 5), (0, 6), (1, 7)]
-    assert report.repairs == {"lines before 0, taken for 0": 3}
+    assert log.repairs == {"lines before 0, taken for 0": 3}
 
 
 def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
@@ -103,8 +103,8 @@ def test_an_indented_line_is_counted_once(capacity: int) -> None:
     """Also one that waits for room in a batch, for a part to end or for a name that stands further on."""
     data = HEADER + b"fn=f\n1 1\n 2 2\n\t3 3\n fn=(7)\n4 4\n  events: Ir\n 5 5\n fn=(7) g\n \n"
     for window in (1, 1000):
-        _, report = read_parts(data, window=window, capacity=capacity)
-        assert report.repairs["lines that were indented"] == 6
+        _, log = read_parts(data, window=window, capacity=capacity)
+        assert log.repairs["lines that were indented"] == 6
 
 
 CALLGRINDS = b"creator: callgrind-3.19.0\npositions: instr line\nevents: Ir\n"
@@ -151,15 +151,15 @@ def test_a_callee_is_kept_for_the_next_call_of_the_block() -> None:
 
 
 def test_calls_without_a_name_are_read_and_counted() -> None:
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1\ncalls=1 7\n1 5\n")
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n1 1\ncalls=1 7\n1 5\n")
     assert parts[0].rows[1].callee == Function(b"", b"a", b"")
-    assert report.repairs["calls= without cfn="] == 1
+    assert log.repairs["calls= without cfn="] == 1
 
 
 def test_blocks_of_other_contexts_are_one_function() -> None:
     """valgrind --mangle-names=no --separate-recs=2 --separate-callers=2; a number may be defined by frfn= alone."""
     body = b"frfn=(5) main\nfl=(1) a\nfn=(3) f\n1 1\ncfn=(5)\ncalls=1 9\n1 2\n\nrec=1\n\nfrfn=(spontaneous)\n2 3\n"
-    parts, report = read_parts(HEADER + body)
+    parts, log = read_parts(HEADER + body)
     assert [(r.kind, r.function.name, r.values[0]) for r in parts[0].rows] == [
         ("cost", b"f", 1),
         ("call", b"f", 2),
@@ -167,10 +167,10 @@ def test_blocks_of_other_contexts_are_one_function() -> None:
     ]
     assert parts[0].rows[1].callee == Function(b"", b"a", b"main")
     assert parts[0].rows == parse(HEADER + body)[0].rows
-    assert report.not_representable == {"lines that tell callers and recursion levels apart (rec=, frfn=)": 3}
-    assert not report.repairs and not report.warnings
+    assert log.not_representable == {"lines that tell callers and recursion levels apart (rec=, frfn=)": 3}
+    assert not log.repairs and not log.warnings
     used_first = HEADER + b"fl=a\nfn=(5)\n1 1\nfrfn=(5) main\nfn=g\n1 1\n"
-    parts, report = read_parts(used_first)
+    parts, log = read_parts(used_first)
     assert parts[0].rows[0].function.name == b"main"
 
 

@@ -27,22 +27,22 @@ def test_lenient_does_not_book_costs_on_the_function_before_a_bad_one(line: byte
     data = HEADER + b"fl=a\nfn=f\n1 2\nfn=" + line + b"\n2 3\n\nfn=g\n3 4\ncfn=" + line + b"\ncalls=1 9\n3 5\n"
     with pytest.raises(FormatError, match=f"line 6, byte {len(HEADER) + 14}: number of a name"):
         read_parts(data)
-    parts, report = read_parts(data, LENIENT)
+    parts, log = read_parts(data, LENIENT)
     assert [(r.function.name, r.values[0]) for r in parts[0].rows] == [(b"f", 2), (name, 3), (b"g", 4), (b"g", 5)]
     assert parts[0].rows[-1].callee == Function(b"", b"a", name)
-    assert report.losses == {"lines that could not be read": 2}
+    assert log.losses == {"lines that could not be read": 2}
 
 
 def test_lenient_takes_no_file_or_object_before_a_bad_one_for_it() -> None:
     data = HEADER + b"ob=(1) o\nfl=(1) a\nfn=f\n1 2\nfi=(1)\n1 3\nfi=" + BEYOND + b"\n1 4\ncob=(1)\ncfi=(1)\ncfn=h\n"
     data += b"calls=1 1\n1 5\ncob=" + BEYOND + b"\ncfi=" + BEYOND + b" b\ncfn=i\ncalls=1 1\n1 6\nob=" + BEYOND
     data += b"\nfl=" + BEYOND + b"\nfn=g\n1 7\n"
-    parts, report = read_parts(data, LENIENT)
+    parts, log = read_parts(data, LENIENT)
     rows = parts[0].rows
     assert [row.file for row in rows] == [b"a", b"a", b"", b"", b"", b""]
     assert rows[-1].function == Function(b"", b"", b"g")
     assert [r.callee for r in rows if r.callee] == [Function(b"o", b"a", b"h"), Function(b"", b"b", b"i")]
-    assert report.losses == {"lines that could not be read": 5}
+    assert log.losses == {"lines that could not be read": 5}
 
 
 def test_a_number_of_an_xtree_file_is_one_function_in_several_files() -> None:
@@ -110,7 +110,7 @@ def test_numbers_used_before_their_definition(window: int, kind: str) -> None:
     data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\n"
     data += b"fl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
     packed = gzip.compress(data) if kind == "gzip" else Pipe(data) if kind == "pipe" else data
-    parts, report = read_parts(packed, window=window)
+    parts, log = read_parts(packed, window=window)
     assert [r.function for r in parts[0].rows] == [
         Function(b"", b"a", b"f"),
         Function(b"", b"a", b"f"),
@@ -118,7 +118,7 @@ def test_numbers_used_before_their_definition(window: int, kind: str) -> None:
         Function(b"", b"a", b"f"),
     ]
     assert parts[0].rows[1].callee == Function(b"o", b"a", b"g")
-    assert report.repairs == {
+    assert log.repairs == {
         "numbers used before they were defined": 4,
         "numbers without a name, which became their name": 1,
     }
@@ -127,9 +127,9 @@ def test_numbers_used_before_their_definition(window: int, kind: str) -> None:
 def test_names_made_of_numbers_are_put_together() -> None:
     """valgrind --compress-mangled=yes --separate-recs=2 --separate-callers=2"""
     data = HEADER + b"fl=(1) a\nfn=(3) f\nfn=(5) main\nfn=(9) (3)'2'(5)\n1 1\nfn=(10) (7) x\n2 2\n"
-    parts, report = read_parts(data)
+    parts, log = read_parts(data)
     assert [r.function.name for r in parts[0].rows] == [b"f'2'main", b"(7) x"]
-    assert report.repairs["names made of numbered names, put together"] == 1
+    assert log.repairs["names made of numbered names, put together"] == 1
 
 
 @pytest.mark.parametrize("line", [b"cfn=(1) g", b"cfn=(1) g\r", b"frfn=(1) g\ncfn=(1)"])
@@ -144,11 +144,11 @@ def test_names_made_of_names_do_not_grow_without_end() -> None:
     """Twenty times as long each: the fourth would be 80,000 bytes."""
     lines = [b"fn=(1) 0123456789\n1 1\n"]
     lines += [b"fn=(%d) " % k + b"(%d)" % (k - 1) * 20 + b"\n1 1\n" for k in range(2, 7)]
-    parts, report = read_parts(b"events: Ir\n" + b"".join(lines), from_="callgrind")
+    parts, log = read_parts(b"events: Ir\n" + b"".join(lines), from_="callgrind")
     assert [len(row.function.name) for row in parts[0].rows] == [10, 200, 4000, 60, 60 * 20, 60 * 20 * 20]
     assert parts[0].rows[3].function.name == b"(3)" * 20
-    assert report.repairs["names made of numbered names, longer than 64 KiB, left as they are written"] == 1
-    assert report.repairs["names made of numbered names, put together"] == 4
+    assert log.repairs["names made of numbered names, longer than 64 KiB, left as they are written"] == 1
+    assert log.repairs["names made of numbered names, put together"] == 4
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000, 10**15])
@@ -157,10 +157,10 @@ def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) ->
     numbers = [1 + step * i for i in range(20_000 if step == 1 else 3_000)]
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     lines = [b"fn=(%d) (%d)'2\n1 1\n" % pair for pair in pairs] + [b"fn=(%d)\n1 1\n" % mine for mine, _ in pairs]
-    parts, report = read_parts(HEADER + b"fl=(1) a\n" + b"".join(lines))
+    parts, log = read_parts(HEADER + b"fl=(1) a\n" + b"".join(lines))
     names = [b"(%d)'2" % other for _, other in pairs]
     assert [r.function.name for r in parts[0].rows] == names + names
-    assert not report.repairs
+    assert not log.repairs
 
 
 @pytest.mark.parametrize("compress", [True, False])

@@ -24,26 +24,26 @@ def test_columns_stand_in_one_order_whatever_the_header_says(line: bytes) -> Non
     """Orbuculum says `line instr` and writes the address first; KCachegrind reads it so."""
     bb = b" 0x20" if b"bb" in line else b""
     data = line + b"\nevents: Ir\nfl=a\nfn=f\n0x10" + bb + b" 3 9\n"
-    parts, report = read_parts(data)
+    parts, log = read_parts(data)
     assert [(r.position, r.values) for r in parts[0].rows] == [((0x10, 0x20 if bb else 0, 3), (9,))]
-    assert report.repairs == {"positions: lines in another order than instr bb line": 1}
+    assert log.repairs == {"positions: lines in another order than instr bb line": 1}
     assert (b"\npositions: instr bb line\n" if bb else b"\npositions: instr line\n") in rewrite(data)
     with pytest.raises(FormatError, match=r"expected each of them once"):
         read_parts(b"positions: line line\nevents: Ir\n")
 
 
 def test_a_summary_without_a_colon() -> None:
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n\nsummary 7 4\ntotals 5 3\n")
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n\nsummary 7 4\ntotals 5 3\n")
     assert (parts[0].summary, parts[0].totals) == ([7, 4], [5, 3])
-    assert report.repairs == {"summary or totals without a colon": 2}
+    assert log.repairs == {"summary or totals without a colon": 2}
 
 
 def test_totals_of_an_xtree_of_nothing() -> None:
     """Valgrind 3.19, `--xtree-memory=full`, of a program that allocates nothing."""
-    parts, report = read_parts(b"# callgrind format\ncreator: xtree-1\nevents: curB  curBk \ntotals: (null)\n")
+    parts, log = read_parts(b"# callgrind format\ncreator: xtree-1\nevents: curB  curBk \ntotals: (null)\n")
     assert parts[0].totals == []
-    assert report.repairs == {"totals: lines of (null), which stands for no costs": 1}
-    assert not report.warnings
+    assert log.repairs == {"totals: lines of (null), which stands for no costs": 1}
+    assert not log.warnings
 
 
 def test_what_an_event_is_holds_in_later_parts() -> None:
@@ -127,8 +127,8 @@ def test_comments_are_kept_those_between_rows_behind_them() -> None:
 
 def test_only_so_many_comments_are_kept_the_others_are_counted() -> None:
     comment = b"#" + b"x" * 1023 + b"\n"
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1\n" + comment * 2000 + b"2 2\n")
-    assert report.not_representable == {"comments beyond the first 1 MiB of them": 2000 - 1026}
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n1 1\n" + comment * 2000 + b"2 2\n")
+    assert log.not_representable == {"comments beyond the first 1 MiB of them": 2000 - 1026}
     assert len(parts[0].rows) == 2
 
 
@@ -140,17 +140,17 @@ def test_descriptions_are_written_as_they_were(line: bytes) -> None:
 
 @pytest.mark.parametrize("totals", [b"9", b"5 3 9", b"5", b"-5 3", b"0x4 3"])
 def test_totals_that_do_not_add_up_are_said(totals: bytes) -> None:
-    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n")
-    assert report.repairs == {"totals: lines that do not equal the sum of the costs": 1}
+    _, log = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n")
+    assert log.repairs == {"totals: lines that do not equal the sum of the costs": 1}
     found = [int(word, 0) for word in totals.split()]
-    assert report.warnings == [f"input: `totals:` of part 1 is {found}, but its costs add up to [5, 3]"]
+    assert log.warnings == [f"input: `totals:` of part 1 is {found}, but its costs add up to [5, 3]"]
 
 
 @pytest.mark.parametrize("totals", [b"5 3", b"0x5 3", b" 5\t3 "])
 def test_totals_that_add_up_and_a_larger_summary_are_not_said(totals: bytes) -> None:
     once = HEADER + b"summary: 7 4\nfl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n"
-    parts, report = read_parts(once)
-    assert not report.repairs and not report.warnings and not report.losses
+    parts, log = read_parts(once)
+    assert not log.repairs and not log.warnings and not log.losses
     assert parts[0].summary == [7, 4]
     assert b"\nsummary: 7 4\n" in rewrite(once)
 
@@ -160,18 +160,18 @@ def test_a_part_that_ends_before_the_totals_of_its_writer_is_said(creator: bytes
     """Callgrind writes them last, of an empty part, too; a file cut between two lines shows no other damage."""
     one = b"part: 3\nevents: Ir Dr\nfl=a\nfn=f\n1 5 3\n\n"
     data = b"version: 1\ncreator: " + creator + b"\n" + one + b"totals: 5 3\n\npart: 4\nevents: Ir\n\ntotals: 0\n"
-    _, report = read_parts(data)
-    assert not report.repairs and not report.warnings
+    _, log = read_parts(data)
+    assert not log.repairs and not log.warnings
     for cut in (data.removesuffix(b"\ntotals: 0\n"), data.removesuffix(b"totals: 0\n")):
-        parts, report = read_parts(cut)
+        parts, log = read_parts(cut)
         assert [p.sums for p in parts] == [[5, 3], [0]]
-        assert report.repairs == {"parts without `totals:`, which their writer ends them with": 1}
-        assert report.warnings == ["input: part 4 does not end in `totals:`, so the input may have been cut off"]
-    _, report = read_parts(data.replace(b"totals: 5 3\n", b""))
-    assert report.warnings == ["input: part 3 does not end in `totals:`, so the input may have been cut off"]
+        assert log.repairs == {"parts without `totals:`, which their writer ends them with": 1}
+        assert log.warnings == ["input: part 4 does not end in `totals:`, so the input may have been cut off"]
+    _, log = read_parts(data.replace(b"totals: 5 3\n", b""))
+    assert log.warnings == ["input: part 3 does not end in `totals:`, so the input may have been cut off"]
     for other in (b"xdebug 3.1.0 (PHP 8.2)", b"xtree-1"):
-        _, report = read_parts(b"creator: " + other + b"\n" + one)
-        assert not report.repairs and not report.warnings
+        _, log = read_parts(b"creator: " + other + b"\n" + one)
+        assert not log.repairs and not log.warnings
 
 
 CUT = b"version: 1\ncreator: %s\npart: 1\nevents: Ir Dr\nsummary: 105 3\n\nfl=a\nfn=f\n1 5 3\n+1 100\n\ntotals: 105 3\n"
@@ -201,11 +201,11 @@ def test_a_part_that_was_cut_off_is_an_error(creator: bytes, left: bytes, what: 
     place = data.rindex(b"\n") + 1 if what is INSIDE else len(data)
     assert error.value.code == lib.FP_E_TRUNCATED and what in str(error.value)
     assert f"byte {place}:" in str(error.value)
-    _, report = read_parts(data, LENIENT)
-    assert report.losses.total() > 0
+    _, log = read_parts(data, LENIENT)
+    assert log.losses.total() > 0
     # of others nobody knows how they end their parts
-    _, report = read_parts((CUT % b"xdebug 3.1.0").replace(b"summary: 105", b"summary: 110").removesuffix(b"\n"))
-    assert not report.losses
+    _, log = read_parts((CUT % b"xdebug 3.1.0").replace(b"summary: 105", b"summary: 110").removesuffix(b"\n"))
+    assert not log.losses
 
 
 def test_a_cut_part_with_others_behind_it_is_an_error() -> None:
@@ -215,15 +215,15 @@ def test_a_cut_part_with_others_behind_it_is_an_error() -> None:
     cut = whole.replace(b"+1 100\n\ntotals: 105 3\n\npart: 2", b"\npart: 2")
     with pytest.raises(FormatError, match=r"part 1 ends before it is complete: its costs add up to \[5, 3\]"):
         read_parts(cut)
-    parts, report = read_parts(cut, LENIENT)
+    parts, log = read_parts(cut, LENIENT)
     assert [p.sums for p in parts] == [[5, 3], [105, 3]]
-    assert report.losses == {"parts that end before they are complete": 1}
+    assert log.losses == {"parts that end before they are complete": 1}
 
 
 @pytest.mark.parametrize("end", [b"", b"\n  ", b"\n# a remark"])
 def test_a_complete_part_needs_no_newline_at_its_end(end: bytes) -> None:
-    parts, report = read_parts((CUT % b"callgrind-3.19.0").removesuffix(b"\n") + end)
-    assert [p.sums for p in parts] == [[105, 3]] and not report.repairs and not report.warnings
+    parts, log = read_parts((CUT % b"callgrind-3.19.0").removesuffix(b"\n") + end)
+    assert [p.sums for p in parts] == [[105, 3]] and not log.repairs and not log.warnings
 
 
 def test_a_cachegrind_profile_that_ends_inside_a_line_is_cut_off() -> None:
@@ -238,8 +238,8 @@ def test_a_cachegrind_profile_that_ends_inside_a_line_is_cut_off() -> None:
 def test_a_summary_that_wrapped_around_is_left_out() -> None:
     """Valgrind 3.22 writes the difference of event counters without a sign, after client requests that zero them."""
     data = (CUT % b"callgrind-3.22.0").replace(b"summary: 105 3", b"summary: 18446744073709551395 3")
-    parts, report = read_parts(data)
-    assert report.repairs == {"summary: lines that wrapped around below 0, left out": 1}
+    parts, log = read_parts(data)
+    assert log.repairs == {"summary: lines that wrapped around below 0, left out": 1}
     assert parts[0].summary is None and parts[0].sums == [105, 3]
     assert b"summary:" not in rewrite(data)
     with pytest.raises(FormatError, match="no sum of its part says that it is one below 0"):
@@ -248,11 +248,11 @@ def test_a_summary_that_wrapped_around_is_left_out() -> None:
 
 def test_a_part_that_may_have_been_cut_off_is_a_loss_with_lenient() -> None:
     for creator, last in ((b"creator: callgrind-3.19.0\n", "totals"), (b"desc: I1 cache: 1\ncmd: ./a\n", "summary")):
-        _, report = read_parts(creator + b"events: Ir\nfl=a\nfn=f\n1 5\n", LENIENT)
-        assert report.losses == {f"parts without `{last}:`, which their writer ends them with": 1}
-        assert not report.repairs and len(report.warnings) == 1
-    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n", LENIENT)  # whoever wrote it need not end it so
-    assert not report.losses and not report.repairs
+        _, log = read_parts(creator + b"events: Ir\nfl=a\nfn=f\n1 5\n", LENIENT)
+        assert log.losses == {f"parts without `{last}:`, which their writer ends them with": 1}
+        assert not log.repairs and len(log.warnings) == 1
+    _, log = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n", LENIENT)  # whoever wrote it need not end it so
+    assert not log.losses and not log.repairs
 
 
 GOES_ON = "parts without `events:`, which keep those of the part before"
@@ -264,7 +264,7 @@ def test_a_part_without_events_keeps_those_before(key: str) -> None:
     head = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 3\n"
     data = head + b"%s\nfl=b\nfn=g\ncfn=f\ncalls=2 0x10 1\n0x20 4 9\n+3 5 7\n"
     for capacity in (1, 100):
-        parts, report = read_parts(data % key.encode(), capacity=capacity)
+        parts, log = read_parts(data % key.encode(), capacity=capacity)
         assert [(p.events, p.positions, p.sums) for p in parts] == [
             (["Ir", "Dr"], ["instr", "line"], [5, 3]),
             (["Ir", "Dr"], ["instr", "line"], [7, 0]),
@@ -278,33 +278,33 @@ def test_a_part_without_events_keeps_those_before(key: str) -> None:
             (9, 0),
         )
         assert (cost.function.name, cost.file, cost.position[2]) == (b"g", b"b", 5)
-        assert report.repairs == {GOES_ON: 1}
+        assert log.repairs == {GOES_ON: 1}
 
 
 def test_behind_a_command_a_function_goes_on() -> None:
     """KCachegrind begins no part there; at `part:` it forgets the function."""
     data = HEADER + b"fl=a\nfn=f\n10 5 3\n%s\n+1 7\n"
-    parts, report = read_parts(data % b"cmd: x")
+    parts, log = read_parts(data % b"cmd: x")
     row = parts[1].rows[0]
     assert (row.function.name, row.file, row.position[2], row.values) == (b"f", b"a", 11, (7, 0))
-    assert report.repairs == {GOES_ON: 1}
-    parts, report = read_parts(data % b"part: 2")
+    assert log.repairs == {GOES_ON: 1}
+    parts, log = read_parts(data % b"part: 2")
     assert parts[1].rows[0].function.name == b"" and parts[1].rows[0].position[2] == 1
 
 
 def test_a_part_with_events_forgets_the_function() -> None:
-    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\nevents: Dw\n+1 7\n")
-    assert (parts[1].events, parts[1].rows[0].function.name) == (["Dw"], b"") and GOES_ON not in report.repairs
+    parts, log = read_parts(HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\nevents: Dw\n+1 7\n")
+    assert (parts[1].events, parts[1].rows[0].function.name) == (["Dw"], b"") and GOES_ON not in log.repairs
 
 
 @pytest.mark.parametrize("line", ["events: Ir Dr Dw", "positions: instr line"])
 def test_a_header_line_behind_rows_of_a_part_without_events_begins_another(line: str) -> None:
     """The function goes on, so that no line names one.  With more events, rows were written behind the batch."""
     data = HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\n+1 7\n+1 8\n%s\n0x1 1 2 3\n" % line.encode()
-    parts, report = read_parts(data)
+    parts, log = read_parts(data)
     sizes = [(len(p.events), len(p.positions), len(p.rows)) for p in parts]
     assert sizes == [(2, 1, 1), (2, 1, 2), (3, 1, 1) if "events" in line else (2, 2, 1)]
-    assert report.repairs[GOES_ON] == 1 + ("events" not in line)
+    assert log.repairs[GOES_ON] == 1 + ("events" not in line)
 
 
 def test_a_part_of_nothing_but_its_header_is_still_cut_off() -> None:
@@ -316,13 +316,13 @@ def test_a_part_of_nothing_but_its_header_is_still_cut_off() -> None:
 
 def test_a_cachegrind_summary_that_is_missing_or_wrong_is_said() -> None:
     data = b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5\n"
-    _, report = read_parts(data)
-    assert not report.repairs and not report.warnings
-    _, report = read_parts(data.removesuffix(b"summary: 5\n"))
-    assert report.warnings == ["input: part 1 does not end in `summary:`, so the input may have been cut off"]
-    _, report = read_parts(data.replace(b"summary: 5", b"summary: 6"))
-    assert report.repairs == {"summary: lines that do not equal the sum of the costs": 1}
-    assert report.warnings == ["input: `summary:` of part 1 is [6], but its costs add up to [5]"]
+    _, log = read_parts(data)
+    assert not log.repairs and not log.warnings
+    _, log = read_parts(data.removesuffix(b"summary: 5\n"))
+    assert log.warnings == ["input: part 1 does not end in `summary:`, so the input may have been cut off"]
+    _, log = read_parts(data.replace(b"summary: 5", b"summary: 6"))
+    assert log.repairs == {"summary: lines that do not equal the sum of the costs": 1}
+    assert log.warnings == ["input: `summary:` of part 1 is [6], but its costs add up to [5]"]
 
 
 @pytest.mark.parametrize(
@@ -342,8 +342,8 @@ def test_a_bad_header_line_says_what_is_wrong_with_it(line: bytes, message: str)
     with pytest.raises(FormatError) as raised:
         read_parts(HEADER + line + b"\n")
     assert str(raised.value) == f"input: callgrind: line 3, byte {len(HEADER)}: {message}"
-    _, report = read_parts(HEADER + line + b"\nfl=a\nfn=f\n1 1\n", LENIENT)
-    assert report.losses == {"lines that could not be read": 1}
+    _, log = read_parts(HEADER + line + b"\nfl=a\nfn=f\n1 1\n", LENIENT)
+    assert log.losses == {"lines that could not be read": 1}
 
 
 def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -
     opened = open_input(data, from_="callgrind")
     for _ in read(opened.reader):
         pass
-    assert opened.report.warnings == [
+    assert opened.log.warnings == [
         "input: line 2: pid: found '1.5', expected a whole number; kept as text",
         "input: line 3: thread: found 'main', expected a whole number; kept as text",
     ]
@@ -370,12 +370,12 @@ def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -
 
 
 def test_an_unknown_key_is_said_once_with_its_line() -> None:
-    _, report = read_parts(b"flavour: 1\n" + HEADER + b"flavour: 2\nfl=a\nfn=f\nxrec=2\n1 5\n")
-    assert [w.split(": ", 1)[1] for w in report.warnings] == [
+    _, log = read_parts(b"flavour: 1\n" + HEADER + b"flavour: 2\nfl=a\nfn=f\nxrec=2\n1 5\n")
+    assert [w.split(": ", 1)[1] for w in log.warnings] == [
         "line 1: unknown key 'flavour'; such lines are ignored",
         "line 7: unknown key 'xrec'; such lines are ignored",
     ]
-    assert report.not_representable["lines of unknown keys"] == 3
+    assert log.not_representable["lines of unknown keys"] == 3
 
 
 def test_info_adds_up_parts_by_the_names_of_their_events(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from fastprof.bridges import VALUE
 from fastprof.bridges.rows.choose import one_value
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.paths import REPO
 from tests.support.profiles import Fn, Frame, Sample
@@ -44,38 +44,38 @@ ONE = Holds(values=False)
 
 def chosen(
     rows: list[tuple[int, ...]], holds: Holds = ONE, default: str | None = None, **options: Any
-) -> tuple[str, list[int], Report]:
+) -> tuple[str, list[int], Log]:
     """The name of the type that is kept, its values, and the report."""
     model, batches = stacks(rows, ALLOC, default)
-    report, values, names = Report(), [], set()
-    for batch in one_value(batches, model, Options(**options), report, holds):
+    log, values, names = Log(), [], set()
+    for batch in one_value(batches, model, Options(**options), log, holds):
         assert batch.c.n_values == 1
         names.add(tuple(t.name for t in model.parts[batch.part].value_types))
         values += batch.values(0)
     ((name,),) = names
-    return name, sorted(values), report
+    return name, sorted(values), log
 
 
 def test_the_default_is_the_one_the_source_names_else_the_last() -> None:
     rows = [(1, 10, 100), (2, 20, 200), (3, 30, 300)]
     assert chosen(rows)[:2] == ("cpu", [100, 200, 300])
-    name, values, report = chosen(rows, default="space")
+    name, values, log = chosen(rows, default="space")
     assert (name, values) == ("space", [10, 20, 30])
-    assert report.not_representable == {"values of type alloc": 1, "values of type cpu": 1}
-    assert {entry["code"] for entry in report.not_representable.entries()} == {"value-types"}
+    assert log.not_representable == {"values of type alloc": 1, "values of type cpu": 1}
+    assert {entry["code"] for entry in log.not_representable.entries()} == {"value-types"}
 
 
 def test_what_is_asked_for_is_not_counted_as_lost() -> None:
-    name, values, report = chosen([(1, 10, 100)], EVERYTHING, value="alloc")
-    assert (name, values, dict(report.not_representable)) == ("alloc", [1], {})
+    name, values, log = chosen([(1, 10, 100)], EVERYTHING, value="alloc")
+    assert (name, values, dict(log.not_representable)) == ("alloc", [1], {})
 
 
 def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
     """Which type is shown depends on the header alone, so `top`, which reads rows once, can show the same."""
     rows = [(1, 10, 0), (2, 20, 0)]
-    name, values, report = chosen(rows)
+    name, values, log = chosen(rows)
     assert (name, values) == ("cpu", [0, 0])
-    assert report.warnings == ["cpu is 0 everywhere; value=NAME chooses another value type: alloc, space"]
+    assert log.warnings == ["cpu is 0 everywhere; value=NAME chooses another value type: alloc, space"]
     assert not chosen([*rows, (0, 0, 5)])[2].warnings
     assert not chosen(rows, default="alloc")[2].warnings
     assert not chosen(rows, value="cpu")[2].warnings
@@ -84,10 +84,10 @@ def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
 def test_parts_of_other_value_types_have_none_of_the_first_part(tmp_path: Path) -> None:
     """Microseconds and samples became one column."""
     source = REPO / "tests/corpus/trace-event/good/sampled_mixed.json"
-    report = fastprof.convert(source, tmp_path / "x.folded")
-    assert report.rows == {"stacks of samples/count written": 4}
+    log = fastprof.convert(source, tmp_path / "x.folded")
+    assert log.rows == {"stacks of samples/count written": 4}
     assert sum(int(line.split()[-1]) for line in (tmp_path / "x.folded").read_text().splitlines()) == 5
-    assert report.not_representable["values of type time"] == 1
+    assert log.not_representable["values of type time"] == 1
     assert (fastprof.top(source).value.name, fastprof.top(source).total) == ("samples", 5)
     only_time = fastprof.convert(source, tmp_path / "y.folded", value="time")
     assert only_time.rows == {"stacks of time/microseconds written": 1}
@@ -146,10 +146,10 @@ def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> No
     with pytest.raises(UsageError, match=f"nothing of it can be written as folded.*; {warning}"):
         fastprof.convert(path, tmp_path / "x.folded")
     found, same = fastprof.top(path), fastprof.diff(path, path)
-    assert (found.value.name, found.total, found.report.warnings) == ("Ge", 0, [warning])
-    assert (same.values[same.shown].name, same.report.warnings) == ("Ge", [warning])
+    assert (found.value.name, found.total, found.log.warnings) == ("Ge", 0, [warning])
+    assert (same.values[same.shown].name, same.log.warnings) == ("Ge", [warning])
     annotated = fastprof.annotate(path)
-    assert (annotated.value, annotated.report.warnings) == (0, [warning])
+    assert (annotated.value, annotated.log.warnings) == (0, [warning])
     assert warning in fastprof.report(path, tmp_path / "x.html").warnings
     assert fastprof.info(path).facts["default_value_type"] == "Ge"
     fastprof.convert(path, tmp_path / "x.pb")

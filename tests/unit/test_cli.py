@@ -87,7 +87,7 @@ def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
         fastprof.convert([], one)
 
 
-def test_the_report() -> None:
+def test_the_log() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
         rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames; "
@@ -98,9 +98,9 @@ def test_the_report() -> None:
     )
     quiet = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr
     assert quiet == done.stderr[done.stderr.index(b"\n") + 1 :]  # the warning, and no summary
-    report = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
-    assert set(report) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
-    assert report["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
+    log = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
+    assert set(log) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
+    assert log["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]
     as_it_is = run("convert", EVENTS, "-o", "/dev/null", "--to", "xray").stderr

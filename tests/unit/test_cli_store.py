@@ -173,7 +173,7 @@ def test_profiles_of_a_store_are_inputs_of_every_verb(runs: Path, capfdbinary: A
     assert json.loads(out("info", "s.fpa:*1/1*", "--json"))["facts"]["file"] == "s.fpa:*1/1*"
     assert out("diff", "s.fpa:host1/0*", "s.fpa:host2/1*", "--json")
     assert main(["report", one, "-o", "page.html"]) == 0
-    assert fastprof.open(one).report is not None
+    assert fastprof.open(one).log is not None
     assert sum(len(batch) for batch in fastprof.open(one)) == 1
 
 
@@ -186,8 +186,8 @@ def test_profiles_of_a_store_are_inputs_of_a_batch(runs: Path) -> None:
     archive("add", "s.fpa", "runs", "--replace")
     assert fastprof.batch_convert("s.fpa:host1/*", "out", to="folded").earlier == 0
     assert Path("out/host1/1.callgrind.folded").read_text() == "f 11\n"
-    report = fastprof.batch_archive("s.fpa:host1/*", "t.fpa")
-    assert report.statuses == {"ok": 3} and sorted(names("t.fpa")) == NAMES[:3]
+    log = fastprof.batch_archive("s.fpa:host1/*", "t.fpa")
+    assert log.statuses == {"ok": 3} and sorted(names("t.fpa")) == NAMES[:3]
 
 
 def test_profiles_of_a_store_are_added_to_another_under_their_names(runs: Path) -> None:

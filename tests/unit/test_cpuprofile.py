@@ -96,8 +96,8 @@ def test_hits_are_the_samples_of_a_profile_without_any() -> None:
     untimed = {key: value for key, value in TIMED.items() if key not in ("samples", "timeDeltas")}
     for data in (untimed, untimed | {"samples": [], "timeDeltas": []}):
         assert read(data, "samples")[0] == {"f": 3, "f;g": 4}
-        report = fastprof.info(json.dumps(data).encode())
-        assert report.facts["totals"] == {"samples": 7} and "hit counts and no samples" in report.warnings[0]
+        log = fastprof.info(json.dumps(data).encode())
+        assert log.facts["totals"] == {"samples": 7} and "hit counts and no samples" in log.warnings[0]
     assert read(TIMED, "samples")[0] == {"f": 1, "f;g": 2}  # they say more
     old = OLD | {"head": head([node("f", 2, node("g", 3, hitCount=9))]), "samples": [], "timestamps": []}
     assert read(old, "samples")[0] == {"f;g": 9}
@@ -111,8 +111,8 @@ def test_times_since_the_year_1() -> None:
     values, times = read(data)
     assert times == [1_700_000_000_000_000_000 + ns for ns in (5_000, 15_000, 35_000)]
     assert values == {"f": 10_000, "f;g": 85_000}
-    report = fastprof.info(json.dumps(data).encode())
-    assert report.repairs == {"times since the year 1, counted from 1970": 2}
+    log = fastprof.info(json.dumps(data).encode())
+    assert log.repairs == {"times since the year 1, counted from 1970": 2}
 
 
 @pytest.mark.parametrize("time", [YEAR_1 - 1, 2 * YEAR_1, 10**17, 10**30, -(10**17)])

@@ -346,7 +346,7 @@ def test_equal_profiles(files: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_json_and_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(run(capsys, "--json")[0])
     assert found["values"][0] == {"name": "Ir", "unit": "", "old": 60, "new": 45, "percent": -25.0}
-    assert len(found["rows"]) == 4 and found["changed"] == 3 and found["report"]["warnings"] == []
+    assert len(found["rows"]) == 4 and found["changed"] == 3 and found["log"]["warnings"] == []
     assert found["rows"][0]["values"] == {"Ir": {"old": 40, "new": 20}, "Dr": {"old": 9, "new": 4}}
     head, *rows = csv.reader(run(capsys, "--csv")[0].splitlines())
     assert head == ["name", "file", "object", "line", "callee", "Ir old", "Ir new", "Dr old", "Dr new"]
@@ -426,8 +426,8 @@ def test_options_of_what_is_written_are_those_of_the_difference(tmp_path: Path) 
     old, new = tmp_path / "old.folded", tmp_path / "new.folded"
     old.write_text("a;b;c;d 5\n")
     new.write_text("a;b;c;d 9\n")
-    report = fastprof.diff(old, new, tmp_path / "out.pb", max_depth=2).report
-    assert dict(report.not_representable)["samples with too many frames, cut"] == 2
+    log = fastprof.diff(old, new, tmp_path / "out.pb", max_depth=2).log
+    assert dict(log.not_representable)["samples with too many frames, cut"] == 2
     assert {row.name for row in fastprof.top(tmp_path / "out.pb").rows} == {"a", "b", "[deeper]"}
     fastprof.diff(old, new, tmp_path / "out.arrows", table="frames")
     with pyarrow.ipc.open_stream(tmp_path / "out.arrows") as stream:

@@ -48,11 +48,11 @@ def test_in_and_out(path: Path, to: str, tmp_path: Path) -> None:
         if isinstance(made, io.BytesIO):
             made.name = str(path)  # some formats tell it
         with made as file, (tmp_path / "copy").open("w+b") as output:
-            report = fastprof.convert(file, output, to=to)
+            log = fastprof.convert(file, output, to=to)
             assert not file.closed and not output.closed
             output.seek(0)
             assert output.read() == want
-            assert report.facts["output_bytes"] == len(want)
+            assert log.facts["output_bytes"] == len(want)
 
 
 def test_pipes(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_several_and_merge(tmp_path: Path) -> None:
             verb([second, first], named, to="callgrind")
     assert named.getvalue() == _merged(paths, tmp_path)
     output = io.BytesIO()
-    report = fastprof.merge([io.BytesIO(b"junk"), Unseekable(dumps[0])], output, to="folded", keep_going=True)
+    log = fastprof.merge([io.BytesIO(b"junk"), Unseekable(dumps[0])], output, to="folded", keep_going=True)
     assert output.getvalue() == b"f 1\n"
-    assert report.losses == {"inputs that could not be read": 1}
+    assert log.losses == {"inputs that could not be read": 1}
 
 
 def _merged(paths: list[Path], tmp_path: Path) -> bytes:

@@ -11,9 +11,9 @@ import pytest
 from fastprof import plan
 from fastprof.bridges.fold.fold import to_graph
 from fastprof.core._c import ffi, lib
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
 from tests.support import product
@@ -56,13 +56,13 @@ def test_call_paths_are_the_same_however_many_turns_a_batch_holds(labels: tuple[
         opened = product.open_input(log())
         options = Options(time_unit="ticks", labels=labels)
         made = plan.make([[opened.reader]], plan.End("test", "stacks"), options)
-        batches = made.rows(opened.model, opened.report, capacity)
+        batches = made.rows(opened.model, opened.log, capacity)
         sums: Counter[Any] = Counter()
         for sample in samples(opened.model, batches):
             path = tuple(f.lines[-1][0].name for f in sample.frames)
             for k, value in enumerate(sample.values):
                 sums[path, sample.thread, sample.label, k] += value
-        found.append((sums, opened.report.repairs))
+        found.append((sums, opened.log.repairs))
     assert found[0] == found[1]
     assert len(found[0][0]) > DEPTH
 
@@ -91,7 +91,7 @@ def test_rows_of_no_thread_are_folded_beside_those_of_one() -> None:
             batch.c.time[i], batch.c.thread[i], batch.c.op[i], batch.c.function[i] = time, of, op, function
             batch.c.n = i + 1
         totals = Counter[str]()
-        for rows in to_graph([batch], model, Options(cores=cores, time_unit="ticks"), Report()):
+        for rows in to_graph([batch], model, Options(cores=cores, time_unit="ticks"), Log()):
             for k, value_type in enumerate(model.parts[rows.c.part].value_types):
                 own = (rows.c.kind[i] == lib.FP_COST for i in range(len(rows)))
                 totals[value_type.name] += sum(v for v, is_own in zip(rows.values(k), own, strict=True) if is_own)

@@ -19,13 +19,13 @@ from tests.support.product import open_input
 GOOD = CORPUS / "folded" / "good"
 
 
-def converted(source: Path | bytes | str, tmp_path: Path, **options: Any) -> tuple[str, fastprof.Report]:
+def converted(source: Path | bytes | str, tmp_path: Path, **options: Any) -> tuple[str, fastprof.Log]:
     if not isinstance(source, Path):
         data = source if isinstance(source, bytes) else source.encode()
         source = tmp_path / "in.folded"
         source.write_bytes(data)
-    report = fastprof.convert(source, tmp_path / "out.folded", **options)
-    return (tmp_path / "out.folded").read_text(), report
+    log = fastprof.convert(source, tmp_path / "out.folded", **options)
+    return (tmp_path / "out.folded").read_text(), log
 
 
 def codes(counts: Any) -> dict[str, int]:
@@ -46,7 +46,7 @@ def test_stacks_that_come_again_are_the_same(capacity: int) -> None:
     opened = open_input(data, from_="folded")
     found = [row for rows in fastprof_rows(opened, capacity) for row in rows]
     assert [(tuple(name.encode() for name in stack), (value,)) for stack, value in found] == expected.rows
-    assert opened.report.repairs["frames without a name, called [unknown]"] == sum(";;" in line for line in lines)
+    assert opened.log.repairs["frames without a name, called [unknown]"] == sum(";;" in line for line in lines)
 
 
 def test_more_stacks_than_are_remembered(tmp_path: Path) -> None:
@@ -86,38 +86,38 @@ def test_the_message_of_a_bad_line(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         converted("main;f 5\nmain;g x\n", tmp_path)
     assert str(error.value).endswith("in.folded: folded: line 2, byte 16: the count is 'x', expected digits")
-    text, report = converted("main;f 5\nmain;g x\n", tmp_path, lenient=True)
-    assert (text, codes(report.losses)) == ("main;f 5\n", {"unreadable-lines": 1})
+    text, log = converted("main;f 5\nmain;g x\n", tmp_path, lenient=True)
+    assert (text, codes(log.losses)) == ("main;f 5\n", {"unreadable-lines": 1})
 
 
 def test_a_line_that_the_file_cuts(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="line 2, byte 9") as error:
         converted("main;f 5\nmain;", tmp_path)
     assert error.value.code == -2
-    text, report = converted("main;f 5\nmain;g 1", tmp_path)
+    text, log = converted("main;f 5\nmain;g 1", tmp_path)
     assert text == "main;f 5\nmain;g 1\n"
-    assert codes(report.repairs) == {"open-end": 1}
-    assert any("may have been cut off" in warning for warning in report.warnings)
+    assert codes(log.repairs) == {"open-end": 1}
+    assert any("may have been cut off" in warning for warning in log.warnings)
 
 
 def test_fractions(tmp_path: Path) -> None:
     text = "a 0.5\nb 1.49\nc 3.\nd 2.0\n"
-    written, report = converted(text, tmp_path)
+    written, log = converted(text, tmp_path)
     assert written == "a 1\nb 1\nc 3\nd 2\n"
-    assert codes(report.repairs) == {"rounded-counts": 2}
-    assert "line 1: a count with a fraction" in report.warnings[0]
-    written, report = converted(text, tmp_path, decimals=2)
+    assert codes(log.repairs) == {"rounded-counts": 2}
+    assert "line 1: a count with a fraction" in log.warnings[0]
+    written, log = converted(text, tmp_path, decimals=2)
     assert written == "a 50\nb 149\nc 300\nd 200\n"
-    assert not report.repairs
+    assert not log.repairs
 
 
 def test_two_counts(tmp_path: Path) -> None:
     text = "main;f 5 7\nmain;g 3 0\n"
     assert converted(text, tmp_path)[0] == "main;f 7\n"
     assert converted(text, tmp_path, value="before")[0] == "main;f 5\nmain;g 3\n"
-    written, report = converted(text, tmp_path, counts=1)
+    written, log = converted(text, tmp_path, counts=1)
     assert written == "main;f_5 7\n"
-    assert codes(report.not_representable) == {"renamed": 1, "zero-values": 1}
+    assert codes(log.not_representable) == {"renamed": 1, "zero-values": 1}
     # one line with one count, and all have one
     assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
 
@@ -230,18 +230,18 @@ def test_what_is_written_of_single_frames_is_recognized(frame: str, tmp_path: Pa
     ],
 )
 def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp_path: Path) -> None:
-    text, report = converted(f"{name} 5\nlast 1\n", tmp_path, counts=1)
+    text, log = converted(f"{name} 5\nlast 1\n", tmp_path, counts=1)
     assert text == f"{written} 5\nlast 1\n"
-    assert codes(report.not_representable).get("renamed", 0) == (name not in (written, "f; "))
+    assert codes(log.not_representable).get("renamed", 0) == (name not in (written, "f; "))
     assert converted(text, tmp_path)[0] == text
 
 
 def test_names_that_would_become_one_are_told_apart(tmp_path: Path) -> None:
-    text, report = converted("m;f\0g 1\nm;f g 2\nm;f\1g;f g [2] 3\nm;f g;m 4\n", tmp_path)
+    text, log = converted("m;f\0g 1\nm;f g 2\nm;f\1g;f g [2] 3\nm;f g;m 4\n", tmp_path)
     assert text == "m;f g 1\nm;f g [2] 2\nm;f g [3];f g [2] [2] 3\nm;f g [2];m 4\n"
-    assert codes(report.not_representable) == {"renamed": 4}
-    again, report = converted(text, tmp_path)
-    assert again == text and not report.not_representable
+    assert codes(log.not_representable) == {"renamed": 4}
+    again, log = converted(text, tmp_path)
+    assert again == text and not log.not_representable
     # many become one: each number is tried once
     lines = [f"m;{''.join(chr(1 + (i >> k & 1)) for k in range(12))}x 1\n" for i in range(4096)]
     text, _ = converted("".join(lines), tmp_path, from_="folded")
@@ -252,9 +252,9 @@ def test_equal_stacks_are_one_line_whatever_their_places(tmp_path: Path) -> None
     """In pprof a function is in several frames: addresses and lines."""
     p = _pprof()
     (tmp_path / "in.pb").write_bytes(p)
-    text, report = converted(tmp_path / "in.pb", tmp_path, value="samples")
+    text, log = converted(tmp_path / "in.pb", tmp_path, value="samples")
     assert text == "main;inner 3\nmain;[libx.so+0x1136] 4\n0x9 5\n"
-    assert codes(report.not_representable)["places"] == 6
+    assert codes(log.not_representable)["places"] == 6
 
 
 def _pprof() -> bytes:
@@ -282,19 +282,19 @@ def _pprof() -> bytes:
 def test_times_are_microseconds(tmp_path: Path) -> None:
     source = CORPUS / "gperftools" / "good" / "plain.prof"
     samples, _ = converted(source, tmp_path, value="samples")
-    micros, report = converted(source, tmp_path, value="cpu")
+    micros, log = converted(source, tmp_path, value="cpu")
     nanos, _ = converted(source, tmp_path, value="cpu", nanoseconds=True)
     period = fastprof.info(source).facts["period_us"]
     sums = [sum(reference.read(text.encode()).totals().values()) for text in (samples, micros, nanos)]
     assert sums == [sums[0], sums[0] * period, sums[0] * period * 1000]
-    assert any("cpu/microseconds" in row for row in report.rows)
+    assert any("cpu/microseconds" in row for row in log.rows)
 
 
 def test_rounded_times(tmp_path: Path) -> None:
-    report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded")
-    assert "rounded-times" in codes(report.not_representable)
-    report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded", nanoseconds=True)
-    assert "rounded-times" not in codes(report.not_representable)
+    log = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded")
+    assert "rounded-times" in codes(log.not_representable)
+    log = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded", nanoseconds=True)
+    assert "rounded-times" not in codes(log.not_representable)
 
 
 def test_root(tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
     p = profile_proto.Profile.FromString(_pprof())
     p.sample[0].value[0] = -3
     (tmp_path / "in.pb").write_bytes(p.SerializeToString())
-    text, report = converted(tmp_path / "in.pb", tmp_path)
+    text, log = converted(tmp_path / "in.pb", tmp_path)
     assert "inner -" not in text
     # -3 and 2 are of equal stacks
-    assert codes(report.not_representable)["negative-values"] == 1
+    assert codes(log.not_representable)["negative-values"] == 1
 
 
 def test_labels_and_threads_are_said(tmp_path: Path) -> None:

@@ -89,17 +89,17 @@ def test_factors_and_nesting_are_bounded() -> None:
 def converted(tmp_path: Path, data: bytes, to: str, **options: bool) -> tuple[bytes, list[str]]:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(data)
-    report = fastprof.convert([str(source)], str(target), to=to, **options)
-    return target.read_bytes(), report.warnings
+    log = fastprof.convert([str(source)], str(target), to=to, **options)
+    return target.read_bytes(), log.warnings
 
 
 def test_info_says_the_totals_of_inherited_events(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_bytes(PROFILE)
-    report = fastprof.info(str(path))
-    assert report.facts["totals"] == {"Ir": 10, "Dr": 6}
-    assert report.facts["totals_of_inherited_events"] == {"Sum": 22, "Twice": 34}
-    assert report.warnings == [
+    log = fastprof.info(str(path))
+    assert log.facts["totals"] == {"Ir": 10, "Dr": 6}
+    assert log.facts["totals_of_inherited_events"] == {"Sum": 22, "Twice": 34}
+    assert log.warnings == [
         "inherited event Odd cannot be computed: its formula needs Nothing, which the profile does not have"
     ]
 

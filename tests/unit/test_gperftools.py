@@ -83,16 +83,16 @@ def test_records_without_count_or_stack_are_kept() -> None:
 
 def test_no_trailer_is_a_repair() -> None:
     got = dump(reference.write([(1, (0x1000,))], trailer=False), "gperftools")
-    assert got.report.repairs == {"files without trailer": 1}
+    assert got.log.repairs == {"files without trailer": 1}
 
 
 @pytest.mark.parametrize("lenient", [False, True])
 def test_a_list_of_mapped_objects_that_is_cut_is_said(lenient: bool) -> None:
     for end, n in ((None, 0), (-1, 1), (-70, 1)):
-        report = dump(SMALL[:end], "gperftools", options=Options(lenient=lenient)).report
-        counter = report.losses if lenient else report.repairs
+        log = dump(SMALL[:end], "gperftools", options=Options(lenient=lenient)).log
+        counter = log.losses if lenient else log.repairs
         assert counter.get("lists of mapped objects that end within a line", 0) == n
-        assert any("may have been cut off" in warning for warning in report.warnings) == bool(n)
+        assert any("may have been cut off" in warning for warning in log.warnings) == bool(n)
 
 
 def test_no_records() -> None:
@@ -100,9 +100,9 @@ def test_no_records() -> None:
 
 
 def test_cut_chains_are_said() -> None:
-    report = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").report
-    assert report.facts["samples_cut_at_254_frames"] == 3
-    assert "cut by the profiler" in report.warnings[0]
+    log = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").log
+    assert log.facts["samples_cut_at_254_frames"] == 3
+    assert "cut by the profiler" in log.warnings[0]
 
 
 # ---- frames the profiler left behind ----
@@ -113,7 +113,7 @@ def test_duplicated_leaves_go() -> None:
     data = reference.write(chains, text=MAPS)
     got = dump(data, "gperftools")
     assert {len(stack) for stack, _, _ in got.rows} == {2}
-    assert got.report.repairs["duplicated leaves removed"] == 64
+    assert got.log.repairs["duplicated leaves removed"] == 64
     assert {len(stack) for stack in ticks(data, keep_signal_frames=True)} == {3}
 
 
@@ -122,7 +122,7 @@ def test_signal_frames_in_no_object_go(trampoline: int) -> None:
     chains = [(1, (leaf, trampoline, 0x402000 + leaf)) for leaf in range(0x401000, 0x401040)]
     got = dump(reference.write(chains, text=MAPS), "gperftools")
     assert {len(stack) for stack, _, _ in got.rows} == {2}
-    assert got.report.repairs["signal frames removed"] == 64
+    assert got.log.repairs["signal frames removed"] == 64
 
 
 LIBRARY = MAPS + b"7f0000200000-7f0000300000 r-xp 00001000 08:01 13  /lib/x86_64-linux-gnu/%s\n"
@@ -135,7 +135,7 @@ def test_signal_frames_in_the_c_library_go(name: bytes) -> None:
     chains = [(1, (leaf, RESTORE, 0x408000 + i % 5, 0x40A000)) for i, leaf in enumerate(leaves)]
     got = dump(reference.write(chains, text=LIBRARY % name), "gperftools")
     assert {len(stack) for stack, _, _ in got.rows} == {3}
-    assert got.report.repairs["signal frames removed"] == len(leaves)
+    assert got.log.repairs["signal frames removed"] == len(leaves)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_functions_of_a_library_that_call_everything_stay(name: bytes, leaves: r
     chains = [(1, (leaf, RESTORE, callers[i % len(callers)])) for i, leaf in enumerate(leaves)]
     got = dump(reference.write(chains, text=LIBRARY % name), "gperftools")
     assert {len(stack) for stack, _, _ in got.rows} == {3}
-    assert not got.report.repairs
+    assert not got.log.repairs
 
 
 def test_a_trampoline_between_two_leaves_goes() -> None:
@@ -164,7 +164,7 @@ def test_the_only_caller_stays() -> None:
     chains = [(1, (leaf, 0x402000, 0x403000)) for leaf in range(0x401000, 0x401040)]
     got = dump(reference.write(chains, text=MAPS), "gperftools")
     assert {len(stack) for stack, _, _ in got.rows} == {3}
-    assert not got.report.repairs
+    assert not got.log.repairs
 
 
 def test_recursion_at_one_call_site_stays() -> None:
@@ -338,7 +338,7 @@ def test_cut_at_every_byte() -> None:
 
 def test_lenient_says_what_is_lost() -> None:
     got = dump(SMALL[:80], "gperftools", options=LENIENT)  # header 40, record 32, 8 bytes of the next
-    assert got.report.losses == {"damaged records": 1, "bytes passed over": 8}
+    assert got.log.losses == {"damaged records": 1, "bytes passed over": 8}
     assert [values[0] for _, _, values in got.rows] == [2]
 
 
@@ -348,7 +348,7 @@ def test_a_depth_that_cannot_be() -> None:
         dump(bad, "gperftools")
     good_after = bad + struct.pack("<3Q", 0, 1, 0) + MAPS
     got = dump(good_after, "gperftools", options=LENIENT)
-    assert got.report.losses == {"damaged records": 1, "bytes passed over": 24}
+    assert got.log.losses == {"damaged records": 1, "bytes passed over": 24}
     assert got.mappings[0][0] == b"/srv/my demo/prog"
 
 
@@ -393,8 +393,8 @@ def test_forked_processes_have_written_what_they_were_born_with(word: int, order
     alone = dump(reference.write(BEFORE + AFTER, word=word, order=order, text=MAPS), "gperftools")
     assert sorted(got.summed().items()) == sorted(alone.summed().items())
     assert got.mappings == alone.mappings
-    assert got.report.facts["samples"] == 18
-    assert got.report.repairs == {"profiles by forked processes in the file": 2}
+    assert got.log.facts["samples"] == 18
+    assert got.log.repairs == {"profiles by forked processes in the file": 2}
 
 
 def test_a_forked_process_that_ends_last() -> None:
@@ -408,8 +408,8 @@ def test_records_after_the_text_are_summed_where_no_header_says_that_they_begin_
     rest = reference.write(AFTER, text=MAPS)[40:]
     got = dump(reference.write(BEFORE, text=MAPS) + rest, "gperftools", chunk=chunk)
     assert sorted(values[0] for _, _, values in got.rows) == [2, 6, 10]
-    assert got.report.repairs == {"profiles by forked processes in the file": 1}
-    assert any("more than once" in text for text in got.report.warnings)
+    assert got.log.repairs == {"profiles by forked processes in the file": 1}
+    assert any("more than once" in text for text in got.log.warnings)
 
 
 def test_records_after_the_text_are_cut() -> None:
@@ -417,32 +417,32 @@ def test_records_after_the_text_are_cut() -> None:
     with pytest.raises(FormatError) as error:
         dump(data, "gperftools")
     assert error.value.offset == len(data) - 30
-    assert dump(data, "gperftools", options=LENIENT).report.losses == {"damaged records": 1, "bytes passed over": 30}
+    assert dump(data, "gperftools", options=LENIENT).log.losses == {"damaged records": 1, "bytes passed over": 30}
 
 
 def test_zeros_after_the_text_are_no_records() -> None:
     got = dump(SMALL + bytes(512), "gperftools")
     assert got.rows == dump(SMALL, "gperftools").rows
-    assert got.report.repairs == {"lines that name no mapped object": 1}
+    assert got.log.repairs == {"lines that name no mapped object": 1}
 
 
 # ---- writing ----
 
 
 def test_written_profiles_read_back() -> None:
-    data, report = rewrite(SMALL, "gperftools", "gperftools")
+    data, log = rewrite(SMALL, "gperftools", "gperftools")
     again, _ = rewrite(data, "gperftools", "gperftools")
     assert data == again
     assert dump(data, "gperftools").rows == dump(SMALL, "gperftools").rows
-    assert not report.not_representable
+    assert not log.not_representable
     assert reference.read(data).period_us == 10_000
 
 
 def test_what_the_format_cannot_say_is_counted() -> None:
     text = b"--- symbol\n0x0000000000001000 f\n---\n--- profile\n"
     pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
-    _, report = rewrite(pprof, "pprof", "gperftools")
-    assert report.not_representable == {
+    _, log = rewrite(pprof, "pprof", "gperftools")
+    assert log.not_representable == {
         "frames without address": 1,
         "function names (gperftools profiles hold only addresses)": 1,
     }
@@ -492,10 +492,10 @@ def test_the_longest_period(tmp_path: Path) -> None:
 
 
 def test_names_that_are_not_written_are_counted(tmp_path: Path) -> None:
-    report = fastprof.convert(CORPUS / "gperftools/good/java.prof", tmp_path / "x.prof")
-    assert report.not_representable == {"function names (gperftools profiles hold only addresses)": 2}
-    report = fastprof.convert(CORPUS / "gperftools/good/plain.prof", tmp_path / "x.prof")
-    assert not report.not_representable
+    log = fastprof.convert(CORPUS / "gperftools/good/java.prof", tmp_path / "x.prof")
+    assert log.not_representable == {"function names (gperftools profiles hold only addresses)": 2}
+    log = fastprof.convert(CORPUS / "gperftools/good/plain.prof", tmp_path / "x.prof")
+    assert not log.not_representable
 
 
 @pytest.mark.parametrize("name", ["go-heap.pb.gz", "go-goroutine.pb.gz"])

@@ -19,9 +19,9 @@ import zstandard
 
 from fastprof.cli.text import Screen, cut, print_table
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.archive import cbor
 from fastprof.formats.archive.sections import (
@@ -196,7 +196,7 @@ def test_empty_batches_of_parts_by_turns_are_written_once(tmp_path: Path) -> Non
     model, out = Model(), io.BytesIO()
     for _ in range(2):
         model.add_part(Part([ValueType("Ir")]))
-    writer = ArchiveWriter(model, Sink(out), Options(), Report())
+    writer = ArchiveWriter(model, Sink(out), Options(), Log())
     batch = Batch("stacks", 8)
     for n in range(100):
         batch.c.part = n % 2

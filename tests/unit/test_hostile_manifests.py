@@ -63,8 +63,8 @@ def test_outputs_that_make_no_sense_are_made_again(done: Path, files: list[Any])
     lines = manifest.read_bytes().splitlines(keepends=True)
     lines[1] = replaced(lines[1], files=files)
     manifest.write_bytes(b"".join(lines))
-    report = batch_convert(INPUT, done, to="folded", jobs=1)
-    assert (report.earlier, dict(report.statuses)) == (0, {"ok": 1})
+    log = batch_convert(INPUT, done, to="folded", jobs=1)
+    assert (log.earlier, dict(log.statuses)) == (0, {"ok": 1})
 
 
 def test_brackets_without_end(done: Path, tmp_path: Path) -> None:

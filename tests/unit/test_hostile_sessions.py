@@ -55,8 +55,8 @@ def test_files_of_a_tar_that_end_like_the_image(tmp_path: Path) -> None:
     files = {path_of("{root}/lib/x"): ONE, "a/lib/y": b"", "b/lib/x": b"no ELF", "a/lib/x": b"none", "lib/xx": b""}
     path = tmp_path / "session.tar"
     path.write_bytes(tar_of(files))
-    report = fastprof.convert(path, tmp_path / "out.callgrind")
-    assert "not an ELF file" in report.warnings[0]
+    log = fastprof.convert(path, tmp_path / "out.callgrind")
+    assert "not an ELF file" in log.warnings[0]
 
 
 def test_each_event_is_a_column(tmp_path: Path) -> None:

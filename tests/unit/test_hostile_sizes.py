@@ -56,10 +56,10 @@ def test_stacks_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Pa
 def test_calls_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Path) -> None:
     events = ",".join(f'{{"type":"{t}","frame":0,"at":{i}}}' for i in range(9_000) for t in "OC")
     (tmp_path / "in").write_text(EVENTED.format(name="long" * 30, events=events))
-    report = fastprof.convert(tmp_path / "in", tmp_path / "out", to=to, from_="speedscope")
+    log = fastprof.convert(tmp_path / "in", tmp_path / "out", to=to, from_="speedscope")
     data = (tmp_path / "out").read_bytes()
     if to == "perfetto":
-        assert report.rows["calls written"] == 9_000 and data.count(b"long" * 30) == 1
+        assert log.rows["calls written"] == 9_000 and data.count(b"long" * 30) == 1
     else:
         assert data.count(b'"ph":"B"') == data.count(b'"ph":"E"') == 9_000
         assert len(json.loads(data)["traceEvents"]) > 18_000
@@ -100,8 +100,8 @@ def test_names_have_a_bound(format_: str, tmp_path: Path) -> None:
     assert LONG.encode() in out.read_bytes()
     with pytest.raises(FormatError, match=f"at byte {text.index('@')}: a name is longer than 1 MiB"):
         fastprof.convert(longer, out, from_=format_)
-    report = fastprof.convert(longer, out, from_=format_, lenient=True, nanoseconds=True)
-    assert report.losses.entries() == [{"code": "cut-names", "text": "names cut after 1 MiB", "count": 1}]
+    log = fastprof.convert(longer, out, from_=format_, lenient=True, nanoseconds=True)
+    assert log.losses.entries() == [{"code": "cut-names", "text": "names cut after 1 MiB", "count": 1}]
     assert LONG.encode() in out.read_bytes() and b"m" not in out.read_bytes().replace(b"main", b"")
 
 

@@ -67,6 +67,6 @@ def test_a_worker_that_is_being_begun(
     """A terminal sends the signal to all processes; workers took it until they had said that they ignore it."""
     monkeypatch.setattr(pool, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n" + pool._BEGIN)
     inputs = [str(CORPUS / "folded/good" / p.name) for p in sorted((CORPUS / "folded/good").iterdir())[:3]]
-    report = batch_convert(inputs, tmp_path / "out", to="folded", jobs=2)
-    assert not report.errors
+    log = batch_convert(inputs, tmp_path / "out", to="folded", jobs=2)
+    assert not log.errors
     assert "Traceback" not in capfd.readouterr().err

@@ -41,9 +41,9 @@ def piped(path: Path) -> bytes:
 def test_a_file_and_a_pipe_give_the_same(body: str, tmp_path: Path) -> None:
     path, out = tmp_path / "in.cachegrind", tmp_path / "out.cachegrind"
     path.write_text(HEAD + body + "summary: 9 9\n")
-    report = fastprof.convert(path, out)
+    log = fastprof.convert(path, out)
     assert out.read_bytes() == piped(path)
-    assert report.facts["output_bytes"] == out.stat().st_size
+    assert log.facts["output_bytes"] == out.stat().st_size
     assert sorted(os.listdir(tmp_path)) == ["in.cachegrind", "out.cachegrind"]
 
 
@@ -54,12 +54,12 @@ def test_what_is_in_order_is_given_out_as_it_is(tmp_path: Path) -> None:
     assert out.read_text() == path.read_text()
 
 
-def test_the_report_counts_once(tmp_path: Path) -> None:
+def test_the_log_counts_once(tmp_path: Path) -> None:
     path = tmp_path / "in.cachegrind"
     path.write_text(HEAD + OUT_OF_ORDER["a function again"] + "summary: 3 4\n")
-    report = fastprof.convert(path, tmp_path / "out.cachegrind")
-    assert report.rows["rows written"] == 3
-    assert sum("summary" in warning for warning in report.warnings) <= 1
+    log = fastprof.convert(path, tmp_path / "out.cachegrind")
+    assert log.rows["rows written"] == 3
+    assert sum("summary" in warning for warning in log.warnings) <= 1
 
 
 # ---- several inputs: sums come out while all are read -------------------------

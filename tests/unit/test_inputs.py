@@ -110,8 +110,8 @@ def test_what_looking_finds_is_told_once(tmp_path: Path) -> None:
     """Warnings, repairs and losses of a head that is read twice."""
     path = tmp_path / "two.folded"
     path.write_bytes(b"a;b 1 2\na 3 4\n")
-    report = fastprof.convert([path, path], tmp_path / "out.pb")
-    assert len(report.warnings) == 1 and "end in two numbers" in report.warnings[0]
+    log = fastprof.convert([path, path], tmp_path / "out.pb")
+    assert len(log.warnings) == 1 and "end in two numbers" in log.warnings[0]
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes((CORPUS / "pprof/good/go-heap.pb.gz").read_bytes()[:-30])
     one = fastprof.convert(damaged, tmp_path / "out.pb", lenient=True)

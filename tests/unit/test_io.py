@@ -21,7 +21,7 @@ import zstandard
 from fastprof import formats
 from fastprof.core import sink as sink_module
 from fastprof.core.errors import FastprofError, UnrecognizedError
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -125,12 +125,12 @@ def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, d
         said = f"<bytes>: {kind[1:]}: the compressed data ends at byte {cut}, inside a stream; lenient=True reads"
         with pytest.raises(FastprofError, match=said):
             read_all(Source(packed[:cut]))
-        report = Report()
-        kept = read_all(Source(packed[:cut], lost=report.count))
+        log = Log()
+        kept = read_all(Source(packed[:cut], lost=log.count))
         assert data.startswith(kept)
-        assert report.losses == {f"damaged {kind[1:]} streams, read up to the damage": 1}
+        assert log.losses == {f"damaged {kind[1:]} streams, read up to the damage": 1}
     # all but the check at the end is there
-    assert read_all(Source(PACK[kind](data)[:-1], lost=report.count)) == data
+    assert read_all(Source(PACK[kind](data)[:-1], lost=log.count)) == data
 
 
 @pytest.mark.parametrize("kind", PACK)
@@ -141,9 +141,9 @@ def test_a_damaged_stream_is_an_error_and_lenient_goes_on_to_the_damage(kind: st
             packed[len(packed) * part // 8] ^= 0x55
             with pytest.raises(FastprofError, match=r"damage at or before byte \d+ of the compressed data: \w"):
                 read_all(Source(bytes(packed)))
-            report = Report()
-            read_all(Source(bytes(packed), lost=report.count))
-            assert report.losses.total() == 1
+            log = Log()
+            read_all(Source(bytes(packed), lost=log.count))
+            assert log.losses.total() == 1
 
 
 class Unseekable(io.BytesIO):
@@ -165,9 +165,9 @@ def test_bytes_behind_the_last_stream_are_an_error_with_their_place(kind: str, d
         said = f"x: {kind[1:]}: at byte {len(whole)} of the compressed data: the next stream begins with 01 67"
         with pytest.raises(FastprofError, match=said):
             read_all(source())
-        report = Report()
-        assert read_all(source(lost=report.count)) == data * (len(whole) // len(packed))
-        assert report.losses == {f"damaged {kind[1:]} streams, read up to the damage": 1}
+        log = Log()
+        assert read_all(source(lost=log.count)) == data * (len(whole) // len(packed))
+        assert log.losses == {f"damaged {kind[1:]} streams, read up to the damage": 1}
     # the head of another stream is one that was cut
     for n in (1, 3):
         with pytest.raises(FastprofError, match=f"ends at byte {len(packed) + n}, inside a stream"):
@@ -182,10 +182,10 @@ def test_zeros_between_and_behind_streams_fill_up_blocks(kind: str) -> None:
 
 
 def test_a_whole_stream_is_no_loss() -> None:
-    report = Report()
+    log = Log()
     for pack in PACK.values():
-        assert read_all(Source(pack(NOISE), lost=report.count)) == NOISE
-    assert not report.losses
+        assert read_all(Source(pack(NOISE), lost=log.count)) == NOISE
+    assert not log.losses
 
 
 def test_a_window_grows_for_a_long_record() -> None:
@@ -261,19 +261,19 @@ def test_expand(tmp_path: Path) -> None:
     for name in ("b.10", "b.9", "a", ".hidden", "sub.10/c", "sub.9/e", "sub.9/.f", "sub.9/deep/d", ".git/x"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_bytes(b"x")
-    report = Report()
+    log = Log()
     files = [str(tmp_path / name) for name in ("a", "b.9", "b.10", "sub.9/e", "sub.9/deep/d", "sub.10/c")]
-    assert expand(["x", "-", str(tmp_path)], report.warn) == ["x", "-", *files]
-    assert not report.warnings
+    assert expand(["x", "-", str(tmp_path)], log.warn) == ["x", "-", *files]
+    assert not log.warnings
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "broken").symlink_to("nowhere")
-    assert expand([str(tmp_path)], report.warn) == files
-    assert report.warnings == [f"{tmp_path}: not read, being no files: broken, link"]
+    assert expand([str(tmp_path)], log.warn) == files
+    assert log.warnings == [f"{tmp_path}: not read, being no files: broken, link"]
     with pytest.raises(FastprofError, match="empty: a directory without files"):
-        expand([str(tmp_path / "empty")], report.warn)
+        expand([str(tmp_path / "empty")], log.warn)
     errors: list[FastprofError] = []
-    assert expand([str(tmp_path / "empty"), "x"], report.warn, errors.append) == ["x"] and len(errors) == 1
+    assert expand([str(tmp_path / "empty"), "x"], log.warn, errors.append) == ["x"] and len(errors) == 1
 
 
 @pytest.mark.parametrize("thread", ["out-01", "out.3-02"])
@@ -298,12 +298,12 @@ def test_expand_keeps_any_other_empty_file(other: str, tmp_path: Path) -> None:
 def test_a_file_that_became_shorter_is_an_error(lenient: bool, tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(TEXT)
-    report = Report()
-    source = Source(str(path), lost=report.count if lenient else None)
+    log = Log()
+    source = Source(str(path), lost=log.count if lenient else None)
     os.truncate(path, 300_000)
     if lenient:
         assert len(read_all(source)) == 300_000
-        assert report.losses == {"files that became shorter while they were read": 1}
+        assert log.losses == {"files that became shorter while they were read": 1}
     else:
         with pytest.raises(FastprofError, match=f"became shorter while it was read: 300000 of {len(TEXT)} bytes"):
             read_all(source)

@@ -102,13 +102,13 @@ def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
         '"30e-1"', "30e-1"
     )
     path.write_text(text)
-    report = fastprof.convert(path, output, from_="speedscope")
+    log = fastprof.convert(path, output, from_="speedscope")
     assert output.read_text() == "a 2\na;b 2\nb 3\n"
-    assert report.not_representable["weights with a fraction, rounded"] == 2
+    assert log.not_representable["weights with a fraction, rounded"] == 2
     path.write_text(text.replace('"none"', '"milliseconds"'))
-    report = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
+    log = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
     assert output.read_text() == "a 1500000\na;b 2000000\nb 3250000\n"
-    assert report.not_representable == {"names of value types": 1}
+    assert log.not_representable == {"names of value types": 1}
 
 
 def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:

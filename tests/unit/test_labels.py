@@ -11,7 +11,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from tests.reference import profile_proto as reference
 from tests.support.paths import REPO
 from tests.support.xraylog import BasicLog
@@ -22,10 +22,10 @@ CORPUS = REPO / "tests" / "corpus"
 Samples = Counter[tuple[tuple[str, ...], tuple[tuple[str, str | int], ...], int]]
 
 
-def converted(source: Path, tmp_path: Path, *more: Path, **options: Any) -> tuple[Samples, Report, Any]:
+def converted(source: Path, tmp_path: Path, *more: Path, **options: Any) -> tuple[Samples, Log, Any]:
     """Sums by (functions leaf first, labels, value type); the profile itself must have no two equal samples."""
     out = tmp_path / "out.pb"
-    report = fastprof.convert([str(source), *map(str, more)], str(out), **options)
+    log = fastprof.convert([str(source), *map(str, more)], str(out), **options)
     p = reference.parse(out.read_bytes())
     reference.check(p)
     found: Samples = Counter()
@@ -36,7 +36,7 @@ def converted(source: Path, tmp_path: Path, *more: Path, **options: Any) -> tupl
         text = tuple((key.decode(), string.decode() or number) for key, string, number, _ in labels)
         for k, value in enumerate(values):
             found[names, text, k] += value
-    return found, report, p
+    return found, log, p
 
 
 # ---- timelines: a slow reference, one thread after the other
@@ -94,9 +94,9 @@ def expected(records: list[tuple[int, int, int, str, int]], labels: tuple[str, .
 def test_timelines_are_kept_apart(seed: int, labels: tuple[str, ...], tmp_path: Path) -> None:
     data, records = random_log(seed)
     (tmp_path / "in.xray").write_bytes(data)
-    got, report, _ = converted(tmp_path / "in.xray", tmp_path, labels=labels, time_unit="ticks")
+    got, log, _ = converted(tmp_path / "in.xray", tmp_path, labels=labels, time_unit="ticks")
     assert +got == +expected(records, labels)
-    assert all("symbols=" in warning for warning in report.warnings)
+    assert all("symbols=" in warning for warning in log.warnings)
 
 
 def test_a_cpu_that_only_an_event_names_changes_nothing(tmp_path: Path) -> None:

@@ -34,19 +34,19 @@ def test_rows_of_nothing_but_zeros_are_no_loss(tmp_path: Path) -> None:
 def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(WITH_ADDRESSES)
-    report = fastprof.convert(path, tmp_path / "out.prof", frames="address")
-    assert report.rows["samples written"] == 1
-    assert report.warnings == [
+    log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
+    assert log.rows["samples written"] == 1
+    assert log.warnings == [
         "25.0 % of the cost is left out, in samples that have no address or are negative",
     ]
     path.write_bytes(NO_LINES % (75, -25))
-    report = fastprof.convert(path, tmp_path / "out.folded")
-    assert report.warnings == ["25.0 % of the cost is left out, in stacks of values below 0, or rounded to 0"]
+    log = fastprof.convert(path, tmp_path / "out.folded")
+    assert log.warnings == ["25.0 % of the cost is left out, in stacks of values below 0, or rounded to 0"]
 
 
 def test_frames_left_out_are_said(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     arc = b"cfn=f\ncalls=1 0x20 3\n0 1 25\n"
     path.write_bytes(WITH_ADDRESSES.replace(b"75\n", b"75\n" + arc).replace(b"0 3 25", b"0x20 3 25"))
-    report = fastprof.convert(path, tmp_path / "out.prof", frames="address")
-    assert report.warnings == ["25.0 % of the cost is under stacks of which frames without address are left out"]
+    log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
+    assert log.warnings == ["25.0 % of the cost is under stacks of which frames without address are left out"]

@@ -8,16 +8,16 @@ import sys
 import pytest
 
 from fastprof.cli.messages import say_warnings
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.core.reported import Entry
 from tests.support.paths import REPO
 
 CODE = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.core.reported import SHARED
-report, other = Report(), Report()
+report, other = Log(), Log()
 for i in range(200_000):
     report.warn(SHARED["object-notes"], path=f"/lib/x{i // 2}", note="No such file or directory")
 other.take(report)
@@ -37,20 +37,20 @@ UNKNOWN = Entry("unknown-key", "warnings", "", "{file}: line {line}: unknown key
 
 
 def test_only_the_first_of_a_code_are_said(capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report()
+    log = Log()
     for i in range(1, 1_241):
-        report.warn(MISSING, path=f"/lib/x{i}.so", n=i)
+        log.warn(MISSING, path=f"/lib/x{i}.so", n=i)
         if i == 3:
-            report.warn(UNKNOWN, file="a.callgrind", line=7, key="x")
-    report.warn(UNKNOWN, file="a.callgrind", line=9, key="y")
-    say_warnings(report.warned())
+            log.warn(UNKNOWN, file="a.callgrind", line=7, key="x")
+    log.warn(UNKNOWN, file="a.callgrind", line=9, key="y")
+    say_warnings(log.warned())
     lines = capsys.readouterr().err.splitlines()
-    said = report.warnings
+    said = log.warnings
     assert said[3] == "a.callgrind: line 7: unknown key 'x'"
     assert lines == [
         *(f"fastprof: warning: {warning}" for warning in said[:6]),
         "fastprof: warning: and 1,235 more like it",
         f"fastprof: warning: {said[-1]}",
     ]
-    assert [one["text"] for one in report.as_dict()["warnings"]] == said
-    assert {one["code"] for one in report.as_dict()["warnings"]} == {"missing-symbols", "unknown-key"}
+    assert [one["text"] for one in log.as_dict()["warnings"]] == said
+    assert {one["code"] for one in log.as_dict()["warnings"]} == {"missing-symbols", "unknown-key"}

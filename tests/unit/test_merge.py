@@ -69,8 +69,8 @@ def test_of_any_formats(one: str, other: str, to: str, mine: str, theirs: str, t
             fastprof.merge([CORPUS / file for file in pair], tmp_path / "out", to=to)
         for text in (one, other, mine, theirs):
             assert text in str(caught.value)
-    report = fastprof.merge([CORPUS / one, CORPUS / other], tmp_path / "out", to=to, union=True)
-    assert not report.losses
+    log = fastprof.merge([CORPUS / one, CORPUS / other], tmp_path / "out", to=to, union=True)
+    assert not log.losses
 
 
 def test_union(files: Path) -> None:
@@ -178,13 +178,13 @@ def test_an_input_that_fails_in_the_middle_leaves_nothing(file: str, way: str, t
         os.mkfifo(bad)
         writer = threading.Thread(target=bad.write_bytes, args=(spoilt(file),))
         writer.start()
-    report = fastprof.merge([good, bad, good, tmp_path / "absent"], out, keep_going=True)
+    log = fastprof.merge([good, bad, good, tmp_path / "absent"], out, keep_going=True)
     if way == "pipe":
         writer.join()
-    assert report.losses == {"inputs that could not be read": 2}
-    assert len(report.warnings) >= 2
-    assert any(warning.startswith(f"{bad}: ") for warning in report.warnings)
-    assert any(warning.startswith(f"{tmp_path / 'absent'}: ") for warning in report.warnings)
+    assert log.losses == {"inputs that could not be read": 2}
+    assert len(log.warnings) >= 2
+    assert any(warning.startswith(f"{bad}: ") for warning in log.warnings)
+    assert any(warning.startswith(f"{tmp_path / 'absent'}: ") for warning in log.warnings)
     fastprof.merge([good, good], tmp_path / "expected.pb")
     assert out.read_bytes() == (tmp_path / "expected.pb").read_bytes()
 

@@ -29,8 +29,8 @@ def source(tmp_path: Path, names: list[bytes], target: str) -> Path:
 @pytest.mark.parametrize("target", ["pprof", "speedscope", "trace-event"])
 def test_names_come_back_apart(target: str, names: list[bytes], tmp_path: Path) -> None:
     out, again = tmp_path / "out", tmp_path / "again"
-    report = fastprof.convert(source(tmp_path, names, target), out, to=target)
-    assert any("UTF-8" in text for text in report.not_representable)
+    log = fastprof.convert(source(tmp_path, names, target), out, to=target)
+    assert any("UTF-8" in text for text in log.not_representable)
     rows = fastprof.top(out, n=0).rows
     assert len({row.name for row in rows}) == len(names)
     unit = 1 if target == "pprof" else 1000

@@ -56,7 +56,7 @@ class Read:
                     self.parts[key] += sum(values)
                     for value_type, value in zip(part.value_types, values, strict=True):
                         self.columns[value_type.name] += value
-            self.report = profile.report
+            self.log = profile.log
 
     def functions(self) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -128,7 +128,7 @@ def test_bad_names(path: str, tmp_path: Path) -> None:
         Read(session)
     kept = Read(session, lenient=True)
     assert sum(kept.costs.values()) == 12
-    assert kept.report.losses == {"sample files with names that are none": 1}
+    assert kept.log.losses == {"sample files with names that are none": 1}
 
 
 # ---- what is an input ---------------------------------------------------
@@ -139,8 +139,8 @@ def test_directories(below: str, tmp_path: Path) -> None:
     session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES), "samples/operf.log": b"log"})
     assert of_directory(str(session / below))
     assert sum(Read(session / below).costs.values()) == 12
-    report = fastprof.convert([session / below], tmp_path / "out.callgrind")
-    assert report.rows["rows written"] == 3
+    log = fastprof.convert([session / below], tmp_path / "out.callgrind")
+    assert log.rows["rows written"] == 3
 
 
 def test_other_directories_are_their_files(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_images_are_found_by_name_below_the_sysroot_and_in_the_archive(tmp_path:
     archive = write_session(tmp_path / "a", packed)
     assert Read(archive / "out").functions() == want
     read = Read(tar_of(packed))
-    assert read.functions() == want and not read.report.warnings
+    assert read.functions() == want and not read.log.warnings
 
 
 def test_a_file_that_was_changed(tmp_path: Path) -> None:
@@ -364,10 +364,10 @@ def test_a_file_that_was_changed(tmp_path: Path) -> None:
     image(tmp_path / "x", mtime=MTIME + 1)
     read = Read(session)
     assert read.functions() == {str(tmp_path / "x"): 12}
-    assert "was changed since the profile was made" in read.report.warnings[0]
+    assert "was changed since the profile was made" in read.log.warnings[0]
     read = Read(session, symbols=(str(tmp_path),))
     assert read.functions() == {"main": 3, "f(int)": 9}
-    assert "was changed since the profile was made" in read.report.warnings[0]
+    assert "was changed since the profile was made" in read.log.warnings[0]
 
 
 @pytest.mark.parametrize("where", ["folder", "file", "archive"])
@@ -430,13 +430,13 @@ def test_a_kernel_that_was_sampled_without_its_image(tmp_path: Path) -> None:
     data = sample_file([(0xFFFFFFFF81000008, 5)], is_kernel=1, mtime=0)
     session = write_session(tmp_path / "s", {path_of("{kern}/no-vmlinux", program=X): data})
     assert Read(session, symbols=(str(vmlinux),)).costs == {("no-vmlinux", "go", 0xFFFFFFFF81000008): 5}
-    assert "give a copy of its /proc/kallsyms" in Read(session).report.warnings[0]
+    assert "give a copy of its /proc/kallsyms" in Read(session).log.warnings[0]
 
 
 def test_a_file_for_symbols_that_is_not_used(tmp_path: Path) -> None:
     session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES)})
     y = image(tmp_path / "y")
-    assert f"{y}: has the name of no image in the profile" in Read(session, symbols=(str(y),)).report.warnings
+    assert f"{y}: has the name of no image in the profile" in Read(session, symbols=(str(y),)).log.warnings
     with pytest.raises(FastprofError, match="No such file"):
         Read(session, symbols=(str(tmp_path / "absent"),))
 
@@ -523,7 +523,7 @@ def test_lenient_keeps_what_is_there(tmp_path: Path) -> None:
         Read(session)
     read = Read(session, lenient=True)
     assert sum(read.costs.values()) == 110
-    assert read.report.losses == {
+    assert read.log.losses == {
         "nodes missing at the ends of sample files": 90,
         "sample files that are damaged": 1,
         "sample files that end too early": 1,
@@ -542,15 +542,15 @@ def test_files_changed_while_they_were_sampled(tmp_path: Path) -> None:
     files = {path_of(X, cpu=k): sample_file(NODES, mtime=MTIME + k) for k in range(2)}
     read = Read(write_session(tmp_path, files), merge=("cpu",))
     assert sum(read.costs.values()) == 24
-    assert any("changed while it was sampled" in warning for warning in read.report.warnings)
+    assert any("changed while it was sampled" in warning for warning in read.log.warnings)
 
 
 def test_lost_samples(tmp_path: Path) -> None:
     stats = {"total_samples": b"1000", "lost_record": b"3", "throttled/CPU": b""}
     files = {f"samples/{s}/stats/{name}": data for s in ("current", "before") for name, data in stats.items()}
-    report = fastprof.info(write_session(tmp_path, files | {path_of(X): sample_file(NODES)}))
-    assert report.facts["samples_lost"] == {"lost_record": 3}
-    assert [w.partition(": ")[2] for w in report.warnings if "lost" in w or "throttled" in w] == [
+    log = fastprof.info(write_session(tmp_path, files | {path_of(X): sample_file(NODES)}))
+    assert log.facts["samples_lost"] == {"lost_record": 3}
+    assert [w.partition(": ")[2] for w in log.warnings if "lost" in w or "throttled" in w] == [
         "3 samples were lost, 1,000 were taken",
         "the kernel has throttled CPU: it was sampled less often than asked for",
     ]

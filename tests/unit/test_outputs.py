@@ -50,12 +50,12 @@ def test_short_calls_become_their_callers_own_time(tmp_path: Path) -> None:
     source = trace(tmp_path / "in.xray", [("1", 1), *short * 40, (")", 5)])
     whole = fastprof.convert(source, tmp_path / "whole.pftrace")
     budget = whole.facts["output_bytes"] * 9 // 10
-    report = fastprof.convert(source, tmp_path / "out.pftrace", budget=budget)
-    assert report.facts["output_bytes"] <= budget
+    log = fastprof.convert(source, tmp_path / "out.pftrace", budget=budget)
+    assert log.facts["output_bytes"] <= budget
     # calls of #4 are as short as those of #2, but there are events in them
     assert slices(tmp_path / "out.pftrace") == [s for s in slices(tmp_path / "whole.pftrace") if s[0] != "#2"]
-    assert report.facts["merged_calls"] == {"merged_calls": 40, "merged_below": 3, "merged_share": 80 / (40 * 1057 + 5)}
-    (said,) = report.not_representable.entries()
+    assert log.facts["merged_calls"] == {"merged_calls": 40, "merged_below": 3, "merged_share": 80 / (40 * 1057 + 5)}
+    (said,) = log.not_representable.entries()
     assert (said["code"], said["count"]) == ("short-calls", 40)
     assert "shorter than 3 ns (with 0.19% of the time)" in said["text"]
 
@@ -80,12 +80,12 @@ def test_stacks_that_cost_little_are_pruned(tmp_path: Path, capsys: pytest.Captu
     source, output = tmp_path / "in.folded", tmp_path / "o.speedscope.json"
     rare = "".join(f"main;g;f{i};h 1\n" for i in range(1000))
     source.write_text(f"main;f 5000\n{rare}main;g 7\n")
-    report = fastprof.convert(source, output, budget=10 << 10)
+    log = fastprof.convert(source, output, budget=10 << 10)
     assert sampled(output) == {("main", "f"): 5000, ("main", "g"): 7, ("main", "g", "[pruned]"): 1000}
-    said = report.facts["pruned_stacks"]
+    said = log.facts["pruned_stacks"]
     assert said["pruned_stacks"] == 1000 and said["pruned_share"] == {"samples": 1000 / 6007}
     assert 1 / 6007 < said["pruned_below"] < 1007 / 6007
-    (entry,) = report.not_representable.entries()
+    (entry,) = log.not_representable.entries()
     assert (entry["code"], entry["count"]) == ("pruned-stacks", 1000)
     assert "(16.6 % of samples together)" in entry["text"] and "10,240 bytes" in entry["text"]
     first = output.read_bytes()
@@ -110,16 +110,16 @@ def test_values_of_no_cost_have_no_share(tmp_path: Path) -> None:
     """One value type is 0 everywhere; nothing is divided by its total."""
     source, output = tmp_path / "in.folded", tmp_path / "o.profile.json"
     source.write_text("main;f 900 0\n" + "".join(f"main;g{i} 1 0\n" for i in range(500)))
-    report = fastprof.convert(source, output, budget=5 << 10, counts=2)
-    shares = [*report.facts["pruned_stacks"]["pruned_share"].values()]
+    log = fastprof.convert(source, output, budget=5 << 10, counts=2)
+    shares = [*log.facts["pruned_stacks"]["pruned_share"].values()]
     assert shares == [500 / 1400, 0]
 
 
 def test_the_budget_is_of_what_the_viewer_unpacks(tmp_path: Path) -> None:
-    report = fastprof.convert(BUSY, tmp_path / "o.trace.json.gz", budget=100 << 10)
+    log = fastprof.convert(BUSY, tmp_path / "o.trace.json.gz", budget=100 << 10)
     data = gzip.decompress((tmp_path / "o.trace.json.gz").read_bytes())
     assert len(data) <= 100 << 10 and json.loads(data)
-    assert report.facts["output_bytes"] < len(data)
+    assert log.facts["output_bytes"] < len(data)
 
 
 def test_standard_output_gets_nothing_of_what_is_refused(
@@ -167,10 +167,10 @@ def test_what_was_thought_to_fit_is_done_again(tmp_path: Path) -> None:
     source.write_text(json.dumps(said))
     assert fastprof.convert(source, output, budget=1 << 20).not_representable == {}
     whole = output.stat().st_size
-    report = fastprof.convert(source, output, budget=whole * 2 // 3)
+    log = fastprof.convert(source, output, budget=whole * 2 // 3)
     assert output.stat().st_size <= whole * 2 // 3
-    (entry,) = report.not_representable.entries()
-    assert entry["code"] == "short-calls" and report.rows["rows written"] == 1000 - 2 * entry["count"]
+    (entry,) = log.not_representable.entries()
+    assert entry["code"] == "short-calls" and log.rows["rows written"] == 1000 - 2 * entry["count"]
     assert json.loads(output.read_bytes())["traceEvents"]
 
 
@@ -191,9 +191,9 @@ def test_stacks_for_each_thread(tmp_path: Path) -> None:
     for source, threads in cases:
         folder = tmp_path / source.partition("/")[0]
         folder.mkdir()
-        report = fastprof.convert(CORPUS / source, folder / "o.speedscope.json", split="thread")
+        log = fastprof.convert(CORPUS / source, folder / "o.speedscope.json", split="thread")
         assert sorted(path.name for path in folder.iterdir()) == [f"o.thread-{tid}.speedscope.json" for tid in threads]
-        for file, tid in zip(report.facts["files"], threads, strict=True):
+        for file, tid in zip(log.facts["files"], threads, strict=True):
             profiles = json.loads(Path(file["path"]).read_bytes())["profiles"]
             assert profiles and all(f"thread {tid}: " in profile["name"] for profile in profiles)
 
@@ -214,7 +214,7 @@ def test_calls_end_at_the_edge_of_a_slice_and_begin_again(tmp_path: Path) -> Non
     source = trace(
         tmp_path / "in.xray", [("1", 0), ("2", 100), (")", 900), ("!", 0), ("3", 1500), (")", 100), (")", 100)]
     )
-    report = fastprof.convert(source, tmp_path / "o.pftrace", split="time:0.000001")
+    log = fastprof.convert(source, tmp_path / "o.pftrace", split="time:0.000001")
     first = slices(tmp_path / "o.slice-1.pftrace")[0][1]
     found = [
         [(name, begin - first, end and end - first) for name, begin, end in slices(tmp_path / f"o.slice-{i}.pftrace")]
@@ -225,7 +225,7 @@ def test_calls_end_at_the_edge_of_a_slice_and_begin_again(tmp_path: Path) -> Non
         [("#1", 1000, 2000), ("custom event", 1000, None)],
         [("#1", 2000, 2700), ("#3", 2500, 2600)],
     ]
-    assert [Path(file["path"]).name for file in report.facts["files"]] == [f"o.slice-{i}.pftrace" for i in (1, 2, 3)]
+    assert [Path(file["path"]).name for file in log.facts["files"]] == [f"o.slice-{i}.pftrace" for i in (1, 2, 3)]
 
 
 def test_splits_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FormatError, SymbolError, UnrecognizedError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.reported import SHARED
 from tests.support.paths import CORPUS
 
@@ -30,12 +30,12 @@ def test_exceptions() -> None:
 
 
 def test_reports_and_options() -> None:
-    report = Report()
-    report.count(SHARED["unwound-frames"], 3)
-    report.rows["calls"] += 7
-    report.warn(SHARED["only-zeros"], name="cpu", others="wall")
-    again = same(report)
-    assert isinstance(again, Report) and again.as_dict() == report.as_dict()
+    log = Log()
+    log.count(SHARED["unwound-frames"], 3)
+    log.rows["calls"] += 7
+    log.warn(SHARED["only-zeros"], name="cpu", others="wall")
+    again = same(log)
+    assert isinstance(again, Log) and again.as_dict() == log.as_dict()
     assert same(Options(prune=0.5)).given == {"prune": 0.5}  # type: ignore[attr-defined]
 
 

@@ -13,9 +13,9 @@ import pytest
 from fastprof import formats
 from fastprof.core.engine import write
 from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from tests.reference import profile_proto as reference
@@ -96,7 +96,7 @@ def test_every_field_is_read() -> None:
 
 
 def test_every_field_is_written() -> None:
-    data, report = rewrite(SMALL, "pprof", "pprof")
+    data, log = rewrite(SMALL, "pprof", "pprof")
     ours, theirs = reference.parse(data), profile()
     reference.check(ours)
     assert reference.rows(ours) == reference.rows(theirs)
@@ -106,8 +106,8 @@ def test_every_field_is_written() -> None:
     for name in ("time_nanos", "duration_nanos", "period"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert [strings[id(ours)][c] for c in ours.comment] == ["note", "note two"]
-    assert not report.not_representable
-    assert not report.repairs
+    assert not log.not_representable
+    assert not log.repairs
     assert rewrite(data, "pprof", "pprof")[0] == data
 
 
@@ -134,11 +134,11 @@ def lib() -> Any:
     return core
 
 
-def written(batches: list[Batch], model: Model, options: Options | None = None, report: Report | None = None) -> bytes:
+def written(batches: list[Batch], model: Model, options: Options | None = None, log: Log | None = None) -> bytes:
     out = io.BytesIO()
     sink = Sink(out)
     writer = formats.get("pprof").writer_class()
-    write(batches, writer(model, sink, options or Options(), report or Report()))
+    write(batches, writer(model, sink, options or Options(), log or Log()))
     sink.commit()
     return gzip.decompress(out.getvalue())
 
@@ -212,7 +212,7 @@ def test_unknown_fields_are_counted() -> None:
     extended = data + message(2, message(1, b"\x01") + message(2, b"\x01\x01") + message(9, b"new"))
     got = dump(extended, "pprof")
     assert len(got.rows) == 4
-    assert got.report.not_representable == {"unknown fields": 4, "unknown fields of samples": 1}
+    assert got.log.not_representable == {"unknown fields": 4, "unknown fields of samples": 1}
 
 
 def test_fields_of_the_proposal_for_events_are_counted_by_name() -> None:
@@ -223,7 +223,7 @@ def test_fields_of_the_proposal_for_events_are_counted_by_name() -> None:
     data = b"".join(f for f in fields if f[0] != 0x12) + sample + message(16, number(1, 1))
     got = dump(data, "pprof")
     assert got.rows == reference.rows(profile())[:1]
-    assert got.report.not_representable == {"breakdowns of samples into events": 2, "label sets of events": 1}
+    assert got.log.not_representable == {"breakdowns of samples into events": 2, "label sets of events": 1}
 
 
 def test_sparse_ids_and_unknown_mappings() -> None:
@@ -233,7 +233,7 @@ def test_sparse_ids_and_unknown_mappings() -> None:
     p.location[1].mapping_id = 77
     got = dump(p.SerializeToString(), "pprof")
     assert got.rows == reference.rows(p)
-    assert got.report.repairs == {"locations of unknown mappings": 1}
+    assert got.log.repairs == {"locations of unknown mappings": 1}
 
 
 def invalid(change: Callable[[Any], None]) -> bytes:
@@ -300,7 +300,7 @@ def _no_function_ids(p: Any, lines: str) -> None:
 @pytest.mark.parametrize("lines", ["location", "zero"])
 def test_functions_without_ids_get_those_of_their_locations(lines: str) -> None:
     got = dump(invalid(lambda p: _no_function_ids(p, lines)), "pprof")
-    assert got.report.repairs == {"functions without an id": 2}
+    assert got.log.repairs == {"functions without an id": 2}
 
     def with_ids(p: Any) -> None:
         _no_function_ids(p, "location")
@@ -322,13 +322,13 @@ def test_other_functions_without_ids_are_refused(spoil: Callable[[Any], None]) -
     with pytest.raises(FormatError, match="a function has id 0") as error:
         dump(data, "pprof")
     assert error.value.offset is not None
-    assert dump(data, "pprof", options=Options(lenient=True)).report.losses["damaged table entries"] >= 2
+    assert dump(data, "pprof", options=Options(lenient=True)).log.losses["damaged table entries"] >= 2
 
 
 @pytest.mark.parametrize(("line", "says"), [(-1, "line numbers below 0"), (1 << 32, "line numbers beyond 32 bits")])
 def test_lines_that_no_source_has(line: int, says: str) -> None:
     got = dump(invalid(_set("location.0.line.0.line", line)), "pprof")
-    assert got.report.not_representable[says] == 1
+    assert got.log.not_representable[says] == 1
 
 
 def test_two_profiles_one_after_the_other() -> None:
@@ -362,7 +362,7 @@ def test_thousands_of_sample_types_are_refused() -> None:
 def test_lenient_keeps_the_good_samples() -> None:
     got = dump(invalid(_set("sample.1.location_id.0", 9)), "pprof", options=LENIENT)
     assert [values[0] for _, _, values in got.rows] == [1, 2]
-    assert got.report.losses == {"damaged samples": 1}
+    assert got.log.losses == {"damaged samples": 1}
 
 
 def test_cut_at_every_byte() -> None:
@@ -383,7 +383,7 @@ def test_cut_at_every_byte() -> None:
         except FormatError as error:
             assert error.offset is not None
         else:
-            assert want is not None or kept.report.losses
+            assert want is not None or kept.log.losses
 
 
 def test_a_last_field_that_is_cut_is_a_loss() -> None:
@@ -394,7 +394,7 @@ def test_a_last_field_that_is_cut_is_a_loss() -> None:
     for cut in range(1, len(samples[-1])):
         got = dump(whole[:-cut], "pprof", options=LENIENT)
         assert len(got.rows) == 2
-        assert got.report.losses == {"bytes passed over": len(samples[-1]) - cut}
+        assert got.log.losses == {"bytes passed over": len(samples[-1]) - cut}
 
 
 @pytest.mark.parametrize("at", range(len(SMALL)))
@@ -458,23 +458,23 @@ def one_frame(model: Model, name: str | bytes = "f", address: int = 0, object_id
 
 
 def test_a_sample_without_stack_gets_a_location() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     model.add_part(Part(value_types=[ValueType("v", "u")]))
-    p = reference.parse(written([stacks(model, [([], 0, 0, 0, [3]), ([], 0, 0, 0, [4])])], model, report=report))
+    p = reference.parse(written([stacks(model, [([], 0, 0, 0, [3]), ([], 0, 0, 0, [4])])], model, log=log))
     reference.check(p)
     assert [row[0][0][3][0][0] for row in reference.rows(p)] == [b"[no stack]"] * 2
-    assert sum(report.repairs.values()) == 2
+    assert sum(log.repairs.values()) == 2
 
 
 def test_strings_that_are_not_utf8_are_mended() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     model.add_part(Part(value_types=[ValueType("v", "u")]))
     rows = [([one_frame(model, name)], 0, 0, 0, [1]) for name in (b"a\xffb", b"a\xfeb", b"\xed\xa0\x80", "ü😀")]
-    p = reference.parse(written([stacks(model, rows)], model, report=report))
+    p = reference.parse(written([stacks(model, rows)], model, log=log))
     reference.check(p)
     names = [row[0][0][3][0][0].decode() for row in reference.rows(p)]
     assert names == ["a\ufffdb", "a\ufffdb [2]", "\ufffd" * 3, "ü😀"]
-    assert report.not_representable["strings that are not UTF-8, mended"] == 3
+    assert log.not_representable["strings that are not UTF-8, mended"] == 3
 
 
 def test_return_addresses_are_moved_into_the_call_once() -> None:
@@ -487,23 +487,23 @@ def test_return_addresses_are_moved_into_the_call_once() -> None:
 
 
 def test_threads_become_labels() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     model.add_part(Part(value_types=[ValueType("v", "u")]))
     thread = lib().fp_model_thread(model.c, 0, 42, 43)
     batch = stacks(model, [([one_frame(model)], 0, thread, 5, [1])])
-    p = reference.parse(written([batch], model, report=report))
+    p = reference.parse(written([batch], model, log=log))
     assert reference.rows(p)[0][1] == ((b"pid", b"", 42, b""), (b"tid", b"", 43, b""))
-    assert report.not_representable == {"times of samples": 1}
+    assert log.not_representable == {"times of samples": 1}
 
 
 def test_parts_of_other_types_fill_the_columns_they_have() -> None:
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     model.add_part(Part(value_types=[ValueType("a", "u"), ValueType("b", "u")]))
     model.add_part(Part(value_types=[ValueType("c", "u"), ValueType("b", "u")]))
     rows = [([one_frame(model)], 0, 0, 0, [1, 2])]
-    p = reference.parse(written([stacks(model, rows, 0), stacks(model, rows, 1)], model, report=report))
+    p = reference.parse(written([stacks(model, rows, 0), stacks(model, rows, 1)], model, log=log))
     assert [list(s.value) for s in p.sample] == [[1, 2], [0, 2]]
-    assert report.not_representable == {"values of type c": 1}
+    assert log.not_representable == {"values of type c": 1}
 
 
 def test_mappings_say_they_have_functions_only_if_all_do() -> None:

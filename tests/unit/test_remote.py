@@ -136,11 +136,11 @@ def test_reads_an_object(bucket: Bucket) -> None:
 def test_converts_as_files_do(path: Path, to: str, bucket: Bucket, tmp_path: Path) -> None:
     fastprof.convert(path, tmp_path / "out.gz", to=to)
     url = bucket.put(path.name, path.read_bytes())
-    report = fastprof.convert(url, "s3://bucket/deep/out.gz", to=to)
+    log = fastprof.convert(url, "s3://bucket/deep/out.gz", to=to)
     want, got = gzip.decompress((tmp_path / "out.gz").read_bytes()), gzip.decompress(bucket.get("deep/out.gz"))
     assert len(got) == len(want)
     assert got.replace(url.encode(), b"NAME") == want.replace(str(path).encode(), b"NAME") or to == "archive"
-    assert report.facts["output_bytes"] == len(bucket.get("deep/out.gz"))
+    assert log.facts["output_bytes"] == len(bucket.get("deep/out.gz"))
 
 
 def test_all_verbs_take_urls(bucket: Bucket, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 import fastprof
 from fastprof import formats
 from fastprof.core.errors import UsageError
-from fastprof.core.report import Counts, Report
+from fastprof.core.log import Counts, Log
 from fastprof.core.reported import SHARED, Entry
 from fastprof.core.words import ARGUMENTS, Message
 from fastprof.plan import known_options
@@ -187,41 +187,41 @@ def test_entries_for_json() -> None:
     assert counts.said() == ["1 line cut at 1,000 (args=True keeps it)", "5 odd lines"]
     assert dict(counts) == {"lines cut at 1,000 (args=True keeps them)": 1, "odd lines": 5}
     assert counts["odd lines"] == 5 and counts["others"] == 0
-    assert [*Report().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
+    assert [*Log().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
 
 
 def test_reports_go_to_another_process() -> None:
     """As data: options are spelled where they are printed."""
-    report, other = Report(), Report()
-    report.count(CUT, 3, most=2)
-    report.count(ODD, 4, by=Message("{--thread}, {--label}"))
-    report.warn(SEE, file=Message("{name} {--thread}", name="a"))
+    log, other = Log(), Log()
+    log.count(CUT, 3, most=2)
+    log.count(ODD, 4, by=Message("{--thread}, {--label}"))
+    log.warn(SEE, file=Message("{name} {--thread}", name="a"))
     for _ in range(2):
-        other.take_data(json.loads(json.dumps(report.data())))
-    assert [*other.repairs.counted()] == [(entry, values, 2 * n) for entry, values, n in report.repairs.counted()]
-    assert other.warned(flags=True) == report.warned(flags=True)
+        other.take_data(json.loads(json.dumps(log.data())))
+    assert [*other.repairs.counted()] == [(entry, values, 2 * n) for entry, values, n in log.repairs.counted()]
+    assert other.warned(flags=True) == log.warned(flags=True)
 
 
 def test_the_command_says_them(tmp_path: Path) -> None:
     source = CORPUS / "callgrind" / "good" / "contexts.callgrind"
     out = str(tmp_path / "out.cachegrind")
     command = [sys.executable, "-m", "fastprof", "convert", "--json", str(source), "-o", out]
-    report = json.loads(subprocess.run(command, cwd=REPO, check=True, capture_output=True).stderr)
-    assert {entry["code"] for entry in report["not_representable"]} == {"caller-contexts", "calls-and-jumps", "objects"}
+    log = json.loads(subprocess.run(command, cwd=REPO, check=True, capture_output=True).stderr)
+    assert {entry["code"] for entry in log["not_representable"]} == {"caller-contexts", "calls-and-jumps", "objects"}
     for name in ("repairs", "losses", "not_representable"):
-        assert all([*entry] == ["code", "text", "count"] for entry in report[name])
+        assert all([*entry] == ["code", "text", "count"] for entry in log[name])
 
 
 def test_options_are_spelled_where_they_are_printed() -> None:
     """As whoever asks knows them, not as it was when something was counted."""
     assert known_options()  # declares their words
-    report = Report()
-    report.count(CUT, 2, most=1)
-    report.warn(SEE, file="a")
-    assert dict(report.repairs) == {"lines cut at 1 (args=True keeps them)": 2}
-    assert report.warnings == ["a: see args=True, args= or args"]
-    assert report.repairs.said(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
-    assert report.warned(flags=True) == [{"code": "see", "text": "a: see --args, --args= or --args"}]
+    log = Log()
+    log.count(CUT, 2, most=1)
+    log.warn(SEE, file="a")
+    assert dict(log.repairs) == {"lines cut at 1 (args=True keeps them)": 2}
+    assert log.warnings == ["a: see args=True, args= or args"]
+    assert log.repairs.said(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
+    assert log.warned(flags=True) == [{"code": "see", "text": "a: see --args, --args= or --args"}]
     with pytest.raises(UsageError) as error:
         fastprof.convert(CORPUS / "trace-event/good/devtools.json", "x.prof")
     assert "--samples reads" in error.value.told(flags=True)

@@ -33,40 +33,40 @@ def inclusive(stacks: Counter[tuple[str, ...]], name: str) -> int:
     return sum(count for stack, count in stacks.items() if name in stack)
 
 
-def codes(report: fastprof.Report) -> dict[str, int]:
-    return {entry["code"]: entry["count"] for entry in report.not_representable.entries()}
+def codes(log: fastprof.Log) -> dict[str, int]:
+    return {entry["code"]: entry["count"] for entry in log.not_representable.entries()}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 9, 10, 11])
 def test_frames_below_the_limit_become_one(limit: int, tmp_path: Path) -> None:
     source, whole, cut = nested(tmp_path / "in.json", 10), tmp_path / "whole.folded", tmp_path / "cut.folded"
     fastprof.convert(source, whole)
-    report = fastprof.convert(source, cut, max_depth=limit)
+    log = fastprof.convert(source, cut, max_depth=limit)
     every, kept = lines(whole), lines(cut)
     assert len(every) == 10 and sum(kept.values()) == sum(every.values())
     for depth in range(min(limit, 10)):
         assert inclusive(kept, f"f{depth}") == inclusive(every, f"f{depth}")
     assert max(map(len, kept)) == min(limit + 1, 10)
-    assert codes(report).get("deep-stacks", 0) == max(10 - limit, 0)
-    assert any("--max-depth=10" in warning or "max_depth=10" in warning for warning in report.warnings) == (limit < 10)
+    assert codes(log).get("deep-stacks", 0) == max(10 - limit, 0)
+    assert any("--max-depth=10" in warning or "max_depth=10" in warning for warning in log.warnings) == (limit < 10)
     assert inclusive(kept, "[deeper]") == sum(n for stack, n in every.items() if len(stack) > limit)
 
 
 def test_a_cut_profile_is_not_cut_again(tmp_path: Path) -> None:
     source, once, twice = nested(tmp_path / "in.json", 10), tmp_path / "once.folded", tmp_path / "twice.folded"
     fastprof.convert(source, once, max_depth=4)
-    report = fastprof.convert(once, twice, max_depth=5)
-    assert twice.read_text() == once.read_text() and "deep-stacks" not in codes(report)
+    log = fastprof.convert(once, twice, max_depth=5)
+    assert twice.read_text() == once.read_text() and "deep-stacks" not in codes(log)
 
 
 @pytest.mark.parametrize("to", ["pprof", "folded", "speedscope"])
 def test_a_deep_timeline_makes_a_file_of_bounded_size(to: str, tmp_path: Path) -> None:
     """Without a limit it has 20,000^2 / 2 frames."""
-    report = fastprof.convert(nested(tmp_path / "in.json", 20_000), tmp_path / "folded", to="folded", max_depth=100)
+    log = fastprof.convert(nested(tmp_path / "in.json", 20_000), tmp_path / "folded", to="folded", max_depth=100)
     assert (tmp_path / "folded").stat().st_size < 1_000_000
-    assert codes(report)["deep-stacks"] == 19_900
-    report = fastprof.convert(tmp_path / "folded", tmp_path / "out", to=to, max_depth=50)
-    assert "deep-stacks" in codes(report)
+    assert codes(log)["deep-stacks"] == 19_900
+    log = fastprof.convert(tmp_path / "folded", tmp_path / "out", to=to, max_depth=50)
+    assert "deep-stacks" in codes(log)
 
 
 def test_rows_of_other_threads_and_labels_stay_apart(tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ def test_threads_and_parts_come_back(tmp_path: Path) -> None:
     assert said == ["x.json, w", "x.json, thread 2", "x.json, w [2]"]
     fastprof.convert(out, again)
     assert again.read_bytes() == out.read_bytes()
-    report = fastprof.convert(out, tmp_path / "x.callgrind", per_thread=True)
-    assert len(set(re.findall(r"^thread: (.*)", (tmp_path / "x.callgrind").read_text(), re.MULTILINE))) == 3, report
+    log = fastprof.convert(out, tmp_path / "x.callgrind", per_thread=True)
+    assert len(set(re.findall(r"^thread: (.*)", (tmp_path / "x.callgrind").read_text(), re.MULTILINE))) == 3, log
 
 
 def test_a_profile_without_samples_comes_back(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_frames_in_an_array_of_their_own() -> None:
     nested = fastprof.top([(NESTED % ("[[[0],[1]]]", FRAMES)).encode()], from_="speedscope")
     assert [(row.name, row.self, row.inclusive) for row in nested.rows] == [("b", 1, 1), ("a", 0, 1)]
     assert nested.rows == plain.rows
-    assert nested.report.repairs == {"frames of samples that stand in an array of their own": 2}
+    assert nested.log.repairs == {"frames of samples that stand in an array of their own": 2}
 
 
 @pytest.mark.parametrize("sample", ["[[]]", "[[0,1]]", "[[[0]]]", '[["0"]]', "[[2]]", "[[-1]]", "[{}]"])
 def test_other_arrays_in_samples_are_errors(sample: str) -> None:
     with pytest.raises(FormatError, match="a frame of a sample is"):
         fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope")
-    report = fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope", lenient=True)
-    assert report.losses.total() > 0
+    log = fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope", lenient=True)
+    assert log.losses.total() > 0

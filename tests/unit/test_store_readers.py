@@ -85,9 +85,9 @@ def test_an_input_stays_what_it_was(folder: Path, change: Callable[[], None], at
         if len(seen) == at:
             change()
 
-    report = fastprof.merge("s.fpa:*", "all.folded", progress=progress, lenient=lenient)
+    log = fastprof.merge("s.fpa:*", "all.folded", progress=progress, lenient=lenient)
     assert Path("all.folded").read_text() == FOLDED[1]
-    assert seen == [f"s.fpa:{name}" for name in NAMES] and not report.warnings and not report.losses
+    assert seen == [f"s.fpa:{name}" for name in NAMES] and not log.warnings and not log.losses
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_store_is_reported_once(folder: Path, capsys: pytes
         for path in ("s.fpa", "one.fpa"):
             Path(path).write_bytes(torn)
         with fastprof.open("s.fpa") as profile:
-            assert [batch.values(0).tolist() for batch in profile] == [[10]] and len(profile.report.warnings) == 1
+            assert [batch.values(0).tolist() for batch in profile] == [[10]] and len(profile.log.warnings) == 1
         assert len(fastprof.info("s.fpa:1*").warnings) == 1
         for paths in (["s.fpa"], ["s.fpa:*"], ["s.fpa:*", "s.fpa:1*"]):
             assert len(fastprof.merge(paths, "all.folded").warnings) == 1
@@ -187,11 +187,11 @@ def uncommitted(folder: Path) -> Iterator[adding.Adding]:
 def test_what_is_being_appended_is_not_there(uncommitted: adding.Adding, lenient: bool) -> None:
     options: dict[str, Any] = {"lenient": True} if lenient else {}
     assert listing.names("s.fpa", lenient=lenient) == NAMES
-    report = fastprof.merge("s.fpa:*", "all.folded", **options)
-    assert Path("all.folded").read_text() == FOLDED[1] and not report.warnings and not report.losses
+    log = fastprof.merge("s.fpa:*", "all.folded", **options)
+    assert Path("all.folded").read_text() == FOLDED[1] and not log.warnings and not log.losses
     for path, more in (("s.fpa:1.callgrind", options), ("s.fpa", {"member": "1.callgrind", **options})):
-        report = fastprof.info(path, **more)
-        assert report.facts["totals"] == {"Ir": 10} and not report.warnings and not report.losses
+        log = fastprof.info(path, **more)
+        assert log.facts["totals"] == {"Ir": 10} and not log.warnings and not log.losses
     assert fastprof.info("s.fpa").facts["profiles"] == N
     uncommitted.commit()
     assert listing.names("s.fpa", lenient=lenient) == [NAMES[0], *NAMES[2:], "new", NAMES[1]]
@@ -199,12 +199,12 @@ def test_what_is_being_appended_is_not_there(uncommitted: adding.Adding, lenient
 
 def test_what_a_dead_process_appended_is_left_out_and_reported(folder: Path) -> None:
     half()
-    report = fastprof.merge("s.fpa:*", "all.folded")
+    log = fastprof.merge("s.fpa:*", "all.folded")
     assert Path("all.folded").read_text() == FOLDED[1]
-    (warning,) = report.warnings
+    (warning,) = log.warnings
     assert warning.startswith("s.fpa: the file does not end with its index: ") and "lenient=True reads them" in warning
-    report = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
-    assert report.losses["indexes"] and report.losses["unfinished profiles"]
+    log = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
+    assert log.losses["indexes"] and log.losses["unfinished profiles"]
 
 
 @pytest.mark.parametrize("torn", [200, 4000])
@@ -243,12 +243,12 @@ def test_readers_beside_a_writer(folder: Path) -> None:
             for n in range(40):
                 if n % 10 == 0:
                     assert writer.stdout.readline()
-                report = fastprof.merge("s.fpa:[1234]*", "all.folded")
+                log = fastprof.merge("s.fpa:[1234]*", "all.folded")
                 lines = Path("all.folded").read_text().splitlines()
-                assert len(lines) == N - 1 and not report.warnings
-                report = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
+                assert len(lines) == N - 1 and not log.warnings
+                log = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
                 assert len(Path("all.folded").read_text().splitlines()) >= N - 1
-                assert not report.warnings and not report.losses
+                assert not log.warnings and not log.losses
                 assert len(listing.members("s.fpa")) >= N - 1
                 assert main(["archive", "extract", "-q", "s.fpa", "[1234]*", "-t", "folded", "-o", "out"]) == 0
                 assert compact.verify("s.fpa", ["[1234]*"]) == []

@@ -315,10 +315,10 @@ def test_files_have_what_streams_have(file: str, suffix: str, tmp_path: Path) ->
     out = tmp_path / f"out.{suffix}"
     with opened(CORPUS / file) as profile:
         for name in profile.tables:
-            report = fastprof.convert(CORPUS / file, out, table=name)
+            log = fastprof.convert(CORPUS / file, out, table=name)
             want = rows(profile.table(name))
             assert read_back(out) == want
-            assert report.rows == {f"rows of {name}": len(want)}
+            assert log.rows == {f"rows of {name}": len(want)}
         fastprof.convert(CORPUS / file, out)
         assert read_back(out) == rows(profile.table(profile.tables[0]))
 

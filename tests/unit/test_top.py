@@ -204,7 +204,7 @@ def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) ->
         top([graph, folded], value="x")
     found = top([graph, folded], value="samples")
     assert {row.name: row.self for row in found.rows if row.self} == {"leaf": 60, "work": 30, "main": 10}
-    assert found.report.warnings == ["value: parts of the input have no samples and count as 0"]
+    assert found.log.warnings == ["value: parts of the input have no samples and count as 0"]
     assert top([graph, folded]).value.name == "Ir" and top([folded, graph]).value.name == "samples"
 
 
@@ -293,7 +293,7 @@ def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixt
     assert said["value"]["name"] == "Ir" and said["total"] == 950 and said["n_rows"] == 4
     (row,) = said["rows"]
     assert (row["name"], row["self"], row["callers"][0]["name"], row["callers"][0]["calls"]) == ("work", 600, "main", 2)
-    assert said["report"]["losses"] == []
+    assert said["log"]["losses"] == []
     rows = [*csv.DictReader(io.StringIO(printed(capsys, str(graph), "--csv", "--threshold", "10%")))]
     assert [(row["name"], row["self"], row["object"]) for row in rows] == [
         ("work", "600", "/bin/app"),

@@ -52,8 +52,8 @@ def spans(path: Path | bytes, **options: Any) -> Iterator[tuple[str, str, int, i
 
 
 def repairs(path: Path | bytes, **options: Any) -> dict[str, int]:
-    report = fastprof.info(path, from_="trace-event", **options)
-    return {entry["code"]: entry["count"] for entry in report.repairs.entries()}
+    log = fastprof.info(path, from_="trace-event", **options)
+    return {entry["code"]: entry["count"] for entry in log.repairs.entries()}
 
 
 def sums(path: Path | bytes, **options: Any) -> Counter[str]:

@@ -151,10 +151,10 @@ def test_records_of_a_batch_keep_what_a_message_is_made_of(tmp_path: Path, capsy
     (inputs / "a").write_bytes((CORPUS / "xray/pool-clang19").read_bytes())
     assert main(["batch", "convert", str(inputs), "-t", "folded", "-o", f"{tmp_path}/one"]) == 1
     assert "give it with --symbols, together" in capsys.readouterr().err
-    report = fastprof.batch_convert(inputs, tmp_path / "two", to="folded")
-    (failed,) = report.failed
+    log = fastprof.batch_convert(inputs, tmp_path / "two", to="folded")
+    (failed,) = log.failed
     assert "give it with symbols=, together" in failed["error"]["message"]
-    assert "give it with --symbols, together" in report.as_dict(flags=True)["failed"][0]["error"]["message"]
+    assert "give it with --symbols, together" in log.as_dict(flags=True)["failed"][0]["error"]["message"]
 
 
 def test_pickle_keeps_what_a_message_is_made_of() -> None:

@@ -54,5 +54,5 @@ def test_equal_records_that_are_no_copies() -> None:
     assert seen(BasicLog(3).enter(1, 70).enter(1, 70, cpu=1)) == ([70, 70], 0)
     assert seen(BasicLog(3).enter(1, 70).enter(2, 70).enter(2, 70)) == ([70, 70, 70], 0)
     assert seen(BasicLog(3).enter(1, 70).exit(1, 70)) == ([70, 70], 0)
-    threads, report = product.timeline(BasicLog(3).enter(1, 70).enter(1, 70, tid=2).enter(1, 70, pid=2).bytes())
-    assert len(threads) == 3 and not report.repairs
+    threads, log = product.timeline(BasicLog(3).enter(1, 70).enter(1, 70, tid=2).enter(1, 70, pid=2).bytes())
+    assert len(threads) == 3 and not log.repairs

@@ -20,15 +20,15 @@ JOINED = {"further logs in the same file": 1}
 def test_a_basic_log_behind_another(version: int, order: str, window: int | None) -> None:
     logs = [BasicLog(version, order=order, frequency=2_400_000_000).enter(5, t).exit(5, t + 3) for t in (70, 40)]
     logs[1].payload(5, 9)  # an argument behind a header belongs to no record of the log before
-    threads, report = product.timeline(logs[0].bytes() + logs[1].bytes(), window=window)
+    threads, log = product.timeline(logs[0].bytes() + logs[1].bytes(), window=window)
     ((thread, records),) = threads.items()
     assert thread == (version // 3, 1) and [r.tsc for r in records] == [70, 73, 40, 43]
-    assert report.repairs == JOINED
+    assert log.repairs == JOINED
     # they are threads of two processes, or runs, even if their numbers are the same
     got = product.graph(logs[0].bytes() + logs[1].bytes(), Options(time_unit="ticks"))
-    assert got.self_ == {b"#5": (6, 2)} and got.report.repairs == JOINED
-    _, report = product.timeline(logs[0].bytes() + BasicLog(version, order=order, frequency=2_400_000_000).bytes())
-    assert report.repairs == JOINED
+    assert got.self_ == {b"#5": (6, 2)} and got.log.repairs == JOINED
+    _, log = product.timeline(logs[0].bytes() + BasicLog(version, order=order, frequency=2_400_000_000).bytes())
+    assert log.repairs == JOINED
 
 
 def test_an_argument_that_looks_like_a_header_is_one_where_it_belongs_to_a_record() -> None:
@@ -77,5 +77,5 @@ def test_a_profile_behind_another(order: str, window: int | None) -> None:
         threads = [opened.model.row("threads", t)[1:] for t in batch["thread"]]
         rows += list(zip(threads, batch.values(0), batch.values(1), strict=True))
     assert rows == [((3, 4), 30, 3), ((5, 4), 50, 5)]
-    assert opened.report.repairs == JOINED
+    assert opened.log.repairs == JOINED
     assert opened.model.parts[0].pid is None

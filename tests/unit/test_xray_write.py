@@ -13,9 +13,9 @@ import fastprof
 from fastprof.core._c import lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.xray import read as xray_read
 from fastprof.formats.xray import write as xray_write
@@ -32,9 +32,9 @@ def ids(path: Path) -> list[int]:
     return [record.function for record in records]
 
 
-def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Report:
+def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Log:
     """A log in which each batch enters functions, which the model knows from then on; a pair has a number."""
-    model, report = Model(), Report()
+    model, log = Model(), Log()
     model.add_part(Part())
     thread = lib.fp_model_thread(model.c, 0, 1, 1)
 
@@ -53,9 +53,9 @@ def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Repor
             yield batch
 
     with Sink(str(path)) as sink:
-        write(made(), xray_write.XRayWriter(model, sink, Options(), report))
+        write(made(), xray_write.XRayWriter(model, sink, Options(), log))
         sink.commit()
-    return report
+    return log
 
 
 def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
@@ -76,13 +76,13 @@ def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
 
 def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
     path = tmp_path / "x.xray"
-    report = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
+    log = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
     assert ids(path) == [TOP - 2, TOP, TOP - 1, TOP - 3, TOP - 5, TOP - 4, TOP - 6, TOP - 2, 1]
-    assert report.not_representable == {"function names (XRay logs hold only ids)": 4}
+    assert log.not_representable == {"function names (XRay logs hold only ids)": 4}
     # an id that was made up for another function before it comes is replaced; two functions with one id are told apart
-    report = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
+    log = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
     assert ids(path) == [TOP, 7, TOP - 1, TOP - 2]
-    assert report.not_representable == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
+    assert log.not_representable == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
 
 
 def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:

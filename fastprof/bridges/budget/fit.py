@@ -16,9 +16,9 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.spill import Groups
 from fastprof.core.words import Message, spelled
 
@@ -125,12 +125,12 @@ class Fit:
             "merged_share": lost.time / max(lost.of, 1),
         }
 
-    def tell(self, files: Sequence[Merged], report: Report, budget: int) -> None:
+    def tell(self, files: Sequence[Merged], log: Log, budget: int) -> None:
         """Count what is missing in all files."""
         calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
         below = max((file.below for file in files if file.calls), default=0)
         unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
-        report.count(
+        log.count(
             REPORTED["short-calls"],
             calls,
             most="up to " * (len(files) > 1),

@@ -17,11 +17,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget, Holds
 from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
-from fastprof.core.report import Report, percent
 from fastprof.core.spill import Groups
 from fastprof.core.words import Message, spelled
 
@@ -121,7 +121,7 @@ class Trim:
         """The rows of a group, stacks below a rank pruned; equal rows are then summed up."""
         if not rank:
             return self._kept(group)
-        return repeated(self._cut(group, rank), self._model, self._options, Report(), self._holds)
+        return repeated(self._cut(group, rank), self._model, self._options, Log(), self._holds)
 
     def _cut(self, group: int, rank: int) -> Iterator[Batch]:
         self._weigh(group)
@@ -166,14 +166,14 @@ class Trim:
         shares = {e.name: value / (of or 1) for e, value, of in zip(self._events, lost.values, lost.of, strict=True)}
         return {"pruned_stacks": lost.stacks, "pruned_below": lost.share, "pruned_share": shares}
 
-    def tell(self, files: Sequence[Pruned], report: Report, budget: int) -> None:
+    def tell(self, files: Sequence[Pruned], log: Log, budget: int) -> None:
         """Count what is missing in all files."""
         shares = []
         for k, event in enumerate(self._events):
             value, of = sum(file.values[k] for file in files), sum(file.of[k] for file in files)
             if value:
                 shares.append(f"{percent(value / of)} of {event.name}")
-        report.count(
+        log.count(
             REPORTED["pruned-stacks"],
             sum(file.stacks for file in files),
             share=f"{'up to ' * (len(files) > 1)}{100 * max(file.share for file in files):.2g} %",

@@ -24,11 +24,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, match_columns, merge_parts, parts_since
-from fastprof.core.report import Report, percent
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
 
@@ -45,7 +45,7 @@ _BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP
 
 
 def to_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
 
@@ -81,35 +81,35 @@ def to_stacks(
         group.end(callers)
         pull = partial(group.pull, thread)
         yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
-        report.rows["estimated stacks"] += c.stacks
-        report.count(REPORTED["call-counts"], c.calls)
-        report.count(REPORTED["jumps"], c.jumps)
-        report.count(REPORTED["part-addresses"], group.n_addressed(by))
-        _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", report)
+        log.rows["estimated stacks"] += c.stacks
+        log.count(REPORTED["call-counts"], c.calls)
+        log.count(REPORTED["jumps"], c.jumps)
+        log.count(REPORTED["part-addresses"], group.n_addressed(by))
+        _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", log)
 
 
-def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> None:
+def _tell(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
     """Say how much is not shown as asked."""
     c = group.c
     if c.uncalled:
-        report.warn(
+        log.warn(
             REPORTED["uncalled-functions"],
             where=where,
             share=percent(c.uncalled_cost),
             functions=counted(c.uncalled, "function"),
         )
     if c.prune > prune:
-        report.warn(REPORTED["many-callers"], where=where, asked=prune, share=c.prune)
+        log.warn(REPORTED["many-callers"], where=where, asked=prune, share=c.prune)
     if c.pruned > 0:
         those = counted(
             c.unnamed, "function whose name there is no room for", "functions whose names there is no room for"
         )
         unnamed = f", with it {those}" if c.unnamed else ""
-        report.warn(REPORTED["pruned-cost"], where=where, share=percent(c.pruned), unnamed=unnamed)
+        log.warn(REPORTED["pruned-cost"], where=where, share=percent(c.pruned), unnamed=unnamed)
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]
         share = percent(c.unlined)
-        report.warn(REPORTED["unplaced-cost"], where=where, share=share, places=what)
+        log.warn(REPORTED["unplaced-cost"], where=where, share=share, places=what)
 
 
 class _Key(NamedTuple):

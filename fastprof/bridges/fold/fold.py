@@ -1,6 +1,6 @@
 """Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold/fold.h).
 
-Exact.  Arguments and events, which no target can hold, are counted in the report
+Exact.  Arguments and events, which no target can hold, are counted in the log
 as not representable.  The times of single calls are lost.  CPUs can become labels of
 stacks: the time between two records of a thread is spent on the CPU of the
 first.
@@ -25,11 +25,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
 from fastprof.core.owner import owned
 from fastprof.core.parts import merge_parts
-from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # that the model has at a time, unless the target needs more
@@ -44,7 +44,7 @@ def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
 
 
 def to_graph(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """Call arcs.  One part, or one a thread with `per_thread`.
 
@@ -53,27 +53,25 @@ def to_graph(
 
     Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
-    by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, report)
-    one, rows = _of_parts(batches, lambda: _Graph(model, options, report, "graph", by, mended), _Graph.rows)
+    by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, log)
+    one, rows = _of_parts(batches, lambda: _Graph(model, options, log, "graph", by, mended), _Graph.rows)
     if one is not None:
         yield from one.rows()
         return
-    yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Report())
+    yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Log())
 
 
-def to_functions(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, costs: Any
-) -> Iterator[Batch]:
+def to_functions(batches: Iterable[Batch], model: Model, options: Options, log: Log, costs: Any) -> Iterator[Batch]:
     """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
     when functions call each other in turn."""
     by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
-    graph = _Graph(model, options, report, "graph", by, _Mended(model, report))
+    graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
     graph.read(batches)
     yield from graph.rows(costs)
 
 
 def to_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The context tree, each call path once.  Same values.
 
@@ -83,15 +81,15 @@ def to_stacks(
     apart = labels_apart(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
     by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
-    mended = _Mended(model, report)
+    mended = _Mended(model, log)
     one, rows = _of_parts(
-        batches, lambda: _Stacks(model, options, report, "stacks", by, mended), lambda stacks: stacks.rows(True)
+        batches, lambda: _Stacks(model, options, log, "stacks", by, mended), lambda stacks: stacks.rows(True)
     )
     if one is not None:
-        tell_missing_labels(options, holds, report, one.labels())
+        tell_missing_labels(options, holds, log, one.labels())
         yield from one.rows(holds.keeps_stacks)
         return
-    yield from to_sum(rows, model, options, report, holds)
+    yield from to_sum(rows, model, options, log, holds)
 
 
 if TYPE_CHECKING:
@@ -125,12 +123,12 @@ def _of_parts(
 class _Mended:
     """What was mended in each part, also when an archive was made of its source."""
 
-    def __init__(self, model: Model, report: Report) -> None:
-        self._model, self._report = model, report
+    def __init__(self, model: Model, log: Log) -> None:
+        self._model, self._log = model, log
         self._before, self._first = self._all(), True
 
     def _all(self) -> Counter[str]:
-        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded_repairs", {}))
+        return Counter(self._log.repairs) + Counter(self._log.facts.get("recorded_repairs", {}))
 
     def since(self) -> dict[str, int]:
         """Counts since the last time; all of them if there is only one input, which may have been opened long ago."""
@@ -159,8 +157,8 @@ class _Machine:
 
     table: ClassVar[type[Accumulator]]
 
-    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int, mended: _Mended) -> None:
-        self._model, self._report, self._target, self._by = model, report, target, by
+    def __init__(self, model: Model, options: Options, log: Log, target: str, by: int, mended: _Mended) -> None:
+        self._model, self._log, self._target, self._by = model, log, target, by
         self._mended = mended
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
@@ -216,7 +214,7 @@ class _Machine:
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their times are in ticks of the first one's clock."""
-        report = self._report
+        log = self._log
         first: int | None = None
         for batch in batches:
             self._sources[batch.part] = None
@@ -225,12 +223,12 @@ class _Machine:
                 first = self._ticks_per_second = clock
                 self._check.in_ticks = not clock
             elif clock != first:
-                report.warn(REPORTED["different-clocks"])
+                log.warn(REPORTED["different-clocks"])
                 self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)
             yield batch
         if first is None:
-            report.warn(REPORTED["no-records"])
-        self._clocks.tell(report)
+            log.warn(REPORTED["no-records"])
+        self._clocks.tell(log)
 
     def _part(self, group: int) -> Part:
         """Facts common to all targets: threads, times, sources and repairs."""
@@ -272,18 +270,18 @@ class _Machine:
         return [model.row("threads", i) for i in left]
 
     def _tell(self) -> None:
-        stats, report = self._whole.fold.stats, self._report
-        report.count(REPORTED["orphan-exits"], stats.orphan_exits)
-        report.count(REPORTED["unwound-frames"], stats.unwound)
-        report.count(REPORTED["unfinished-calls"], stats.unfinished)
-        report.count(REPORTED["clamped-times"], stats.clamped)
-        report.count(REPORTED["events"], stats.events)
-        report.count(REPORTED["call-arguments"], stats.arguments)
-        report.count(REPORTED["call-times"], stats.calls)
+        stats, log = self._whole.fold.stats, self._log
+        log.count(REPORTED["orphan-exits"], stats.orphan_exits)
+        log.count(REPORTED["unwound-frames"], stats.unwound)
+        log.count(REPORTED["unfinished-calls"], stats.unfinished)
+        log.count(REPORTED["clamped-times"], stats.clamped)
+        log.count(REPORTED["events"], stats.events)
+        log.count(REPORTED["call-arguments"], stats.arguments)
+        log.count(REPORTED["call-times"], stats.calls)
         cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
-        report.count(REPORTED["cpus"], cpus)
-        report.count(REPORTED["places"], stats.placed)
-        report.rows["calls"] += stats.calls
+        log.count(REPORTED["cpus"], cpus)
+        log.count(REPORTED["places"], stats.placed)
+        log.rows["calls"] += stats.calls
 
 
 class _Graph(_Machine):

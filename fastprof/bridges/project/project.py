@@ -30,11 +30,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, in_any_order, match_columns, merge_parts, parts_since
-from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
@@ -42,7 +42,7 @@ RETURN_ADDRESSES = b"a calling position's address is the one its call returns to
 
 
 def to_graph(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The call graph of stacks: one part, or one a thread with `per_thread`.  Rows come by object, file and name.
 
@@ -53,7 +53,7 @@ def to_graph(
     graph = _Graph(model, options, holds.keeps_stacks)
     for batch in batches:
         graph.put(batch)
-    yield from graph.rows(report)
+    yield from graph.rows(log)
 
 
 _KEY_BYTES = 8 + 22 + 4  # of a sampled stack, without its sums
@@ -139,7 +139,7 @@ class _Graph:
             self._tables[group] = Table(self._model, self._max_memory // n)
         return self._tables[group]
 
-    def rows(self, report: Report) -> Iterator[Batch]:
+    def rows(self, log: Log) -> Iterator[Batch]:
         model, c = self._model, self._c
         if not self._columns:  # an empty profile still has value types
             for i in parts_since(model, self._n_parts):
@@ -147,13 +147,13 @@ class _Graph:
         self._add_up()
         if not self._per_thread:
             self._table(0)
-        report.rows["samples"] += c.samples
-        report.count(REPORTED["sample-labels"], c.labelled)
-        report.count(REPORTED["sample-times"], c.timed)
-        report.count(REPORTED["joined-stacks"], c.joined)
+        log.rows["samples"] += c.samples
+        log.count(REPORTED["sample-labels"], c.labelled)
+        log.count(REPORTED["sample-times"], c.timed)
+        log.count(REPORTED["joined-stacks"], c.joined)
         counts = ffi.new("struct fp_unrepresentable *")
         lib.fp_unrepresentable_count(model.c, counts)
-        report.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
+        log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
         sources = [model.parts[i] for i in self._columns]
         order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
         for group in sorted(self._tables):

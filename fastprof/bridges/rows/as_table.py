@@ -20,11 +20,11 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
-from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 CAPACITY = 128 * 1024  # rows
@@ -133,9 +133,9 @@ def _room(array: Any, type_: str, used: int, need: int) -> Any:
 class _Table:
     """Makes the rows of one table."""
 
-    def __init__(self, name: str, model: Model, report: Report) -> None:
+    def __init__(self, name: str, model: Model, log: Log) -> None:
         self.name = name
-        self._model, self._report = model, report
+        self._model, self._log = model, log
         self.time_unit = b"ns"
         self._layout = [*_LAYOUTS[name]]
         self._put = getattr(lib, f"fp_ends_tables_{name}")
@@ -187,19 +187,19 @@ class _Table:
         """Yields the rest; an empty table if there were no rows."""
         if self._rows.n or not self._given:
             yield self._full()
-        c, report = self.c, self._report
+        c, log = self.c, self._log
         if self.name == "spans":
-            report.count(REPORTED["events"], c.events)
+            log.count(REPORTED["events"], c.events)
         else:
-            report.count(REPORTED["payloads"], c.events)
-        report.count(REPORTED["call-arguments"], c.arguments)
-        report.count(REPORTED["replaced-bytes"], c.replaced)
-        report.count(REPORTED["jumps"], c.jumps)
+            log.count(REPORTED["payloads"], c.events)
+        log.count(REPORTED["call-arguments"], c.arguments)
+        log.count(REPORTED["replaced-bytes"], c.replaced)
+        log.count(REPORTED["jumps"], c.jumps)
         if self.name == "samples":
             frames = self._model.count("frames") - 1
-            report.count(REPORTED["frames"], frames)
+            log.count(REPORTED["frames"], frames)
         elif self.name == "frames":
-            report.count(REPORTED["samples"], self._samples)
+            log.count(REPORTED["samples"], self._samples)
 
     def _full(self) -> Rows:
         self._given += 1
@@ -297,17 +297,17 @@ def _text(model: Model, string: int) -> str:
 
 
 def of_timeline(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
     """The rows of a table, 128 Ki at a time, at least once.
 
     Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
     """
-    table = _Table(options[TABLE] or TABLES["timeline"][0], model, report)
+    table = _Table(options[TABLE] or TABLES["timeline"][0], model, log)
     spans = table.name == "spans"
     clocks = Clocks(model, options)
     part, on_cpus = -1, 0
-    for batch in nest(batches, model, options, report) if spans else batches:
+    for batch in nest(batches, model, options, log) if spans else batches:
         if batch.part != part:
             part = batch.part
             if spans:  # `nest` has made nanoseconds where it could
@@ -319,27 +319,27 @@ def of_timeline(
         on_cpus += lib.fp_unrepresentable_cpus(batch.c) if spans else 0
         yield from table.put(batch)
     yield from table.end()
-    report.count(REPORTED["cpus"], on_cpus)
+    log.count(REPORTED["cpus"], on_cpus)
     if not spans:
-        clocks.tell(report)
+        clocks.tell(log)
 
 
 def of_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
     """The same of stacks.  Errors: FastprofError for value types that come too late."""
-    return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, report)
+    return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log)
 
 
 def of_graph(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
     """The same of a graph."""
-    return _rows("graph", batches, model, report)
+    return _rows("graph", batches, model, log)
 
 
-def _rows(name: str, batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Rows]:
-    table = _Table(name, model, report)
+def _rows(name: str, batches: Iterable[Batch], model: Model, log: Log) -> Iterator[Rows]:
+    table = _Table(name, model, log)
     for batch in batches:
         yield from table.put(batch)
     yield from table.end()

@@ -17,16 +17,16 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.parts import zeros
-from fastprof.core.report import Report
 from fastprof.core.value import Column
 from fastprof.core.words import Message
 
 
 def one_value(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same rows with one value column; none of parts that do not have it.
 
@@ -49,9 +49,9 @@ def one_value(
     if options[VALUE] is None:
         if has_rows and is_zero and len(column.others) > 1:
             warning = REPORTED["only-zeros"], zeros(kept, column.others)
-            report.warn(warning[0], **warning[1])
-            report.zeros = Message(warning[0].several, **warning[1])
-        _tell(model, chosen, holds, report)
+            log.warn(warning[0], **warning[1])
+            log.zeros = Message(warning[0].several, **warning[1])
+        _tell(model, chosen, holds, log)
     changed.end()
 
 
@@ -76,10 +76,10 @@ def _part_of_one(part: Part, k: int) -> Part:
     return one
 
 
-def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) -> None:
+def _tell(model: Model, chosen: dict[int, int], holds: Holds, log: Log) -> None:
     for index, kept in chosen.items():
         types = model.parts[index].value_types
         same = holds.same if kept >= 0 and types[kept].name in holds.same else ()
         for k, t in enumerate(types):
             if k != kept and t.name not in same:
-                report.count(REPORTED["value-types"], name=t.name)
+                log.count(REPORTED["value-types"], name=t.name)

@@ -22,13 +22,13 @@ from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 
 
 def compute(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same batches with a column more for each inherited event of their part.
 
@@ -38,7 +38,7 @@ def compute(
     known: dict[int, tuple[Formulas, list[Any]]] = {}
     for batch in batches:
         if batch.part not in known:
-            formulas = formulas_of(model.parts[batch.part], report)
+            formulas = formulas_of(model.parts[batch.part], log)
             known[batch.part] = formulas, [ffi.new("int64_t[]", factors) for factors in formulas.factors.values()]
         formulas, columns = known[batch.part]
         n_values = int(batch.c.n_values)
@@ -49,16 +49,16 @@ def compute(
         yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
         batch.set_values(n_values)
     if not any(columns for _, columns in known.values()):
-        report.warn(REPORTED["no-inherited-events"])
+        log.warn(REPORTED["no-inherited-events"])
     changed.end()
 
 
-def formulas_of(part: Part, report: Report) -> Formulas:
+def formulas_of(part: Part, log: Log) -> Formulas:
     """The inherited events of a part, a warning for each that has no value."""
     inherited: list[ValueType] = part.extra.get("inherited", [])
     formulas = Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited if t.formula})
     for name, problem in formulas.problems.items():
-        report.warn(REPORTED["uncomputed-events"], name=name, problem=problem)
+        log.warn(REPORTED["uncomputed-events"], name=name, problem=problem)
     return formulas
 
 

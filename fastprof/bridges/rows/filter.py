@@ -24,15 +24,15 @@ from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.words import Message, joined, spelled
 
 
 def select(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input that `options` choose by PART, TIME_RANGE, THREADS and LABEL.
 
@@ -60,7 +60,7 @@ def select(
             left_out += lib.fp_select_rows(chosen, batch.c, 0)
         if len(batch) or not had:
             yield batch
-    report.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
+    log.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
 
 
 class _Mask:
@@ -107,7 +107,7 @@ class _Labels:
 
 
 def functions(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of functions that match.  Batches are changed in place; one that becomes empty is left out."""
     patterns = {
@@ -127,8 +127,8 @@ def functions(
         if len(batch) or not had:
             yield from changed.lend(batch, _unsummed)
     changed.end()
-    report.leave_out(c.left_out, (FUNCTION, OBJECT), options)
-    report.count(REPORTED["unwound-frames"], c.unwound)
+    log.leave_out(c.left_out, (FUNCTION, OBJECT), options)
+    log.count(REPORTED["unwound-frames"], c.unwound)
 
 
 def _unsummed(part: Part) -> Part:

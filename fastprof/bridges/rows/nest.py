@@ -18,10 +18,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.words import Message
 
 NANOSECONDS = 1_000_000_000
@@ -51,13 +51,13 @@ class Clocks:
         """Whether output times are in nanoseconds; otherwise in ticks."""
         return bool(self._last) and not self._in_ticks
 
-    def tell(self, report: Report) -> None:
+    def tell(self, log: Log) -> None:
         if self._last == 0 and not self._in_ticks:
-            report.warn(REPORTED["unknown-clock"])
+            log.warn(REPORTED["unknown-clock"])
 
 
 def nest(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The parts of its batches have a clock of nanoseconds, or none if times are in ticks.
 
@@ -95,8 +95,8 @@ def nest(
         yield from lend()
     yield from lend()
     changed.end()
-    clocks.tell(report)
-    report.count(REPORTED["orphan-exits"], c.orphan_exits)
-    report.count(REPORTED["unwound-frames"], c.unwound)
-    report.count(REPORTED["unfinished-calls"], c.unfinished)
-    report.count(REPORTED["clamped-times"], c.clamped)
+    clocks.tell(log)
+    log.count(REPORTED["orphan-exits"], c.orphan_exits)
+    log.count(REPORTED["unwound-frames"], c.unwound)
+    log.count(REPORTED["unfinished-calls"], c.unfinished)
+    log.count(REPORTED["clamped-times"], c.clamped)

@@ -16,14 +16,14 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 
 
 def only_names(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same batches, their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
     restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
@@ -33,4 +33,4 @@ def only_names(
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
         yield batch
-    report.count(REPORTED["places"], restack.placed)
+    log.count(REPORTED["places"], restack.placed)

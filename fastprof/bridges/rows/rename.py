@@ -15,15 +15,15 @@ from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.substitution import parse
 
 
 def rename(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same batches, their ids replaced in place.  Memory is linear in distinct functions, frames and stacks."""
     changes = {

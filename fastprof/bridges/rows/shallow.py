@@ -15,14 +15,14 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 
 
 def shallow(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same batches, their stacks replaced in place.  Memory: 8 bytes for each stack."""
     limit = options[MAX_DEPTH]
@@ -37,5 +37,5 @@ def shallow(
             raise MemoryError("no memory for the depths of stacks")
         yield batch
     if c.n_cut:
-        report.count(REPORTED["deep-stacks"], c.n_cut)
-        report.warn(REPORTED["cut-stacks"], inputs=inputs_of(model), deepest=c.deepest, limit=limit)
+        log.count(REPORTED["deep-stacks"], c.n_cut)
+        log.warn(REPORTED["cut-stacks"], inputs=inputs_of(model), deepest=c.deepest, limit=limit)

@@ -19,10 +19,10 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
@@ -33,7 +33,7 @@ _AT_ONCE = 1 << 16  # mappings given to a symbolizer, while they are objects
 
 
 def symbolize(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same stacks batches, their frames with lines where symbols were found.
 
@@ -50,7 +50,7 @@ def symbolize(
                 raise MemoryError("no memory for symbols")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "symbols")
         yield batch
-    names.tell(report)
+    names.tell(log)
 
 
 class _Ranges:
@@ -180,19 +180,19 @@ class _Names:
             force=options[FORCE_SYMBOLS],
         )
 
-    def tell(self, report: Report) -> None:
-        """Lists addresses without symbols in the report, by object and reason."""
+    def tell(self, log: Log) -> None:
+        """Lists addresses without symbols in the log, by object and reason."""
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n
             for path, note in symbolizer.notes():
-                report.warn(REPORTED["object-notes"], path=path, note=note)
+                log.warn(REPORTED["object-notes"], path=path, note=note)
         for (path, reason), n in self._failures.most_common():
-            report.warn(
+            log.warn(
                 REPORTED["unresolved-addresses"],
                 path=path or "no object",
                 addresses=counted(n, "address", "addresses"),
                 reason=reason,
             )
         if any(path for path, _ in self._failures) and SYMBOLS not in self._options:
-            report.warn(REPORTED["unnamed-addresses"])
+            log.warn(REPORTED["unnamed-addresses"])

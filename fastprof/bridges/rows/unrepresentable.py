@@ -13,10 +13,10 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.report import Report
 
-# What a target may lack, by the code of the report.
+# What a target may lack, by the code of the log.
 LACKS = frozenset(
     {
         "addresses",
@@ -73,8 +73,8 @@ HEADER = {
 class Unrepresentable:
     """Counts the loss between `given`, the rows read, and `taken`, the rows written."""
 
-    def __init__(self, model: Model, holds: Holds, report: Report) -> None:
-        self._model, self._holds, self._report = model, holds, report
+    def __init__(self, model: Model, holds: Holds, log: Log) -> None:
+        self._model, self._holds, self._log = model, holds, log
         self._given: dict[int, str] = {}  # the view of each part
         self._taken: dict[int, str] = {}
         self._found = ffi.new("struct fp_unrepresentable *")
@@ -106,7 +106,7 @@ class Unrepresentable:
 
     def tell(self) -> None:
         """To be called when all rows have been written."""
-        self._report.count(REPORTED["cpus"], self._on_cpus)
+        self._log.count(REPORTED["cpus"], self._on_cpus)
         sources = [self._model.parts[i] for i in self._given]
         written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
         self._tell_header(sources, written)
@@ -125,7 +125,7 @@ class Unrepresentable:
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
         ]
-        self._report.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
+        self._log.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 
     def _tell_values(self, sources: list[Part], written: list[Part]) -> None:
         lacks = self._holds.lacks
@@ -141,7 +141,7 @@ class Unrepresentable:
             "default-type": several * len(defaults),
         }.items():
             if code in lacks:
-                self._report.count(REPORTED[code], n)
+                self._log.count(REPORTED[code], n)
 
     def _tell_entries(self) -> None:
         lacks = self._holds.lacks
@@ -158,7 +158,7 @@ class Unrepresentable:
             "mappings": found.mappings,
         }.items():
             if code in lacks:
-                self._report.count(REPORTED[code], n)
+                self._log.count(REPORTED[code], n)
 
     def _tell_threads(self, sources: list[Part], written: list[Part]) -> None:
         lacks, model = self._holds.lacks, self._model
@@ -176,7 +176,7 @@ class Unrepresentable:
         else:
             names = 0
         unnamed = {(pid, tid) for pid, tid in numbers if pid or (pid, tid) not in threads}
-        self._report.count_all(
+        self._log.count_all(
             REPORTED,
             {
                 "threads": joined * len(numbers),
@@ -191,7 +191,7 @@ class Unrepresentable:
         joined = len(sources) > max(len(self._taken), 1) or (len(self._taken) > 1 and "parts" in lacks)
         addresses = sum({"instr", "bb"} & {*part.positions} != set() for part in sources)
         frames = self._found.addresses if "stacks" in self._given.values() else 0
-        self._report.count_all(
+        self._log.count_all(
             REPORTED,
             {
                 "parts": (joined and self._inputs == 1) * len(sources),

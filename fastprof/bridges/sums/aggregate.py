@@ -34,15 +34,15 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import OutOfOrder, check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, merge_parts
-from fastprof.core.report import Report
 
 
 def aggregate(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """Each part summed up by itself."""
     table: Table | None = None
@@ -50,16 +50,16 @@ def aggregate(
     for batch in batches:
         if batch.part != part or table is None:
             if table is not None:
-                yield from _summed(table, part, report)
+                yield from _summed(table, part, log)
             table, part = Table(model, options[MAX_MEMORY]), batch.part
         table.put(batch)
-        report.rows["read"] += len(batch)
+        log.rows["read"] += len(batch)
     if table is not None:
-        yield from _summed(table, part, report)
+        yield from _summed(table, part, log)
 
 
 def merge(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """All parts summed up into one; with `--per-thread` those of each thread into one."""
     tables: dict[tuple[Any, Any] | None, Table] = {}
@@ -72,10 +72,10 @@ def merge(
                 tables[thread] = Table(model, options[MAX_MEMORY])
             seen[batch.part] = tables[thread]
         seen[batch.part].put(batch)
-        report.rows["read"] += len(batch)
+        log.rows["read"] += len(batch)
     for _, table in sorted(tables.items(), key=_by_thread) or [(None, Table(model, options[MAX_MEMORY]))]:
         parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
-        yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), report)
+        yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), log)
 
 
 def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
@@ -84,7 +84,7 @@ def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, boo
 
 
 def lines(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """Self costs by file, function name and line, of all parts and objects together.
 
@@ -97,11 +97,11 @@ def lines(
         table.put(batch)
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
     yield from table.batches(model.add_part(merge_parts(sources, table.in_any_order())))
-    report.count(REPORTED["calls-and-jumps"], table.dropped)
+    log.count(REPORTED["calls-and-jumps"], table.dropped)
 
 
 def lines_in_order(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same for one input whose rows are in order already: they are given out as they come.
 
@@ -117,7 +117,7 @@ def lines_in_order(
 
 
 def merge_lines_in_order(
-    inputs: list[Iterator[Batch]], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    inputs: list[Iterator[Batch]], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same for several inputs, each of which is in order: sums come out while all are read (lines_merge.h).
 
@@ -162,9 +162,9 @@ def merge_lines_in_order(
     yield batch
 
 
-def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
+def _summed(table: Table, part: int, log: Log) -> Iterator[Batch]:
     for batch in table.batches(part):
-        report.rows["summed up"] += len(batch)
+        log.rows["summed up"] += len(batch)
         yield batch
 
 

@@ -16,18 +16,18 @@ from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_values
-from fastprof.core.report import Report
 from fastprof.core.words import Message
 
 
 class Agreement:
     """Compares the parts of all inputs with the first one.  With `--value` only that type must be present."""
 
-    def __init__(self, model: Model, options: Options, report: Report) -> None:
-        self._model, self._report = model, report
+    def __init__(self, model: Model, options: Options, log: Log) -> None:
+        self._model, self._log = model, log
         self._wanted = options[VALUE]
         self._may_differ = options[UNION] or options[INTERSECT]
         self._name = ""
@@ -78,7 +78,7 @@ class Agreement:
                 raise UsageError(
                     Message("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
                 )
-            self._report.warn(REPORTED["different-periods"], differ=differ)
+            self._log.warn(REPORTED["different-periods"], differ=differ)
 
 
 def _same(one: list[ValueType], other: list[ValueType]) -> bool:
@@ -91,7 +91,7 @@ def _listed(types: list[ValueType]) -> str:
 
 
 def common(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The merged rows with the value types that every part has.  Loses the others.
 

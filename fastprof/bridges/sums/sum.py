@@ -20,22 +20,22 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, merge_parts
-from fastprof.core.report import Report
 
 
 def to_sum(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """One part with every distinct (stack, labels, thread) once, in an order independent of that of the inputs.
 
     Value types are matched by core/parts.py; those of one input only are 0
     elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
     """
-    sums = StackSums(model, options, report, holds, inputs=options[PER_THREAD] or not holds.labels)
+    sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
     columns: dict[int, Any] = {}
     current = -1
@@ -53,10 +53,10 @@ def to_sum(
 
 
 def repeated(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input, part by part, equal ones summed up, in the order in which they came."""
-    sums = StackSums(model, options, report, holds)
+    sums = StackSums(model, options, log, holds)
     current, n_values, columns = -1, 0, ffi.NULL
     types: list[ValueType] = []
     for batch in batches:
@@ -89,9 +89,9 @@ class StackSums:
     `inputs`: threads of the same numbers, but of different inputs, are different ones.
     """
 
-    def __init__(self, model: Model, options: Options, report: Report, holds: Holds, *, inputs: bool = True) -> None:
+    def __init__(self, model: Model, options: Options, log: Log, holds: Holds, *, inputs: bool = True) -> None:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
-        self._model, self._report, self._holds = model, report, holds
+        self._model, self._log, self._holds = model, log, holds
         self._wanted = labels_wanted(options, holds)
         self._apart = labels_apart(options, holds)
         self._options = options
@@ -202,8 +202,8 @@ class StackSums:
     def tell(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
         self._found |= {name for name, bit in bits.items() if self._c.had & bit}
-        tell_missing_labels(self._options, self._holds, self._report, self._found)
-        self._report.count(REPORTED["sample-times"], self._c.timed)
+        tell_missing_labels(self._options, self._holds, self._log, self._found)
+        self._log.count(REPORTED["sample-times"], self._c.timed)
         if not self._holds.labels:
             what = "sample-labels" if self._holds.threads else "labels-and-threads"
-            self._report.count(REPORTED[what], self._c.unlabelled)
+            self._log.count(REPORTED[what], self._c.unlabelled)

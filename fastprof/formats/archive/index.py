@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, printable
+from fastprof.core.log import Counts
 from fastprof.core.model import Part
-from fastprof.core.report import Counts
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.core.words import Message

@@ -14,10 +14,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.core.words import Message, counted
@@ -65,8 +65,8 @@ class ArchiveReader(Reader):
 
     format = "archive"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         # which of them apply depends on the view, which the archive states
         if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
@@ -78,7 +78,7 @@ class ArchiveReader(Reader):
         except SectionError as error:
             raise self._error(error) from None
         for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
-            report.warn(REPORTED["archive-notes"], file=source.name, note=message)
+            log.warn(REPORTED["archive-notes"], file=source.name, note=message)
         self._member = self._choose(self._archive)
         model.titles[self.name] = self._member.name
         try:
@@ -347,14 +347,14 @@ class ArchiveReader(Reader):
 
     def _lose(self, error: SectionError) -> None:
         offset, type_, _ = self._expected
-        report = self.report
+        log = self.log
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
         if type_ == ROWS:
             chunk = self._member.chunks.get(offset, Chunk(offset))
             # damage that checksums miss shows after some rows
             read = self._rows_read if self._open else 0
-            report.count(REPORTED["archive-chunks"])
-            report.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
+            log.count(REPORTED["archive-chunks"])
+            log.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
             lost += f"a chunk of {counted(chunk.rows, 'row') if chunk.rows else 'unknown many rows'} is lost"
             if read:
                 lost += f" from row {read} on"
@@ -363,9 +363,9 @@ class ArchiveReader(Reader):
             elif self._last_time is not None:
                 lost += f", after time {self._last_time}"
         else:
-            report.count(REPORTED[_LOST.get(type_, "archive-sections")])
+            log.count(REPORTED[_LOST.get(type_, "archive-sections")])
             lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
-        report.warn(REPORTED["lost-sections"], lost=lost)
+        log.warn(REPORTED["lost-sections"], lost=lost)
         self._open = False
 
     def _count(self) -> None:
@@ -373,7 +373,7 @@ class ArchiveReader(Reader):
         end, name = self._member.end, self.source.name
         if end is None:
             behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
-            self.report.warn(
+            self.log.warn(
                 REPORTED["no-end"], file=name, rows=counted(self._rows_kept, "row is", "rows are"), last=behind
             )
             return
@@ -381,7 +381,7 @@ class ArchiveReader(Reader):
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
         if not known or self._chooses:
             return
-        missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
+        missing = sum(kinds) - self._rows_kept - self.log.losses["rows"]
         if not missing:
             return
         said = (
@@ -389,18 +389,18 @@ class ArchiveReader(Reader):
         )
         if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
-        self.report.count(REPORTED["archive-rows"], missing)
-        self.report.warn(REPORTED["missing-rows"], file=name, said=said)
+        self.log.count(REPORTED["archive-rows"], missing)
+        self.log.warn(REPORTED["missing-rows"], file=name, said=said)
 
     def finish(self) -> None:
-        self.report.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)
+        self.log.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)
         self._count()
         self._tell()
 
     def _tell(self) -> None:
-        report, member = self.report, self._member
-        report.losses.take(self._archive.losses)
-        facts = report.facts
+        log, member = self.log, self._member
+        log.losses.take(self._archive.losses)
+        facts = log.facts
         facts["archive_version"] = archive_sections.VERSION
         facts["chunks"] = len(member.chunks)
         if self._passed_over:

@@ -14,10 +14,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
@@ -65,13 +65,13 @@ class ArchiveWriter(Writer):
         model: Model,
         sink: Sink,
         options: Options,
-        report: Report,
+        log: Log,
         *,
         member: Member | None = None,
         at: int = 0,
         base_of: BaseOf | None = None,
     ) -> None:
-        super().__init__(model, sink, options, report)
+        super().__init__(model, sink, options, log)
         self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
         self._base_of = base_of
         self._appends = at > 0
@@ -224,10 +224,10 @@ class ArchiveWriter(Writer):
                 self._emit(data)
 
     def _end(self) -> dict[str, Any]:
-        report, model, c = self.report, self.model, self._summary.c
+        log, model, c = self.log, self.model, self._summary.c
         kinds = [int(n) for n in c.rows]
         self.written = sum(kinds)
-        report.rows["rows written"] += self.written
+        log.rows["rows written"] += self.written
         while kinds and not kinds[-1]:
             kinds.pop()
         end: dict[str, Any] = {"kinds": kinds}
@@ -243,8 +243,8 @@ class ArchiveWriter(Writer):
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
         # from an archive to an archive, facts about the source are kept
-        facts = report.facts
-        repairs, losses = (counts.texts(flags=True) for counts in (report.repairs, report.losses))
+        facts = log.facts
+        repairs, losses = (counts.texts(flags=True) for counts in (log.repairs, log.losses))
         if "archive_version" in facts:
             repairs = Counter(facts.get("recorded_repairs", {})) + Counter(repairs)
             losses = Counter(facts.get("recorded_losses", {})) + Counter(losses)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import install
@@ -22,8 +22,8 @@ class _TableWriter(Writer):
 
     view = "any"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         try:
             from arro3 import io
         except ImportError:
@@ -59,7 +59,7 @@ class _TableWriter(Writer):
         self._failed = error
 
     def end(self) -> None:
-        self.report.rows[f"rows of {self._name}"] += self.written
+        self.log.rows[f"rows of {self._name}"] += self.written
 
 
 class ParquetWriter(_TableWriter):

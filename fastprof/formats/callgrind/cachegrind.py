@@ -6,10 +6,10 @@ import re
 
 from fastprof.core.column import address_of
 from fastprof.core.engine import Writer
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.callgrind._write import CostLines
@@ -32,8 +32,8 @@ class CachegrindReader(CallgrindReader):
     last_line = "summary"  # and the exact sum of the counts
     has_last_line = True
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._part.extra["self_costs"] = True
         self._lexer.whole_lines = True
 
@@ -41,7 +41,7 @@ class CachegrindReader(CallgrindReader):
         command = self._part.command
         if self._index < 0 and command is not None and not re.match(rb"events:|#", line):
             self._part.command = command + b"\n" + line
-            self.report.count(REPORTED["command-newlines"])
+            self.log.count(REPORTED["command-newlines"])
             return
         super()._header_line(line, offset)
 
@@ -56,20 +56,20 @@ class CachegrindWriter(Writer):
     format = "cachegrind"
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._body: CostLines | None = None
         self._part = Part()
 
     def _begin(self, part: Part) -> CostLines:
-        names = event_names(part.value_types, self.report)
+        names = event_names(part.value_types, self.log)
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
         descriptions = [*descriptions_of(part), *described_types(part, names)]
         descriptions = descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"
         if b"\n" in command:
-            self.report.count(REPORTED["blanked-newlines"])
+            self.log.count(REPORTED["blanked-newlines"])
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names or ["none"]).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
@@ -81,14 +81,14 @@ class CachegrindWriter(Writer):
             self._body = self._begin(self._part)
         self._body.put(address_of(batch.c))
         self.written += len(batch)
-        self.report.rows["rows written"] += len(batch)
+        self.log.rows["rows written"] += len(batch)
 
     def end(self) -> None:
         body = self._body or self._begin(self._part)
         if body.overflowed:
-            self.report.warn(REPORTED["overflowed-summary"])
+            self.log.warn(REPORTED["overflowed-summary"])
         else:
             self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
         comments = len(comments_of(self._part)) + len(remarks_of(self._part))
-        self.report.count(REPORTED["comments"], comments)
-        self.report.count(REPORTED["escaped-names"], body.escaped)
+        self.log.count(REPORTED["comments"], comments)
+        self.log.count(REPORTED["escaped-names"], body.escaped)

@@ -9,9 +9,9 @@ from fastprof.core._typing import Any
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.report import Report
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
@@ -55,8 +55,8 @@ class CallgrindReader(Reader):
     last_line = "totals"  # of a part
     has_last_line = False  # the writer always ends a part with it
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._lexer = Lexer(address_of(model.c), options[LENIENT], self.numbered)
         self._part = Part()
         self._index = -1  # of the part, once it has events
@@ -160,14 +160,14 @@ class CallgrindReader(Reader):
 
     def _take_events(self) -> None:
         """A part without `events:` has those of the part before."""
-        self.report.count(REPORTED["parts-without-events"])
+        self.log.count(REPORTED["parts-without-events"])
         self._index = self.model.add_part(self._part)
         self._parts += 1
         self._lexer.take_events(*self._has_positions())
 
     def _header_line(self, line: bytes, offset: int) -> None:
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
-            self.report.count(REPORTED["byte-order-mark"])
+            self.log.count(REPORTED["byte-order-mark"])
             line = line[3:]
         line = line.lstrip(b" \t")
         if line.startswith(b"#"):
@@ -179,7 +179,7 @@ class CallgrindReader(Reader):
                 self._skip(line, offset)
             return
         if match.end() == match.end(1):
-            self.report.count(REPORTED["sums-without-colon"])
+            self.log.count(REPORTED["sums-without-colon"])
         key, value = match[1].strip(), line[match.end() :].strip()
         read = _LINES.get(key)
         if read is None:
@@ -213,19 +213,17 @@ class CallgrindReader(Reader):
         """An error; with --lenient a loss."""
         if not self.options[LENIENT]:
             raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
-        self.report.count(REPORTED["unreadable-lines"])
+        self.log.count(REPORTED["unreadable-lines"])
 
     def _unknown_key(self, key: bytes) -> None:
-        self.report.count(REPORTED["unknown-keys"])
+        self.log.count(REPORTED["unknown-keys"])
         if key not in self._unknown:
             self._unknown.add(key)
-            self.report.warn(
-                REPORTED["unknown-key"], file=self.source.name, line=self._lexer.line + 1, key=_decode(key)
-            )
+            self.log.warn(REPORTED["unknown-key"], file=self.source.name, line=self._lexer.line + 1, key=_decode(key))
 
     def _version(self, value: bytes) -> None:
         if value != b"1":
-            self.report.warn(REPORTED["unknown-version"], file=self.source.name, version=_decode(value))
+            self.log.warn(REPORTED["unknown-version"], file=self.source.name, version=_decode(value))
         self._lexer.find_callees_by_name(value == _XDEBUG_WITHOUT_CFL)
 
     def _creator(self, value: bytes) -> None:
@@ -259,9 +257,7 @@ class CallgrindReader(Reader):
             if key not in self._textual:
                 self._textual.add(key)
                 line = self._lexer.line + 1
-                self.report.warn(
-                    REPORTED["kept-as-text"], file=self.source.name, line=line, key=key, problem=str(error)
-                )
+                self.log.warn(REPORTED["kept-as-text"], file=self.source.name, line=line, key=key, problem=str(error))
             return None
 
     def _cmd(self, value: bytes) -> None:
@@ -291,7 +287,7 @@ class CallgrindReader(Reader):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
             # Orbuculum names them so, but writes the columns in the usual order
-            self.report.count(REPORTED["positions-order"])
+            self.log.count(REPORTED["positions-order"])
         self._part.positions = ordered
         self._start_body()
 
@@ -345,7 +341,7 @@ class CallgrindReader(Reader):
             # them take it below 0.  `totals:` is right, and callgrind_annotate shows it if there is no `summary:`.
             del self._wrapped[before:]
             self._part.summary = None
-            self.report.count(REPORTED["wrapped-summary"])
+            self.log.count(REPORTED["wrapped-summary"])
         if self._lexer.begun:
             self._part.extra["late_summary"] = True
         if self.last_line == "summary":
@@ -354,7 +350,7 @@ class CallgrindReader(Reader):
 
     def _totals(self, value: bytes) -> None:
         if value.strip() == b"(null)":  # Valgrind's xtree of a program that allocated nothing
-            self.report.count(REPORTED["null-totals"])
+            self.log.count(REPORTED["null-totals"])
             value = b""
         self._part.totals = self._counts(value)
         self._ended = True
@@ -392,9 +388,9 @@ class CallgrindReader(Reader):
             and not lexer.overflowed
             and all(k < min(len(numbers), len(sums)) and numbers[k] == sums[k] for numbers in stated for k in columns)
         ):
-            self.report.count(REPORTED["unsigned-negatives"], n)
+            self.log.count(REPORTED["unsigned-negatives"], n)
         elif self.options[LENIENT]:
-            self.report.count(REPORTED["wrapped-counts"], n)
+            self.log.count(REPORTED["wrapped-counts"], n)
         else:
             line, offset, number, _ = min(wrapped)
             detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
@@ -418,24 +414,24 @@ class CallgrindReader(Reader):
             )
             if not self.options[LENIENT]:
                 self._lose(detail, offset, self._lexer.line, code=lib.FP_E_TRUNCATED)
-            self.report.count(REPORTED["cut-off-parts"])
-            self.report.warn(REPORTED["incomplete-part"], file=self.source.name, detail=detail)
+            self.log.count(REPORTED["cut-off-parts"])
+            self.log.warn(REPORTED["incomplete-part"], file=self.source.name, detail=detail)
         elif stated is None:
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
                 code = "lost-totals" if self.options[LENIENT] else "missing-totals"
-                self.report.count(REPORTED[code], key=self.last_line)
-                self.report.warn(
+                self.log.count(REPORTED[code], key=self.last_line)
+                self.log.warn(
                     REPORTED["maybe-cut-off"],
                     file=self.source.name,
                     part=part.number or self._index + 1,
                     key=self.last_line,
                 )
         elif self._lexer.overflowed:
-            self.report.warn(REPORTED["overflowed-costs"], file=self.source.name)
+            self.log.warn(REPORTED["overflowed-costs"], file=self.source.name)
         elif _padded(stated, sums) != sums:
-            self.report.count(REPORTED["wrong-totals"], key=self.last_line)
-            self.report.warn(
+            self.log.count(REPORTED["wrong-totals"], key=self.last_line)
+            self.log.warn(
                 REPORTED["different-totals"],
                 file=self.source.name,
                 key=self.last_line,
@@ -469,16 +465,16 @@ class CallgrindReader(Reader):
         name = self._later.get((kind, number))
         if name is None:
             name = b"(%d)" % number
-            self.report.count(REPORTED["unnamed-numbers"])
+            self.log.count(REPORTED["unnamed-numbers"])
         else:
-            self.report.count(REPORTED["late-definitions"])
+            self.log.count(REPORTED["late-definitions"])
         lexer.define(kind, number, self.model.intern(name))
 
     # ---- the end -----------------------------------------------------------
 
     def finish(self) -> None:
-        counts, report = self._lexer.counts, self.report
-        report.count_all(
+        counts, log = self._lexer.counts, self.log
+        log.count_all(
             REPORTED,
             {
                 "indented-lines": counts["indented"],
@@ -492,14 +488,14 @@ class CallgrindReader(Reader):
             },
         )
         rounded = counts["rounded"] + self._rounded
-        report.count(REPORTED["rounded-counts"], rounded)
+        log.count(REPORTED["rounded-counts"], rounded)
         if rounded:
             line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
-            report.warn(REPORTED["fractions"], file=self.source.name, line=line)
-        report.count(REPORTED["unreadable-lines"], counts["skipped"])
-        report.count(REPORTED["caller-contexts"], counts["contexts"])
-        report.count(REPORTED["trailing-comments"], counts["trailing"])
-        report.count(REPORTED["excess-comments"], counts["comments"])
+            log.warn(REPORTED["fractions"], file=self.source.name, line=line)
+        log.count(REPORTED["unreadable-lines"], counts["skipped"])
+        log.count(REPORTED["caller-contexts"], counts["contexts"])
+        log.count(REPORTED["trailing-comments"], counts["trailing"])
+        log.count(REPORTED["excess-comments"], counts["comments"])
 
 
 _LINES = {

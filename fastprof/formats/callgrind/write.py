@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastprof.core.column import address_of
 from fastprof.core.engine import Writer
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
@@ -31,8 +31,8 @@ class CallgrindWriter(Writer):
     format = "callgrind"
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._body = Body(
             address_of(model.c),
             address_of(self.out),
@@ -50,14 +50,14 @@ class CallgrindWriter(Writer):
             self._start(batch.part)
         self._body.put(address_of(batch.c))
         self.written += len(batch)
-        self.report.rows["rows written"] += len(batch)
+        self.log.rows["rows written"] += len(batch)
 
     def end(self) -> None:
         if self._part is None:
             # a profile without a row still has its header
             self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
-        self.report.count(REPORTED["escaped-names"], self._body.escaped)
+        self.log.count(REPORTED["escaped-names"], self._body.escaped)
 
     # ---- a part's header and end -----------------------------------------
 
@@ -100,7 +100,7 @@ class CallgrindWriter(Writer):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
             descriptions.append((b"Trigger", part.trigger))
-        names = event_names(part.value_types, self.report)
+        names = event_names(part.value_types, self.log)
         lines += [desc_line(key, value) for key, value in (*descriptions, *described_types(part, names))]
         lines += [b"", b"positions: " + " ".join(part.positions).encode()]
         inherited: list[ValueType] = part.extra.get("inherited", [])
@@ -122,13 +122,13 @@ class CallgrindWriter(Writer):
         if part.summary is not None and "late_summary" in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         if self._body.overflowed:
-            self.report.warn(REPORTED["overflowed-totals"])
+            self.log.warn(REPORTED["overflowed-totals"])
         else:
             lines.append(b"totals: " + _counts(sums, self._all_counts))
         self.text(b"\n".join([*lines, b""]))
 
 
-def event_names(value_types: list[ValueType], report: Report) -> list[str]:
+def event_names(value_types: list[ValueType], log: Log) -> list[str]:
     """Names as one word each, all different: readers add up columns of the same name."""
     names: list[str] = []
     for k, event in enumerate(value_types):
@@ -138,7 +138,7 @@ def event_names(value_types: list[ValueType], report: Report) -> list[str]:
             copy += 1
             name = f"{word}_{copy}"
         if name != event.name:
-            report.count(REPORTED["renamed-events"])
+            log.count(REPORTED["renamed-events"])
         names.append(name)
     return names
 

@@ -9,11 +9,11 @@ from itertools import chain
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import DRAIN, Writer
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -71,8 +71,8 @@ class FirefoxWriter(Writer):
     format = "firefox"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = w = owned(lib.fp_firefox_new(model.c), lib.fp_firefox_free, "the Firefox writer")
         w.unknown, w.no_stack = model.intern("[unknown]"), model.intern("[no stack]")
         w.custom, w.typed = model.intern("custom event"), model.intern("typed event")
@@ -106,7 +106,7 @@ class FirefoxWriter(Writer):
                 if at < len(columns):
                     columns[at] = k
                 else:
-                    self.report.count(REPORTED["value-types"], name=of_part[k].name)
+                    self.log.count(REPORTED["value-types"], name=of_part[k].name)
             self._columns[index] = ffi.new("int32_t[]", columns or 1)
         return w
 
@@ -124,7 +124,7 @@ class FirefoxWriter(Writer):
     # ---- the profile ----------------------------------------------------
 
     def end(self) -> None:
-        w, report, model = self._w, self.report, self.model
+        w, log, model = self._w, self.log, self.model
         if self._types is None:
             self._begun(model.add_part(Part()))
         if self.view == "timeline":
@@ -139,10 +139,10 @@ class FirefoxWriter(Writer):
         self._shared()
         self.text(b'},"libs":' + self._libs() + b',"meta":' + _text(self._meta(part)) + b"}\n")
         self.written = int(w.samples + w.events)
-        report.rows["samples written"] += int(w.samples)
-        report.rows["markers written"] += int(w.events)
-        report.count(REPORTED["samples-without-stack"], w.without_stack)
-        report.count_all(
+        log.rows["samples written"] += int(w.samples)
+        log.rows["markers written"] += int(w.events)
+        log.count(REPORTED["samples-without-stack"], w.without_stack)
+        log.count_all(
             REPORTED,
             {
                 "empty-calls": w.empty,

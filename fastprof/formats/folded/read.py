@@ -8,9 +8,9 @@ from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
 from fastprof.formats.folded._lexer import Lexer
@@ -31,14 +31,14 @@ class FoldedReader(Reader):
     renews_stacks = True
     remarks = frozenset({"comments"})
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         n_counts = options[COUNTS]
         if n_counts is None:
             lines = first_stacks(source.head)
             n_counts = 2 if lines and all(re.fullmatch(_TWO_COUNTS, line) for line in lines) else 1
             if n_counts == 2:
-                report.warn(REPORTED["two-counts"], file=source.name)
+                log.warn(REPORTED["two-counts"], file=source.name)
         self._n_counts = n_counts
         unknown = model.intern("[unknown]")
         self._lexer = Lexer(address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown)
@@ -51,8 +51,8 @@ class FoldedReader(Reader):
         return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
 
     def finish(self) -> None:
-        counts, report, name = self._lexer.counts, self.report, self.source.name
-        report.count_all(
+        counts, log, name = self._lexer.counts, self.log, self.source.name
+        log.count_all(
             REPORTED,
             {
                 "byte-order-marks": counts["byte_order_mark"],
@@ -69,8 +69,8 @@ class FoldedReader(Reader):
             },
         )
         if counts["rounded"]:
-            report.warn(REPORTED["fractions"], file=name, line=counts["first_rounded"])
+            log.warn(REPORTED["fractions"], file=name, line=counts["first_rounded"])
         if counts["open_end"]:
-            report.warn(REPORTED["maybe-cut-off"], file=name)
-        report.facts["counts_of_a_line"] = self._n_counts
-        report.facts["lines_of_stacks"] = counts["rows"]
+            log.warn(REPORTED["maybe-cut-off"], file=name)
+        log.facts["counts_of_a_line"] = self._n_counts
+        log.facts["lines_of_stacks"] = counts["rows"]

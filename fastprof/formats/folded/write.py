@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
 from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message
 from fastprof.formats.folded import NANOSECONDS, ROOT
@@ -24,8 +24,8 @@ class FoldedWriter(Writer):
     format = "folded"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
         self._nanoseconds = options[NANOSECONDS]
@@ -39,15 +39,15 @@ class FoldedWriter(Writer):
         w.divisor = 1000 if in_microseconds else 1
         self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)
         unit = "microseconds" if in_microseconds else value.unit
-        self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
+        self.log.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
         self.written = int(w.stats.lines)
 
     def end(self) -> None:
-        stats, report = self._w.stats, self.report
+        stats, log = self._w.stats, self.log
         if stats.rounded and not stats.lines:
             what = "{inputs}all times are below half a microsecond and would be 0: write them with {--nanoseconds}"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
-        report.count_all(
+        log.count_all(
             REPORTED,
             {
                 "no-stack": stats.no_stack,
@@ -58,4 +58,4 @@ class FoldedWriter(Writer):
             },
         )
         if stats.left_out and stats.lines:
-            report.warn(REPORTED["missing-cost"], share=percent(stats.left_out / stats.cost))
+            log.warn(REPORTED["missing-cost"], share=percent(stats.left_out / stats.cost))

@@ -9,10 +9,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
@@ -54,8 +54,8 @@ class GperftoolsReader(Reader):
     view = "stacks"
     addresses = True
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         g = lib.fp_gperftools_reader_new(model.c, options[LENIENT])
         self._g = g = owned(g, lib.fp_gperftools_reader_free, "the gperftools decoder")
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
@@ -153,9 +153,9 @@ class GperftoolsReader(Reader):
         if period is not None:
             g.period_us = period
         elif g.period_us == 0:
-            self.report.warn(REPORTED["zero-period"], file=self.source.name)
+            self.log.warn(REPORTED["zero-period"], file=self.source.name)
         elif g.period_us == 1 and self._symbolized:
-            self.report.warn(REPORTED["no-period"], file=self.source.name)
+            self.log.warn(REPORTED["no-period"], file=self.source.name)
         part = Part(value_types=list(_VALUE_TYPES))
         part.extra["period"] = int(g.period_us) * 1000
         part.extra["period_type"] = ("cpu", "nanoseconds")
@@ -165,9 +165,9 @@ class GperftoolsReader(Reader):
         self._part_index = model.add_part(part)
 
     def finish(self) -> None:
-        g, report = self._g, self.report
+        g, log = self._g, self.log
         stats = g.stats
-        report.count_all(
+        log.count_all(
             REPORTED,
             {
                 "signal-frames": stats.signal_frames,
@@ -176,21 +176,21 @@ class GperftoolsReader(Reader):
                 "forked-profiles": stats.forks,
             },
         )
-        report.count_all(REPORTED, {"damaged-records": stats.bad_records, "skipped-bytes": stats.lost_bytes})
+        log.count_all(REPORTED, {"damaged-records": stats.bad_records, "skipped-bytes": stats.lost_bytes})
         if stats.forks_in_pieces:
-            report.warn(REPORTED["forked-processes"], file=self.source.name)
+            log.warn(REPORTED["forked-processes"], file=self.source.name)
         if stats.cut_ticks:
-            report.warn(
+            log.warn(
                 REPORTED["cut-stacks"],
                 file=self.source.name,
                 cut=stats.cut_ticks,
                 samples=counted(stats.ticks, "sample"),
             )
-        report.count(REPORTED["unreadable-mapped-objects"], self._maps.unknown)
+        log.count(REPORTED["unreadable-mapped-objects"], self._maps.unknown)
         if self._cut_text:
-            report.count(REPORTED["lost-text" if self.options[LENIENT] else "cut-text"])
-            report.warn(REPORTED["maybe-cut-off"], file=self.source.name)
-        facts = report.facts
+            log.count(REPORTED["lost-text" if self.options[LENIENT] else "cut-text"])
+            log.warn(REPORTED["maybe-cut-off"], file=self.source.name)
+        facts = log.facts
         facts["word_size"] = int(g.word)
         facts["byte_order"] = "big-endian" if g.swap else "little-endian"
         facts["period_us"] = int(g.period_us)

@@ -6,9 +6,9 @@ import sys
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
+from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
@@ -25,8 +25,8 @@ class GperftoolsWriter(Writer):
         "it holds addresses alone: write pprof or folded, or, from a graph with addresses, {--frames:=}address"
     )
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = ffi.new("struct fp_gperftools_writer *")
         self._w.model = model.c
         self._err = ffi.new("struct fp_err *")
@@ -72,7 +72,7 @@ class GperftoolsWriter(Writer):
         for m in arrange(dict.fromkeys(maps.objects)):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
         w = self._w
-        self.report.count_all(
+        self.log.count_all(
             REPORTED,
             {
                 "function-names": w.rows and self._n_named(),
@@ -87,10 +87,10 @@ class GperftoolsWriter(Writer):
             },
         )
         self.written = int(w.rows)
-        self.report.rows["samples written"] += self.written
+        self.log.rows["samples written"] += self.written
         for code, value in {"missing-cost": w.left_out, "missing-frames": w.cut}.items():
             if value and self.written:
-                self.report.warn(REPORTED[code], share=percent(value / (w.written + w.left_out)))
+                self.log.warn(REPORTED[code], share=percent(value / (w.written + w.left_out)))
 
     def _n_named(self) -> int:
         """Functions that have a name; others are named by their place."""

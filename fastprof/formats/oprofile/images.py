@@ -13,10 +13,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.folder import File
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import UINT64, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import Message
 from fastprof.formats.oprofile.names import Image
@@ -72,8 +72,8 @@ class Images:
     profile says: another machine has other files.
     """
 
-    def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, report: Report) -> None:
-        self._source, self._model, self._options, self._report = source, model, options, report
+    def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, log: Log) -> None:
+        self._source, self._model, self._options, self._log = source, model, options, log
         self._files = {file.name: file for file in files}
         others = [name for name in self._files if "{" not in name]  # no sample files: maybe images
         self._backwards = sorted(f"/{name}"[::-1] for name in others)  # so names with the same end are together
@@ -109,7 +109,7 @@ class Images:
         if self._options[SYMBOLIZE]:
             reason = self._read(loaded, jit, mtime)
             if reason:
-                self._report.warn(REPORTED["image-without-symbols"], image=name or "the image", reason=reason)
+                self._log.warn(REPORTED["image-without-symbols"], image=name or "the image", reason=reason)
         return loaded
 
     def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str | Message:
@@ -147,7 +147,7 @@ class Images:
                     )
                     continue
                 shown = self._extracted_from.get(path, path)
-                self._report.warn(REPORTED["changed-image"], path=shown)
+                self._log.warn(REPORTED["changed-image"], path=shown)
             loaded.path = path
             self._used.add(path)
             return self._read_elf(loaded, data)
@@ -224,12 +224,12 @@ class Images:
     def end(self) -> None:
         for loaded in self._loaded.values():
             if loaded.elf is not None and loaded.elf.note:
-                self._report.warn(REPORTED["object-notes"], path=loaded.path, note=loaded.elf.note)
+                self._log.warn(REPORTED["object-notes"], path=loaded.path, note=loaded.elf.note)
         for path in self._named:
             if path not in self._used and self._options[SYMBOLIZE]:
-                self._report.warn(REPORTED["unused-image"], path=path)
+                self._log.warn(REPORTED["unused-image"], path=path)
         if self._refused:
-            self._report.warn(REPORTED["mangled-names"], names=left_mangled(self._refused))
+            self._log.warn(REPORTED["mangled-names"], names=left_mangled(self._refused))
         if self._extracted is not None:
             self._extracted.cleanup()
             self._extracted = None

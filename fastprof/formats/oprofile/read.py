@@ -11,10 +11,10 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
+from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import Message
 from fastprof.formats.oprofile import MERGE, SPEC
@@ -68,8 +68,8 @@ class OProfileReader(Reader):
     format = "oprofile"
     view = "graph"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._r = owned(lib.fp_oprofile_reader_new(options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
         self._files = members(source, self._lose_archive if options[LENIENT] else None)
         self._merged = set(options[MERGE])
@@ -97,7 +97,7 @@ class OProfileReader(Reader):
         self._class_at = {class_: at for at, class_ in enumerate(self._classes)}
         self._parts: dict[PartKey, int] = {}
         self._part = 0
-        self._images = Images(source, self._files, model, options, report)
+        self._images = Images(source, self._files, model, options, log)
         self._samples: list[Counter[str]] = [Counter() for _ in self._classes]  # by image
         self._cpu_types: dict[str, None] = {}
         self._group: Group | None = None
@@ -112,7 +112,7 @@ class OProfileReader(Reader):
     # ---- which files
 
     def _lose_archive(self) -> None:
-        self.report.count(REPORTED["damaged-archives"])
+        self.log.count(REPORTED["damaged-archives"])
 
     def _chosen(self) -> Iterator[tuple[File, SampleName, int]]:
         """The sample files that the specification selects, with the signs of their samples."""
@@ -139,7 +139,7 @@ class OProfileReader(Reader):
                     first=sessions[0],
                 )
             )
-        if not self.report.losses:
+        if not self.log.losses:
             what = "there is no sample file in it, expected some below {root} or {kern}"
             if is_tar(self.source.head):
                 what = "a tar without OProfile's sample files, which are below {root} or {kern}; unpack it"
@@ -156,7 +156,7 @@ class OProfileReader(Reader):
                 except BadNameError as error:
                     if not self.options[LENIENT]:
                         raise FormatError(self._where(file), self.format, str(error), offset=0) from None
-                    self.report.count(REPORTED["unknown-files"])
+                    self.log.count(REPORTED["unknown-files"])
                     continue
                 yield file, name._replace(session=None) if self._single else name
 
@@ -214,14 +214,14 @@ class OProfileReader(Reader):
         return self._rows(batch, err)
 
     def _file_read(self, sample: SampleFile, status: int, err: Any) -> None:
-        r, report = self._r, self.report
+        r, log = self._r, self.log
         if status < 0:
             if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
                 check(status, err, self._where(sample.file), self.format)
-            report.count(REPORTED["damaged-files"])
-        report.count(REPORTED["cut-files"], r.cut)
-        report.count(REPORTED["lost-nodes"], r.lost_nodes)
-        report.count(REPORTED["trailing-bytes"], r.trailing)
+            log.count(REPORTED["damaged-files"])
+        log.count(REPORTED["cut-files"], r.cut)
+        log.count(REPORTED["lost-nodes"], r.lost_nodes)
+        log.count(REPORTED["trailing-bytes"], r.trailing)
         if r.header_nbytes:
             h = r.header
             if self._header is None:
@@ -241,7 +241,7 @@ class OProfileReader(Reader):
         self._to = images.get(group.callee, self._mtime) if group.callee is not None else None
         h = self._header or ffi.new("struct fp_oprofile_header *")
         if len(self._mtimes) > 1:
-            self.report.warn(REPORTED["changed-while-sampled"], path=group.image.name)
+            self.log.warn(REPORTED["changed-while-sampled"], path=group.image.name)
         from_shift = _shift(self._from, h.is_kernel, h.anon_start)
         to_shift = _shift(self._to, h.callee_is_kernel, h.callee_anon_start) if self._to else 0
         to = self._to.c if self._to else ffi.NULL
@@ -329,7 +329,7 @@ class OProfileReader(Reader):
         self._images.end()
         files = [file for group in self._groups for file in group.files]
         names = [file.name for file in files]
-        facts = self.report.facts
+        facts = self.log.facts
         if not self._single:
             facts["sessions"] = ", ".join(sorted({name.session for name in names if name.session}))
         facts["sample_files"] = len(files)
@@ -342,7 +342,7 @@ class OProfileReader(Reader):
             facts[f"{what}_told_apart"] = numbers or "no"
         by_event = {t.name: dict(samples.most_common()) for t, samples in zip(types, self._samples, strict=True)}
         facts["samples_by_image"] = by_event if len(types) != 1 else by_event[types[0].name]
-        tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
+        tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.log)
 
 
 def _compared(chosen: list[tuple[File, SampleName, int]]) -> set[str]:

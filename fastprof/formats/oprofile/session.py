@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import Any
 from fastprof.core.folder import File
-from fastprof.core.report import Report
+from fastprof.core.log import Log
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.oprofile.reported import REPORTED
@@ -45,7 +45,7 @@ def read_abi(source: Source, files: Iterable[File], reader: Any) -> None:
         reader.has_abi = 1
 
 
-def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report: Report) -> None:
+def tell_lost(source: Source, files: Iterable[File], sessions: set[str], log: Log) -> None:
     """Facts and warnings from stats/ of the sessions read: samples lost by the profiler."""
     lost: Counter[str] = Counter()
     throttled: set[str] = set()
@@ -64,14 +64,14 @@ def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report:
         elif name.startswith("lost_"):
             lost[name] += number
     if total or lost:
-        report.facts["samples_taken"] = total
-        report.facts["samples_lost"] = {name: lost[name] for name in sorted(lost)}
+        log.facts["samples_taken"] = total
+        log.facts["samples_lost"] = {name: lost[name] for name in sorted(lost)}
     if sum(lost.values()) > _TOO_MANY * total:
-        report.warn(
+        log.warn(
             REPORTED["lost-samples"],
             file=source.name,
             samples=counted(sum(lost.values()), "sample was lost", "samples were lost"),
             total=total,
         )
     for event in sorted(throttled):
-        report.warn(REPORTED["throttled-events"], file=source.name, event=event)
+        log.warn(REPORTED["throttled-events"], file=source.name, event=event)

@@ -8,9 +8,9 @@ from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.perf_script import COMM_FRAMES
 from fastprof.formats.perf_script._lexer import Lexer
@@ -33,8 +33,8 @@ class PerfScriptReader(Reader):
     view = "stacks"
     remarks = frozenset({"comments"})
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._lexer = Lexer(
             address_of(model.c),
             options[LENIENT],
@@ -78,7 +78,7 @@ class PerfScriptReader(Reader):
         header = {match[1].decode("utf-8", "replace"): match[2].strip() for match in found if match}
         for key, fact in _FACTS.items():
             if key in header:
-                self.report.facts[fact] = header[key].decode("utf-8", "replace")
+                self.log.facts[fact] = header[key].decode("utf-8", "replace")
         first = types[1 if self._lexer.columns[0][1] else 0].name  # as perf shows the first event first
         return Part(
             types,
@@ -88,8 +88,8 @@ class PerfScriptReader(Reader):
         )
 
     def finish(self) -> None:
-        counts, report = self._lexer.counts, self.report
-        report.count_all(
+        counts, log = self._lexer.counts, self.log
+        log.count_all(
             REPORTED,
             {
                 "carriage-returns": counts["carriage_returns"],
@@ -106,4 +106,4 @@ class PerfScriptReader(Reader):
             },
         )
         if counts["open_end"]:
-            report.warn(REPORTED["maybe-cut-off"], file=self.source.name)
+            log.warn(REPORTED["maybe-cut-off"], file=self.source.name)

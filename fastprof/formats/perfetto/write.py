@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core.engine import Writer
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.formats.perfetto.reported import REPORTED
@@ -23,8 +23,8 @@ class PerfettoWriter(Writer):
     format = "perfetto"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_perfetto_new(model.c), lib.fp_perfetto_free, "the Perfetto writer")
         self._threads = Threads(model, _MOST_PID, _MOST_TID)
         self._seen: list[tuple[int, ThreadIds, int]] = []  # threads and their parts
@@ -47,7 +47,7 @@ class PerfettoWriter(Writer):
         self._status(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
 
     def end(self) -> None:
-        w, report = self._w, self.report
+        w, log = self._w, self.log
         self._status(lib.fp_perfetto_end(w, self.out))
         # The source may name them at its end.  The first name of a process is used, and the last of a thread.
         for thread, ids, part in self._seen:
@@ -59,12 +59,12 @@ class PerfettoWriter(Writer):
                 self._name_thread(thread, ids, called)
         self.written = int(w.calls + w.events)
         if not self.written:
-            report.warn(REPORTED["no-times"])
+            log.warn(REPORTED["no-times"])
             self.text(_NOTHING)
-        report.rows["calls written"] += int(w.calls)
-        report.rows["events written"] += int(w.events)
-        report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
-        report.count_all(REPORTED, {"invalid-utf8": w.not_utf8, "thread-numbers": self._threads.renumbered})
+        log.rows["calls written"] += int(w.calls)
+        log.rows["events written"] += int(w.events)
+        log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
+        log.count_all(REPORTED, {"invalid-utf8": w.not_utf8, "thread-numbers": self._threads.renumbered})
 
     @staticmethod
     def _status(status: int) -> int:

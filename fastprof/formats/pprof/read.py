@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.pprof.reported import REPORTED
 
@@ -28,8 +28,8 @@ class PprofReader(Reader):
     renews_stacks = True
     remarks = frozenset({"unknown-fields", "label-sets", "wide-line-numbers", "negative-line-numbers"})  # of tables
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         r = lib.fp_pprof_reader_new(model.c, options[LENIENT])
         self._r = owned(r, lib.fp_pprof_reader_free, "the pprof decoder")
         self._err = ffi.new("struct fp_err *")
@@ -75,8 +75,8 @@ class PprofReader(Reader):
         return part
 
     def finish(self) -> None:
-        stats, report = self._r.stats, self.report
-        report.count_all(
+        stats, log = self._r.stats, self.log
+        log.count_all(
             REPORTED,
             {
                 "unknown-fields": stats.unknown_fields,
@@ -94,7 +94,7 @@ class PprofReader(Reader):
             },
         )
         extra = self.model.parts[self._part].extra
-        facts = report.facts
+        facts = log.facts
         facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
         for key in ("period", "time_ns", "duration_ns"):
             if key in extra:

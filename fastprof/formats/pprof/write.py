@@ -6,11 +6,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
@@ -22,8 +22,8 @@ class PprofWriter(Writer):
     format = "pprof"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = w = owned(lib.fp_pprof_writer_new(model.c), lib.fp_pprof_writer_free, "the pprof encoder")
         w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
         w.words.no_stack = model.intern("[no stack]")
@@ -69,7 +69,7 @@ class PprofWriter(Writer):
             if at < len(columns):
                 columns[at] = k
             else:
-                self.report.count(REPORTED["value-types"], name=part.value_types[k].name)
+                self.log.count(REPORTED["value-types"], name=part.value_types[k].name)
         self._columns[index] = columns
         self._used.append(part)
 
@@ -88,12 +88,12 @@ class PprofWriter(Writer):
         status = lib.fp_pprof_mappings(self._w, self._program(part), self.out, self._err)
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
-        stats, report = self._w.stats, self.report
-        report.count(REPORTED["samples-without-stack"], stats.no_stack)
-        report.count(REPORTED["sample-times"], stats.times)
-        report.count(REPORTED["invalid-utf8"], stats.not_utf8)
+        stats, log = self._w.stats, self.log
+        log.count(REPORTED["samples-without-stack"], stats.no_stack)
+        log.count(REPORTED["sample-times"], stats.times)
+        log.count(REPORTED["invalid-utf8"], stats.not_utf8)
         self.written = int(stats.samples)
-        report.rows["samples written"] += self.written
+        log.rows["samples written"] += self.written
 
     def _program(self, part: Part) -> int:
         """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""
@@ -112,7 +112,7 @@ class PprofWriter(Writer):
         self._number(9, extra.get("time_ns", 0) if time_ns is None else time_ns)
         duration = extra.get("duration_ns", 0)
         if duration > INT64:
-            self.report.count(REPORTED["duration"])
+            self.log.count(REPORTED["duration"])
         else:
             self._number(10, duration)
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):

@@ -10,10 +10,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope.reported import REPORTED
@@ -29,8 +29,8 @@ class SpeedscopeReader(Reader):
 
     format = "speedscope"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self.source.spool()  # the first profile may be far from the beginning; and there are two passes
         first = self.source.search(_TYPE, _LONGEST)
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
@@ -161,10 +161,10 @@ class SpeedscopeReader(Reader):
         self._r.n_kept = n // 8
 
     def finish(self) -> None:
-        r, report = self._r, self.report
-        report.count(REPORTED["nested-frames"], r.nested)
-        report.count(REPORTED["unreadable-events"], r.broken)
-        report.count(REPORTED["unreadable-rest"], r.bad_end)
-        report.count(REPORTED["other-profiles"], self._others)
-        report.count(REPORTED["rounded-weights"], r.rounded)
-        report.facts["profiles"] = int(r.n_profiles)
+        r, log = self._r, self.log
+        log.count(REPORTED["nested-frames"], r.nested)
+        log.count(REPORTED["unreadable-events"], r.broken)
+        log.count(REPORTED["unreadable-rest"], r.bad_end)
+        log.count(REPORTED["other-profiles"], self._others)
+        log.count(REPORTED["rounded-weights"], r.rounded)
+        log.facts["profiles"] = int(r.n_profiles)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import ThreadIds, Threads
@@ -40,8 +40,8 @@ class SpeedscopeWriter(Writer):
     format = "speedscope"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
         self._packed = Groups()
         self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
@@ -74,7 +74,7 @@ class SpeedscopeWriter(Writer):
     # ---- profiles ----------------------------------------------------------
 
     def end(self) -> None:
-        w, report = self._w, self.report
+        w, log = self._w, self.log
         self.text(f'{{"$schema":"{SCHEMA}","exporter":"fastprof-{__version__}","profiles":['.encode())
         groups = [number for number in range(w.n_groups) if w.groups[number].rows]
         self._n_parts = len({w.groups[number].part for number in groups})
@@ -108,10 +108,10 @@ class SpeedscopeWriter(Writer):
             self.drain()
         self.text(b"\n]}}\n")
         self.written = int(w.written)
-        report.rows["events written" if self.view == "timeline" else "samples written"] += self.written
+        log.rows["events written" if self.view == "timeline" else "samples written"] += self.written
         deep = REPORTED["deep-calls" if self.view == "timeline" else "deep-frames"]
-        report.count(deep, w.deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
-        report.count_all(
+        log.count(deep, w.deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
+        log.count_all(
             REPORTED,
             {
                 "start-time": zero > 0,

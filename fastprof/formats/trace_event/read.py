@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
+from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES
@@ -32,8 +32,8 @@ class TraceEventReader(Reader):
     format = "trace-event"
     view = "timeline"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._r: Any = None
         self._threads = ThreadNames(model)
         self._file = Spilled()
@@ -110,10 +110,10 @@ class TraceEventReader(Reader):
         run.eof = not block[1]
 
     def finish(self) -> None:
-        r, report = self._r, self.report
+        r, log = self._r, self.log
         self._threads.say([self.model.parts[self._part]], at_end=True)
-        count_ends(report, r)
-        report.count_all(
+        count_ends(log, r)
+        log.count_all(
             REPORTED,
             {
                 "blank-events": r.empty,
@@ -133,11 +133,11 @@ class TraceEventReader(Reader):
                 "call-stacks": r.stacks,
             },
         )
-        report.facts["events"] = int(r.events)
+        log.facts["events"] = int(r.events)
 
 
-def reader(source: Source, model: Model, options: Options, report: Report) -> Reader:
+def reader(source: Source, model: Model, options: Options, log: Log) -> Reader:
     """The reader of a trace's calls; of its samples if the options select them, or if it has nothing else."""
     source.spool()
     samples = options[SAMPLES] or (not source.search(_CALLS, _LONGEST) and source.search(_SAMPLED, _LONGEST))
-    return (SamplesReader if samples else TraceEventReader)(source, model, options, report)
+    return (SamplesReader if samples else TraceEventReader)(source, model, options, log)

@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, check
+from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event.reported import REPORTED
@@ -20,12 +20,12 @@ from fastprof.formats.trace_event.threads import ThreadNames
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 
 
-def count_ends(report: Report, r: Any) -> None:
+def count_ends(log: Log, r: Any) -> None:
     """Count deviations from standard JSON, and warn if the text ends early.  `r` is either reader's struct."""
     if r.killed:
-        report.warn(REPORTED["maybe-cut-off"])
+        log.warn(REPORTED["maybe-cut-off"])
     json = r.json
-    report.count_all(
+    log.count_all(
         REPORTED,
         {
             "open-end": r.open_end,
@@ -43,8 +43,8 @@ class SamplesReader(Reader):
     format = "trace-event"
     view = "stacks"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self._err = ffi.new("struct fp_err *")
         self._threads = ThreadNames(model)
         self._parts: list[Part] = []
@@ -116,10 +116,10 @@ class SamplesReader(Reader):
             r.columns[column].n = n // 8
 
     def finish(self) -> None:
-        r, report = self._r, self.report
+        r, log = self._r, self.log
         self._threads.say(self._parts, at_end=True)
-        count_ends(report, r)
-        report.count_all(
+        count_ends(log, r)
+        log.count_all(
             REPORTED,
             {
                 "unequal-deltas": r.no_deltas,
@@ -131,9 +131,9 @@ class SamplesReader(Reader):
                 "rounded-weights": r.rounded,
             },
         )
-        report.facts["samples"] = int(r.rows)
+        log.facts["samples"] = int(r.rows)
         if r.by_hits != lib.FP_NO_ID:
-            report.warn(REPORTED["no-sample-times"], file=self.source.name)
+            log.warn(REPORTED["no-sample-times"], file=self.source.name)
 
 
 class CpuProfileReader(SamplesReader):

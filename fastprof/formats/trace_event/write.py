@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
@@ -24,8 +24,8 @@ class TraceEventWriter(Writer):
     format = "trace-event"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_trace_write_new(model.c), lib.fp_trace_write_free, "the writer of trace events")
         self._w.args = options[ARGS]
         self._err = ffi.new("struct fp_err *")
@@ -57,7 +57,7 @@ class TraceEventWriter(Writer):
         return check_sums(status, self._err, self.model, self.format)
 
     def end(self) -> None:
-        w, report = self._w, self.report
+        w, log = self._w, self.log
         if not self._begun:
             self._begin("")
         if lib.fp_trace_write_end(w, self.out):
@@ -67,10 +67,10 @@ class TraceEventWriter(Writer):
         rows = [row for seen in self._seen for row in self._named(*seen)]
         self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
         if w.zero:
-            report.warn(REPORTED["shifted-times"], shift=int(w.zero))
-        report.rows["rows written"] += self.written
-        report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
-        report.count_all(
+            log.warn(REPORTED["shifted-times"], shift=int(w.zero))
+        log.rows["rows written"] += self.written
+        log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
+        log.count_all(
             REPORTED,
             {
                 "call-arguments": w.arguments,

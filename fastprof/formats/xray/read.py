@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.xray import PROGRAM
@@ -43,8 +43,8 @@ class XRayReader(Reader):
     format = "xray"
     view = "timeline"
 
-    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
-        super().__init__(source, model, options, report)
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
         self.x = x = owned(lib.fp_xray_new(model.c, options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
         self._err = ffi.new("struct fp_err *")
         nbytes = ffi.new("size_t *")
@@ -194,9 +194,9 @@ class XRayReader(Reader):
         return function
 
     def finish(self) -> None:
-        x, report = self.x, self.report
+        x, log = self.x, self.log
         stats = x.stats
-        report.count_all(
+        log.count_all(
             REPORTED,
             {
                 "duplicate-buffers": stats.duplicate_buffers,
@@ -207,7 +207,7 @@ class XRayReader(Reader):
                 "joined-logs": stats.joined,
             },
         )
-        report.count_all(
+        log.count_all(
             REPORTED,
             {
                 "damaged-buffers": stats.bad_buffers,
@@ -218,7 +218,7 @@ class XRayReader(Reader):
         self._tell_names()
         if stats.joined:
             self.model.parts[self.part].pid = None  # a profile's pid is that of its first log only
-        facts = report.facts
+        facts = log.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:
             facts["version"] = int(x.version)
@@ -233,11 +233,11 @@ class XRayReader(Reader):
 
     def _tell_names(self) -> None:
         """Warnings about the names."""
-        report, called = self.report, len(self._numbers) + self._unnamed
+        log, called = self.log, len(self._numbers) + self._unnamed
         if self._names is None:
             return
         for note in self._names.notes():
-            report.warn(REPORTED["map-notes"], note=note)
+            log.warn(REPORTED["map-notes"], note=note)
         doubts = []
         if self._unnamed:
             doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'function')} of the log")
@@ -246,7 +246,7 @@ class XRayReader(Reader):
                 f"left or begun in ways that the map does not have: {misfits:,} of {counted(called, 'function')}"
             )
         if doubts:
-            report.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))
+            log.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))
 
 
 def _load_names(options: Options) -> FunctionNames | None:

@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.xray.reported import REPORTED
 
@@ -33,8 +33,8 @@ class XRayWriter(Writer):
     format = "xray"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
-        super().__init__(model, sink, options, report)
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_xray_write_new(model.c), lib.fp_xray_write_free, "the XRay writer")
         self._begun = False
         self._ids: Any = ffi.new("uint32_t[]", 64)
@@ -125,14 +125,14 @@ class XRayWriter(Writer):
             self._number_threads()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
         self.written += len(batch)
-        self.report.rows["rows written"] += len(batch)
+        self.log.rows["rows written"] += len(batch)
 
     def end(self) -> None:
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
         w = self._w
         self._status(lib.fp_xray_write_end(w, self.out))
-        self.report.count_all(
+        self.log.count_all(
             REPORTED,
             {
                 "function-names": self._unnumbered,

@@ -15,8 +15,8 @@ from itertools import count
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.options import CORES, Option, Options, available, checked
-from fastprof.core.report import Report
 from fastprof.store.adding import Adding, adding, adding_options, write_piece
 from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (
@@ -29,7 +29,7 @@ from fastprof.verbs.batch.convert import (
     RUNNING,
     SHARD,
     TIMEOUT,
-    BatchReport,
+    BatchLog,
     Progress,
     chosen_files,
     cores_of_each,
@@ -61,7 +61,7 @@ def options() -> list[Option[Any]]:
 def archive_one(job: Job) -> Record:
     """Make the piece of one file; returns its record.  Never raises an Exception, whatever the file is."""
 
-    def write(idle: Idle) -> Report:
+    def write(idle: Idle) -> Log:
         place = job["path"], job["base"], job["input"], job["name"]
         return write_piece(*place, from_=job["from"], idle=idle, **job["options"])
 
@@ -75,27 +75,27 @@ def batch_archive(
     from_: str | None = None,
     progress: Progress | None = None,
     **given: Unpack[BatchArchiveOptions],
-) -> BatchReport:
+) -> BatchLog:
     """Add each file of `inputs`, files and folders, to a store, several at a time.
 
-    A file that cannot be added does not stop the others: it is in the report's `failed`.  Files added by
+    A file that cannot be added does not stop the others: it is in the log's `failed`.  Files added by
     an earlier call are skipped, unless the file or the options have changed; then they are replaced.
     A name taken in the store is an error of that file.  Options as in `batch_convert`.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
 
     >>> import fastprof
     >>> fastprof.batch_archive("tests/corpus/gperftools/good", "night.fpa", include=["s*.prof"], jobs=1)
-    BatchReport(files=4, earlier=0, ok=4)
+    BatchLog(files=4, earlier=0, ok=4)
     >>> fastprof.batch_archive("tests/corpus/gperftools/good", "night.fpa", include=["s*.prof"], jobs=1)
-    BatchReport(files=4, earlier=4, ok=4)
+    BatchLog(files=4, earlier=4, ok=4)
     """
     asked = checked(given, options())
     store = os.fspath(store)
-    report = BatchReport()
-    files = chosen_files(paths_of(inputs), asked, report)
+    log = BatchLog()
+    files = chosen_files(paths_of(inputs), asked, log)
     files = [file for file in (again(files) if asked[PLAN] else files) if not is_at(file.path, store)]
     refuse_same_names(files)
-    report.files += len(files)
+    log.files += len(files)
     reading = reading_options(asked)
     workers = asked[JOBS] or available()
     key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
@@ -104,19 +104,19 @@ def batch_archive(
     before = records_by_output(manifest_of(store))
     if asked[DRY_RUN]:
         there = {*names(store)} if os.path.exists(store) else set()
-        report.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, asked, report)]
-        return report
+        log.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, asked, log)]
+        return log
     with adding(store) as session:
-        report.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, asked, report)]
-        with Manifest(*os.path.split(store), run_of(report)) as manifest, _Filling(session, manifest, store) as filling:
+        log.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, asked, log)]
+        with Manifest(*os.path.split(store), run_of(log)) as manifest, _Filling(session, manifest, store) as filling:
             if progress is not None:
-                progress(report, None)
-            for record in filling.run(report.todo, before, asked, workers):
-                report.add(record)
+                progress(log, None)
+            for record in filling.run(log.todo, before, asked, workers):
+                log.add(record)
                 if progress is not None:
-                    progress(report, record)
-    report.idle_flags = filling.idle()
-    return report
+                    progress(log, record)
+    log.idle_flags = filling.idle()
+    return log
 
 
 class _Filling:
@@ -234,10 +234,8 @@ def _job(file: File, store: str, common: dict[str, Any]) -> Job:
     }
 
 
-def _is_done(
-    job: Job, before: dict[str, Record], there: Callable[[str], bool], asked: Options, report: BatchReport
-) -> bool:
-    """Whether this file is done already; if so, the report counts it."""
+def _is_done(job: Job, before: dict[str, Record], there: Callable[[str], bool], asked: Options, log: BatchLog) -> bool:
+    """Whether this file is done already; if so, the log counts it."""
     record = before.get(job["output"])
     if not record or not is_same(job, record):
         return False
@@ -245,6 +243,6 @@ def _is_done(
         pass
     elif not is_of_the_file(record) or asked[RETRY_ERRORS]:
         return False
-    report.earlier += 1
-    report.take(record)
+    log.earlier += 1
+    log.take(record)
     return True

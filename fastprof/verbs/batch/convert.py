@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.options import (
     CORES,
     LENIENT,
@@ -24,7 +25,6 @@ from fastprof.core.options import (
     available,
     checked,
 )
-from fastprof.core.report import Report
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
@@ -110,7 +110,7 @@ def options() -> list[Option[Any]]:
     return [*FINDING, *RUNNING, *plan.known_options()]
 
 
-class BatchReport:
+class BatchLog:
     """The result of a batch.
 
     `statuses` counts all files by status, `earlier` how many of them were done before; `failed` has the records of
@@ -123,7 +123,7 @@ class BatchReport:
         self.earlier = 0
         self.statuses: Counter[str] = Counter()
         self.failed: list[Record] = []
-        self._warned = Report()
+        self._warned = Log()
         self.warn = self._warned.warn
         self.n_warnings = 0  # of files; the manifest has them
         self.idle_flags: list[str] = []
@@ -134,7 +134,7 @@ class BatchReport:
 
     def __repr__(self) -> str:
         counts = "".join(f", {status}={n}" for status, n in self.statuses.items())
-        return f"BatchReport(files={self.files}, earlier={self.earlier}{counts})"
+        return f"BatchLog(files={self.files}, earlier={self.earlier}{counts})"
 
     @property
     def errors(self) -> int:
@@ -187,7 +187,7 @@ class BatchReport:
         self.cpu_seconds += record.get("cpu_seconds", 0)
 
 
-Progress = Callable[[BatchReport, Record | None], None]
+Progress = Callable[[BatchLog, Record | None], None]
 
 
 def batch_convert(
@@ -198,10 +198,10 @@ def batch_convert(
     from_: str | None = None,
     progress: Progress | None = None,
     **given: Unpack[BatchConvertOptions],
-) -> BatchReport:
+) -> BatchLog:
     """Convert each file of `inputs`, files and folders, to its own output in `outdir`, several at a time.
 
-    A file that cannot be converted does not stop the others: it is in the report's `failed`.  Files done by
+    A file that cannot be converted does not stop the others: it is in the log's `failed`.  Files done by
     an earlier call are skipped, unless the file, its output or the options have changed.  `jobs`, `include`, `exclude`,
     `plan`, `shard`, `retries`, `timeout`, `retry_errors` and `dry_run` are explained in docs/batch.md; the other
     options are those of docs/options.md.  `progress` is called before the first file, with None, and after each.
@@ -209,17 +209,17 @@ def batch_convert(
 
     >>> import fastprof
     >>> fastprof.batch_convert("tests/corpus/gperftools/good", "out", to="folded", include=["s*.prof"], jobs=1)
-    BatchReport(files=4, earlier=0, ok=4)
+    BatchLog(files=4, earlier=0, ok=4)
     """
     asked = checked(given, options())
     outdir = os.fspath(outdir)
     refuse_urls(outdir)
     target = target_of("", to)
     suffix = target.suffixes[0]
-    report = BatchReport()
+    log = BatchLog()
     paths = paths_of(inputs)
     _refuse_within(paths, outdir)
-    files = chosen_files(paths, asked, report)
+    files = chosen_files(paths, asked, log)
     refuse_collisions(files, outdir, suffix)
     shard = asked[SHARD] or (1, 1)
     refuse_other_shards(outdir, shard)
@@ -242,14 +242,14 @@ def batch_convert(
         }
         record = before.get(output)
         if record and _is_done(job, record, outdir, asked[RETRY_ERRORS]):
-            report.earlier += 1
-            report.take(record)
+            log.earlier += 1
+            log.take(record)
         else:
-            report.todo.append(job)
-    report.files += len(files)
+            log.todo.append(job)
+    log.files += len(files)
     if not asked[DRY_RUN]:
-        _run(report, asked, outdir, shard, workers, progress)
-    return report
+        _run(log, asked, outdir, shard, workers, progress)
+    return log
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -263,11 +263,11 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
             raise UsageError(f"{outdir}: is within the input {given}, so that outputs would be inputs of the next run")
 
 
-def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
+def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
     """The files of inputs, or of a plan.  Errors: UsageError if there are no files; unreadable inputs are reported."""
     path = asked[PLAN]
     if path is None:
-        return _found(paths, asked, report)
+        return _found(paths, asked, log)
     for option in FINDING:
         if option in asked:
             raise UsageError(
@@ -282,16 +282,16 @@ def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[
     return read_plan(path)
 
 
-def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
+def _found(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
     """The files of inputs.  Errors: UsageError if there are no files."""
 
     def failed(error: FastprofError) -> None:
-        report.files += 1
-        report.take({"status": ERROR, "error": worded(error.message())})
+        log.files += 1
+        log.take({"status": ERROR, "error": worded(error.message())})
 
     chosen = asked[INCLUDE], asked[EXCLUDE]
-    files = find(paths, *chosen, report.warn, failed, lenient=asked[LENIENT])
-    if not files and not report.failed:
+    files = find(paths, *chosen, log.warn, failed, lenient=asked[LENIENT])
+    if not files and not log.failed:
         raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
     return files
 
@@ -300,7 +300,7 @@ def batch_plan(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     **given: Unpack[BatchPlanOptions],
-) -> BatchReport:
+) -> BatchLog:
     """Write a plan for `plan` and `shard` of `batch_convert`: the files of `inputs`, the largest first.
 
     `include` and `exclude` are those of `batch_convert`.  Errors: FastprofError and its kinds.
@@ -312,12 +312,12 @@ def batch_plan(
     [2, 2]
     """
     asked = checked(given, FINDING)
-    report = BatchReport()
-    files = _found(paths_of(inputs), asked, report)
-    report.files += len(files)
-    report.bytes_read = sum(file.size for file in files)
+    log = BatchLog()
+    files = _found(paths_of(inputs), asked, log)
+    log.files += len(files)
+    log.bytes_read = sum(file.size for file in files)
     write_plan(os.fspath(output), files)
-    return report
+    return log
 
 
 def reading_options(asked: Options) -> dict[str, Any]:
@@ -349,7 +349,7 @@ def cores_of_each(workers: int) -> int:
 
 
 def _run(
-    report: BatchReport,
+    log: BatchLog,
     asked: Options,
     outdir: str,
     shard: tuple[int, int],
@@ -366,26 +366,26 @@ def _run(
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             folder=os.path.join(outdir, FOLDER),
-            warn=report.warn,
+            warn=log.warn,
         ) as engine,
-        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(report)) as manifest,
+        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(log)) as manifest,
     ):
         if progress is not None:
-            progress(report, None)
-        for record in engine.run(report.todo):
-            report.add(record)
+            progress(log, None)
+        for record in engine.run(log.todo):
+            log.add(record)
             n_done += record["status"] in (OK, LOSSY)
             idle.update(record.get("idle", ()))
             manifest.add(_within(outdir, record))
             if progress is not None:
-                progress(report, record)
-    report.idle_flags = [flag for flag, n_idle in idle.items() if n_idle == n_done]
+                progress(log, record)
+    log.idle_flags = [flag for flag, n_idle in idle.items() if n_idle == n_done]
 
 
-def run_of(report: BatchReport) -> dict[str, Any]:
+def run_of(log: BatchLog) -> dict[str, Any]:
     """The manifest's entry of a run, before the first file."""
-    run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
-    unread = [record["error"]["message"] for record in report.failed if "input" not in record]
+    run = {"files": log.files, "earlier": log.earlier, "todo": len(log.todo), "began": round(time.time(), 3)}
+    unread = [record["error"]["message"] for record in log.failed if "input" not in record]
     return {**run, "unread": unread} if unread else run
 
 

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from fastprof import formats
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Warn
 from fastprof.core.remote import is_url, shown
-from fastprof.core.report import Warn
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message, counted
 from fastprof.inputs.expand import Failed, expand

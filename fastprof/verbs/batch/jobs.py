@@ -29,8 +29,8 @@ from hashlib import blake2b
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.options import Option
-from fastprof.core.report import Report
 from fastprof.core.words import Message, packed, unpacked
 from fastprof.verbs.convert import converted
 
@@ -55,7 +55,7 @@ def convert_one(job: Job) -> Record:
     Creates the folder of the output.  Files of symbols are cached for the next job of this process (symbols/kept.py).
     """
 
-    def convert(idle: Idle) -> Report:
+    def convert(idle: Idle) -> Log:
         os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
         return converted(
             job["input"],
@@ -75,12 +75,12 @@ CONVERT = f"{__name__}:{convert_one.__name__}"  # for a pool or an engine
 Idle = Callable[[Option[Any]], None]
 
 
-def record_of(job: Job, work: Callable[[Idle], Report]) -> Record:
+def record_of(job: Job, work: Callable[[Idle], Log]) -> Record:
     """The record of a job that `work` does, which gets a callback for options without an effect."""
     began = time.process_time()
     try:
         idle: set[str] = set()  # a conversion may start over, and report them twice
-        found = _of_report(work(lambda option: idle.add(option.flag)), idle)
+        found = _of_log(work(lambda option: idle.add(option.flag)), idle)
     except Exception as error:
         found = {"status": ERROR, "error": of_error(job["input"], error)}
     return {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
@@ -105,10 +105,10 @@ def identity(job: Job) -> Record:
     return {name: job[name] for name in _IDENTITY}
 
 
-def _of_report(report: Report, idle: set[str]) -> Record:
-    said = report.as_dict(flags=True)
+def _of_log(log: Log, idle: set[str]) -> Record:
+    said = log.as_dict(flags=True)
     facts = said.pop("facts")
-    found = {"status": LOSSY if report.losses else OK, "bytes": facts["output_bytes"]}
+    found = {"status": LOSSY if log.losses else OK, "bytes": facts["output_bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
     return found | {name: value for name, value in {**said, "files": files, "idle": sorted(idle)}.items() if value}
 

@@ -28,9 +28,9 @@ from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, available, checked
-from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
@@ -82,7 +82,7 @@ def batch_merge(
     from_: str | None = None,
     progress: Progress | None = None,
     **given: Unpack[BatchMergeOptions],
-) -> Report:
+) -> Log:
     """Write the sums of `inputs`, files and folders, to `output`, as `merge` does; by many workers with `jobs` or
     `engine`.
 
@@ -94,13 +94,13 @@ def batch_merge(
     Counter({'stacks of cpu/microseconds written': 30})
     """
     asked = checked(given, options())
-    report = Report()
+    log = Log()
 
     def failed(error: FastprofError) -> None:
         raise error
 
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warn, failed, lenient=asked[LENIENT])
+    files = find(paths, asked[INCLUDE], asked[EXCLUDE], log.warn, failed, lenient=asked[LENIENT])
     if not files:
         raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
     files.sort(key=lambda file: file.path)
@@ -116,9 +116,9 @@ def batch_merge(
                         option=spelled(option.flag),
                     )
                 )
-        report.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
-        return report
-    return _Tree(files, output, target_of(output, to), from_, reading, asked, report, progress).merged()
+        log.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
+        return log
+    return _Tree(files, output, target_of(output, to), from_, reading, asked, log, progress).merged()
 
 
 class _Tree:
@@ -130,7 +130,7 @@ class _Tree:
         from_: str | None,
         reading: dict[str, Any],
         asked: Options,
-        report: Report,
+        log: Log,
         progress: Progress | None,
     ) -> None:
         for option in (PER_THREAD, LABELS):
@@ -142,7 +142,7 @@ class _Tree:
                 )
         if output == "-":
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to that")
-        self._output, self._target, self._from, self._report = output, target, from_, report
+        self._output, self._target, self._from, self._log = output, target, from_, log
         self._asked, self._progress = asked, progress
         self._workers = asked[JOBS] or available()
         self._options = reading
@@ -154,7 +154,7 @@ class _Tree:
         text = json.dumps([__version__, target.name, from_, self._options], sort_keys=True)
         self._key = blake2b(text.encode(), digest_size=8).hexdigest()
 
-    def merged(self) -> Report:
+    def merged(self) -> Log:
         views = {file: self._view(file) for file in self._files}
         view = self._target.view_for(views.values())
         if view == "timeline":
@@ -170,7 +170,7 @@ class _Tree:
             "retries": self._asked[RETRIES],
             "timeout": self._asked[TIMEOUT],
             "folder": self._folder,
-            "warn": self._report.warn,
+            "warn": self._log.warn,
         }
         with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
             try:
@@ -187,7 +187,7 @@ class _Tree:
                 self._run(engine, jobs)
                 first = False
         idle: set[str] = set()
-        report = converted(
+        log = converted(
             [path for members in level.values() for path, _ in members],
             self._output,
             None,
@@ -198,14 +198,14 @@ class _Tree:
             idle=lambda option: idle.add(option.flag),
         )
         for flag in sorted(idle.intersection(*self._idle)):
-            report.warn(REPORTED["idle-options"], option=spelled(flag))
+            log.warn(REPORTED["idle-options"], option=spelled(flag))
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._report.take_all(report)
-        return self._report
+        self._log.take_all(log)
+        return self._log
 
     def _view(self, file: File) -> str:
         known = plan.known_options()
-        reader = open_reader(file.path, self._from, Model(), checked(self._options, known), Report())
+        reader = open_reader(file.path, self._from, Model(), checked(self._options, known), Log())
         with reader.source:
             return reader.view
 
@@ -258,7 +258,7 @@ class _Tree:
         if "error" in record:
             raise FastprofError(message_of(record["error"]))
         self._idle.append({*record["idle"]})
-        self._report.take_data(record["report"])
+        self._log.take_data(record["log"])
 
 
 def _any_view() -> str:
@@ -287,7 +287,7 @@ def merge_one(job: Job) -> Record:
     began = time.process_time()
     try:
         idle: list[str] = []
-        report = converted(
+        log = converted(
             job["inputs"],
             job["output"],
             job["from"],
@@ -302,7 +302,7 @@ def merge_one(job: Job) -> Record:
         found = {
             "status": OK,
             "idle": idle,
-            "report": report.data(),
+            "log": log.data(),
         }
         record = _record(job, found, began)
         with Sink(_record_of(job), durable=False) as sink:

@@ -17,11 +17,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
-from fastprof.core.report import Report
 from fastprof.core.value import Column as ValueColumn
 from fastprof.verbs.top_costs import Costs, add_projected
 
@@ -40,8 +40,8 @@ class Column(NamedTuple):
 class Shown:
     """Adds up.  `add` takes the rows of one side and view after the other; then comes `end`."""
 
-    def __init__(self, model: Model, options: Options, report: Report, *, compared: bool, prune: float) -> None:
-        self._model, self._report, self._compared = model, report, compared
+    def __init__(self, model: Model, options: Options, log: Log, *, compared: bool, prune: float) -> None:
+        self._model, self._log, self._compared = model, log, compared
         # of the bridges to stacks
         self._bridging = options.with_given(
             **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
@@ -73,19 +73,19 @@ class Shown:
         if view == "timeline":
             rows = batches if self._compared else self._timed(batches)
             # the model drops stacks between batches, so they must be added at once
-            rows = folded(rows, self._model, self._bridging, self._report, Holds(keeps_stacks=False))
+            rows = folded(rows, self._model, self._bridging, self._log, Holds(keeps_stacks=False))
             self._stacks(side, view, rows, self._project, at_once=True)
         elif view == "stacks":
             self._stacks(side, view, batches, self._project)
         else:
             self.estimated = True
-            said = Report()
+            said = Log()
             rows = estimated(self._graph(side, batches), self._model, self._bridging, said)
             self._stacks(side, view, rows, self._estimates)
             lost = said.not_representable
             lost.drop("call-counts")  # the table has them
-            self._report.not_representable.take(lost)
-            self._report.take_warnings(said)
+            self._log.not_representable.take(lost)
+            self._log.take_warnings(said)
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)

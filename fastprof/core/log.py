@@ -1,4 +1,4 @@
-"""The report: counts and warnings of a conversion, for people, JSON and the exit code."""
+"""The log: counts and warnings of a conversion, for people, JSON and the exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def percent(share: float) -> str:
 
 _COUNTS = ("repairs", "losses", "left_out", "not_representable")
 
-Warn = Callable[..., None]  # as Report.warn
+Warn = Callable[..., None]  # as Log.warn
 Values = tuple[tuple[str, Any], ...]  # values of a text's fields, by name
 
 
@@ -65,7 +65,7 @@ class Counts(Mapping[str, int]):
         return self._counts.total()
 
     def take(self, other: Counts) -> None:
-        """Add another report's counts."""
+        """Add another log's counts."""
         self._counts.update(other._counts)
 
     def said(self, *, flags: bool = False) -> list[str]:
@@ -90,7 +90,7 @@ class Counts(Mapping[str, int]):
         return sorted(entries, key=lambda entry: str(entry["text"]))
 
 
-class Report:
+class Log:
     """Counts and warnings of a conversion.
 
     `rows` counts written rows; `repairs` are oddities of real writers that were fixed; `losses` are damaged pieces of
@@ -111,7 +111,7 @@ class Report:
 
     def __repr__(self) -> str:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
-        return f"Report({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
+        return f"Log({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
         """Count `n` more of an entry of a folder's table, with the values of its fields."""
@@ -134,14 +134,14 @@ class Report:
         """For JSON: code and text of each."""
         return [{"code": entry.code, "text": entry.text(values, flags=flags)} for entry, values in self._warnings]
 
-    def take(self, other: Report) -> None:
-        """Add what another report counts, and its warnings."""
+    def take(self, other: Log) -> None:
+        """Add what another log counts, and its warnings."""
         self.rows.update(other.rows)
         for name in _COUNTS:
             getattr(self, name).take(getattr(other, name))
         self.take_warnings(other)
 
-    def take_warnings(self, other: Report) -> None:
+    def take_warnings(self, other: Log) -> None:
         self._warnings.update(other._warnings)
 
     def data(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Report:
             getattr(self, name).take_data(data[name])
         self._warnings.update({(Entry(*entry), unpacked(values)): None for *entry, values in data["warnings"]})
 
-    def take_all(self, other: Report) -> None:
+    def take_all(self, other: Log) -> None:
         """The same, and its facts."""
         self.take(other)
         self.facts |= other.facts
