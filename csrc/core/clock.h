@@ -8,7 +8,9 @@
 
 struct fp_clock {
     uint64_t ticks_per_second; /* 0: times are not converted */
-    /* private: ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
+
+    /* private from here on */
+    /* ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
     uint64_t ticks, ns, rest;
 };
 

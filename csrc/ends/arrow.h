@@ -50,7 +50,9 @@ int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t null
 /* The texts of a column of names. */
 struct fp_ends_texts {
     struct fp_strings texts;
-    /* private: by string of the model, or by label set: 1 + the number of its text, or 0 */
+
+    /* private from here on */
+    /* by string of the model, or by label set: 1 + the number of its text, or 0 */
     uint32_t *of;
     uint32_t cap;
 };

@@ -31,7 +31,7 @@
 
 /* cffi-begin */
 
-/* `cap` items; new ones are zero. */
+/* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_clear frees the memory. */
 struct fp_top {
     int64_t *self, *inclusive, *calls, *second;
     uint8_t *seen; /* is there a row of it? */

@@ -69,7 +69,9 @@ struct fp_firefox_thread {
     uint32_t thread, part; /* its id in the model; the part of its first row */
     uint64_t first;        /* timeline: time of the first sample */
     uint64_t samples, markers;
-    /* private: open calls, outermost first, and the time of the last change */
+
+    /* private from here on */
+    /* open calls, outermost first, and the time of the last change */
     uint64_t last;
     struct fp_firefox_call *calls;
     uint32_t n, cap;

@@ -11,6 +11,7 @@
 
 /* cffi-begin */
 
+/* The caller makes it, zeroed but for the options, and reads the counts after the last row. */
 struct fp_gperftools_writer {
     struct fp_model *model; /* borrowed */
     uint64_t period_ns;     /* nanoseconds a tick */
@@ -24,7 +25,9 @@ struct fp_gperftools_writer {
     uint64_t rounded;    /* rows whose time is not a multiple of the period */
     /* sums of magnitudes: of the values written, of those of rows left out, and of those written without some frames */
     double written, left_out, cut;
-    uint32_t row; /* private; of the batch: the first row not written */
+
+    /* private from here on */
+    uint32_t row; /* of the batch: the first not written */
 };
 
 /* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or FP_FULL:

@@ -28,7 +28,7 @@ struct fp_dwarf_bytes {
     size_t n;
 };
 
-/* The sections of a file, decompressed; missing ones are empty. */
+/* The sections of a file, decompressed; missing ones are empty.  The caller makes it, and owns their bytes. */
 struct fp_dwarf {
     struct fp_dwarf_bytes sections[7]; /* by enum fp_dwarf_section */
     int32_t swap;                      /* the other byte order */

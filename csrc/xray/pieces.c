@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fp_xray *fp_xray_another(const struct fp_xray *x) {
+/* With the names of `x`, but without its state.  NULL when memory ran out. */
+static struct fp_xray *another(const struct fp_xray *x) {
     struct fp_xray *other = calloc(1, sizeof *other);
     struct fp_xray_names *names = calloc(1, sizeof *names);
     const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_ASK for others */
@@ -125,6 +126,39 @@ void fp_xray_await(uint64_t *awaited, uint64_t buffer) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* orders the caller's later loads after this */
 }
 
-void fp_xray_share_feed(struct fp_xray_share *s) {
+struct fp_xray_share *fp_xray_share_new(const struct fp_xray *x, uint32_t share, const struct fp_shares *shares,
+                                        uint64_t *awaited, struct fp_batch *out) {
+    struct fp_xray_share *s = calloc(1, sizeof *s);
+    struct fp_xray *decoder = another(x);
+    if (!s || !decoder) {
+        free(s);
+        fp_xray_free(decoder);
+        return NULL;
+    }
     s->feed.fill = fill;
+    s->feed.out = out;
+    s->x = decoder;
+    s->share = share;
+    s->shares = shares;
+    s->awaited = awaited;
+    return s;
+}
+
+void fp_xray_share_free(struct fp_xray_share *s) {
+    if (!s) return;
+    fp_xray_free(s->x);
+    free(s);
+}
+
+void fp_xray_share_take(struct fp_xray_share *s, const struct fp_xray_piece *piece, uint64_t before, uint32_t next,
+                        uint32_t end) {
+    s->piece = piece;
+    s->before = before;
+    s->next = next;
+    s->end = end;
+    s->pos = 0;
+}
+
+uint64_t fp_xray_share_at(const struct fp_xray_share *s) {
+    return __atomic_load_n(&s->at, __ATOMIC_SEQ_CST);
 }

@@ -131,20 +131,23 @@ struct fp_xray_piece {
     uint32_t n, cap_buffers;
 };
 
-/* The work of a share in a piece: its own buffers among `next` to `end` - 1.  Set by the caller, as is feed.out. */
+/* The decoder of a share, and its work in a piece: its own buffers among `next` to `end` - 1. */
 struct fp_xray_share {
-    struct fp_feed feed; /* set by fp_xray_share_feed */
+    struct fp_feed feed; /* its status is as that of fp_xray_feed, but never FP_MORE */
     struct fp_err err;   /* when its status is an error */
-    struct fp_xray *x;   /* by fp_xray_another */
+    struct fp_xray *x;   /* the decoder: after FP_ASK, its `asked` */
+    uint32_t next;       /* the current buffer of the piece */
+    int32_t passed;      /* with FP_ASK: not a request; the share has passed `awaited` */
+
+    /* private from here on */
     const struct fp_xray_piece *piece;
     const struct fp_shares *shares;
     uint32_t share;
-    uint32_t next, end;
+    uint32_t end;
     size_t pos;        /* bytes of the next buffer already decoded */
     uint64_t before;   /* buffers of the log before the piece */
     uint64_t at;       /* before + next, atomic: read by other threads */
     uint64_t *awaited; /* of all shares: the buffer that all others must pass before one continues; atomic */
-    int32_t passed;    /* with FP_ASK: not a request; the share has passed `awaited` */
 };
 
 /* Are there buffers of several threads? */
@@ -170,13 +173,19 @@ uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
 uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts);
 
-/* A decoder for a share of the same log, with the names defined so far.  It does not read the model.  NULL when memory
- * ran out.  Caller owns. */
-struct fp_xray *fp_xray_another(const struct fp_xray *x);
+/* A decoder for a share of the log of `x`, with the names defined so far; its feed appends to `out`.  It does not read
+ * the model.  NULL when memory ran out.  Caller owns; borrows `shares`, `awaited` and `out`. */
+struct fp_xray_share *fp_xray_share_new(const struct fp_xray *x, uint32_t share, const struct fp_shares *shares,
+                                        uint64_t *awaited, struct fp_batch *out);
+void fp_xray_share_free(struct fp_xray_share *s);
 
-/* Makes s->feed decode the share.  Its status is as that of fp_xray_feed, but never FP_MORE; s->next is the current
- * buffer. */
-void fp_xray_share_feed(struct fp_xray_share *s);
+/* Its next work: its own buffers among `next` to `end` - 1 of a piece, which is borrowed.  `before`: buffers of the log
+ * before the piece. */
+void fp_xray_share_take(struct fp_xray_share *s, const struct fp_xray_piece *piece, uint64_t before, uint32_t next,
+                        uint32_t end);
+
+/* The current buffer, counted in the log.  Any thread may ask. */
+uint64_t fp_xray_share_at(const struct fp_xray_share *s);
 
 /* Sets the buffer that a share waits for, UINT64_MAX for none.  A share that passes it, and whose progress is not
  * visible yet after this call, will report it (`passed`). */

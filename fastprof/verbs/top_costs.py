@@ -137,12 +137,12 @@ class Costs:
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
-        model, sums = self.model, ffi.new("struct fp_top *")
-        owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
+        model = self.model
+        sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of threads and labels")
         current = -1
         for batch in batches:
             if batch.part != current:
-                self._named_stacks(owned_sums, current)
+                self._named_stacks(sums, current)
                 current = batch.part
                 part = model.parts[current]
                 value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
@@ -151,8 +151,8 @@ class Costs:
             c = batch.c
             ids = c.thread if self.by == "thread" else c.label
             other = c.values + second * c.cap if second >= 0 else ffi.NULL
-            self._fits(lib.fp_top_add(owned_sums, ids, c.values + value * c.cap, other, c.n, self._err))
-        self._named_stacks(owned_sums, current)
+            self._fits(lib.fp_top_add(sums, ids, c.values + value * c.cap, other, c.n, self._err))
+        self._named_stacks(sums, current)
 
     def _named_stacks(self, sums: Any, part: int) -> None:
         """Gives the sums of a part their names."""

@@ -81,22 +81,13 @@ static int find_buffers(struct fp_xray *x, const uint8_t *data, size_t n, size_t
 enum { SHARES = 2, PIECE_NBYTES = 600, PIECE_BUFFERS = 5 };
 
 /* One share of the buffers from `first` to `end` - 1.  0 or an error. */
-static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
-                      const struct fp_shares *shares, uint32_t share, struct fp_batch *b, uint64_t *sum) {
-    uint64_t nothing = UINT64_MAX; /* no share waits for another */
-    struct fp_xray_share s = {.x = x,
-                              .piece = piece,
-                              .shares = shares,
-                              .share = share,
-                              .next = first,
-                              .end = end,
-                              .awaited = &nothing,
-                              .feed.out = b};
-    fp_xray_share_feed(&s);
+static int feed_share(struct fp_xray_share *s, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
+                      struct fp_batch *b, uint64_t *sum) {
+    fp_xray_share_take(s, piece, 0, first, end);
     for (;;) {
-        const int status = s.feed.fill(&s.feed);
-        must(status != FP_MORE && s.next <= end && b->n <= b->cap);
-        if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
+        const int status = s->feed.fill(&s->feed);
+        must(status != FP_MORE && s->next <= end && b->n <= b->cap);
+        if (status == FP_ASK) must(!fp_xray_define(s->x, s->x->asked, s->x->asked % 7));
         if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
         if (status == FP_DONE) return 0;
         if (status < 0) return status;
@@ -106,18 +97,20 @@ static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint
 /* FDR: the same log, decoded in pieces by shares, must have the same rows. */
 static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, int failed, uint64_t expected) {
     struct fp_model *model = fp_model_new();
-    struct fp_xray *x = fp_xray_new(model, 0), *shares[SHARES];
+    struct fp_xray *x = fp_xray_new(model, 0);
+    struct fp_xray_share *shares[SHARES];
     struct fp_err err;
     size_t head;
     must(model && x && !fp_xray_header(x, data, n < 4096 ? n : 4096, &head, &err));
     must(find_buffers(x, data, n, head) == FP_DONE);
-    for (uint32_t i = 0; i < SHARES; i++) must((shares[i] = fp_xray_another(x)) != NULL);
     uint8_t *bytes = malloc(PIECE_NBYTES);
     struct fp_xray_buffer buffers[PIECE_BUFFERS];
     struct fp_xray_piece piece = {
         .bytes = bytes, .cap_bytes = PIECE_NBYTES, .buffers = buffers, .cap_buffers = PIECE_BUFFERS};
     static struct fp_shares divided;
     divided = (struct fp_shares){.n = SHARES};
+    uint64_t nothing = UINT64_MAX; /* no share waits for another */
+    for (uint32_t i = 0; i < SHARES; i++) must((shares[i] = fp_xray_share_new(x, i, &divided, &nothing, b)) != NULL);
     uint64_t sum = 0, offset, nbytes;
     int status = 0;
     fp_batch_reset(b);
@@ -138,8 +131,7 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
             uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread, next = i;
             while ((thread = fp_xray_firsts(&piece, &next, end, &divided, firsts)) != FP_NO_ID)
                 fp_shares_assign(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));
-            for (uint32_t k = 0; k < SHARES && !status; k++)
-                status = feed_share(shares[k], &piece, i, end, &divided, k, b, &sum);
+            for (uint32_t k = 0; k < SHARES && !status; k++) status = feed_share(shares[k], &piece, i, end, b, &sum);
             i = end;
             if (i == piece.n || status) break;
             offset = buffers[i].offset;
@@ -148,7 +140,7 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
     }
     must(!status == !failed && (failed || sum == expected));
     free(bytes);
-    for (uint32_t i = 0; i < SHARES; i++) fp_xray_free(shares[i]);
+    for (uint32_t i = 0; i < SHARES; i++) fp_xray_share_free(shares[i]);
     fp_xray_free(x);
     fp_model_free(model);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from pathlib import Path
@@ -64,6 +65,36 @@ def test_python_does_not_see_how_c_keeps_its_tables() -> None:
     made = {name.removesuffix("_new") for name in dir(lib) if name.endswith("_new")} & {*ffi.list_types()[1]}
     assert len(made) > 30
     assert {name: own for name in made if (own := {f for f in fields_of(name) if f.startswith("cap_")})} == {}
+
+
+def test_structs_that_python_allocates_own_nothing() -> None:
+    """They are options and counts, or tables that are empty when zeroed, which `owned` clears.  C makes all others."""
+    freed = {name: end for name in dir(lib) for end in ("_new", "_free", "_clear") if name.endswith(end)}
+    found, wrong = set(), []
+    for path in (REPO / "fastprof").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        cleared = {id(call.args[0]): ast.unparse(call.args[1]) for call in calls(tree, "owned")}
+        for call in calls(tree, "ffi.new"):
+            kind, _, name = str(getattr(call.args[0], "value", "")).removesuffix(" *").partition(" ")
+            if kind != "struct" or "[" in name:
+                continue
+            found.add(name)
+            ends = {freed[each] for each in (f"{name}_new", f"{name}_free", f"{name}_clear") if each in freed}
+            if "_new" in ends or (ends and cleared.get(id(call)) not in {f"lib.{name}{end}" for end in ends}):
+                wrong.append(f"{path.name}:{call.lineno}: {name}")
+    assert len(found) > 15
+    assert wrong == []
+
+
+def test_private_fields_are_hidden() -> None:
+    """A comment beside a field cannot hide it."""
+    for path in (REPO / "csrc").rglob("*.h"):
+        for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", path.read_text(), re.DOTALL):
+            assert re.findall(r"/\* private(?! from here on)[^*]*", part) == [], path.name
+
+
+def calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == name]
 
 
 def fields_of(struct: str) -> set[str]:

@@ -43,8 +43,10 @@ struct fp_arc_block {
 
 /* A run that is being written. */
 struct fp_arc_pack {
-    uint64_t nbytes;                /* so far */
-    uint64_t group, key, block_end; /* private: of the last record; the earliest end of its block */
+    uint64_t nbytes; /* so far */
+
+    /* private from here on */
+    uint64_t group, key, block_end; /* of the last record; the earliest end of its block */
 };
 
 /* Packs `n` words of records as fp_fold_pull_arcs writes them, no key less than the one before.  `to` has room for

@@ -27,8 +27,7 @@ class GperftoolsWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         super().__init__(model, sink, options, log)
-        self._w = ffi.new("struct fp_gperftools_writer *")
-        self._w.model = model.c
+        self._w = ffi.new("struct fp_gperftools_writer *", {"model": model.c})
         self._err = ffi.new("struct fp_err *")
         self._period_us = options[PERIOD]
         self._begun = False

@@ -144,7 +144,7 @@ class _Shares:
     def _at(self, share: int) -> int:
         """The current buffer."""
         decoder, first = self.decoders.get(share), self._todo[share][0]
-        return first if decoder is None else max(first, decoder.c.at)
+        return first if decoder is None else max(first, lib.fp_xray_share_at(decoder.c))
 
     def _wait(self, share: int, buffer: int, until: Callable[[], bool]) -> None:
         """Wait until `until`, which a share makes true by passing a buffer or naming a function."""
@@ -184,7 +184,7 @@ class _Shares:
         for decoder in self.decoders.values():
             reader.n_read += decoder.c.feed.n_rows
             for name, _ in ffi.typeof("struct fp_xray_stats").fields:
-                counted = getattr(reader.x.stats, name) + getattr(decoder.x.stats, name)
+                counted = getattr(reader.x.stats, name) + getattr(decoder.c.x.stats, name)
                 setattr(reader.x.stats, name, counted)
 
 
@@ -192,12 +192,10 @@ class _Decoder:
     """Of a share."""
 
     def __init__(self, reader: XRayReader, share: int, shares: Any, awaited: Any) -> None:
-        self.x = owned(lib.fp_xray_another(reader.x), lib.fp_xray_free, "an XRay decoder")
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
-        self.c = ffi.new("struct fp_xray_share *", {"x": self.x, "share": share, "shares": shares, "awaited": awaited})
-        self.c.feed.out = self.batch.c
-        lib.fp_xray_share_feed(self.c)
+        new = lib.fp_xray_share_new(reader.x, share, shares, awaited, self.batch.c)
+        self.c = owned(new, lib.fp_xray_share_free, "an XRay decoder")
 
 
 class _Piece(Encoded):
@@ -260,7 +258,7 @@ class _Piece(Encoded):
             with shares.reader.model.lock:
                 shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares, shares.awaited)
         c = shares.decoders[share].c
-        c.piece, c.before, c.next, c.end, c.pos = self.c_piece, self.number, self._firsts[share], self._end, 0
+        lib.fp_xray_share_take(c, self.c_piece, self.number, self._firsts[share], self._end)
         return ffi.addressof(c, "feed")
 
     def answer(self, share: int) -> bool:
@@ -272,7 +270,7 @@ class _Piece(Encoded):
         if c.passed:
             shares.moved()
             return False
-        shares.define(share, buffer, decoder.x)
+        shares.define(share, buffer, c.x)
         return True
 
     def taken(self, share: int) -> None:
