@@ -27,7 +27,12 @@ from fastprof.core.words import Message, joined
 
 
 class End(NamedTuple):
-    """The end of a plan: a writer, or the table of a verb.  The verb runs it (verbs/run.py)."""
+    """The end of a plan: a writer, or the table of a verb.  verbs/run.py runs it.
+
+    `code` is "module:function" of fastprof, imported when first used: run(ways, model, options, log, ...) -> result,
+    which pulls the rows of each way.  `...`: what the verb passes on, such as the path of an output.  That of a writer
+    is a context manager of its outputs, so that the runner looks at them before they become visible.
+    """
 
     name: str
     # The view that it takes: one for all inputs, which may depend on theirs, or "": each input's own.
@@ -37,10 +42,19 @@ class End(NamedTuple):
     does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
     fixes: Mapping[Option[Any], Any] = {}  # options that users cannot give, and their values here
     writes: bool = False  # a profile, in the format of its name
+    single: bool = False  # takes one input, which may be a directory if its format is one
+    code: str = ""
+
+    def load(self) -> Callable[..., Any]:
+        from importlib import import_module
+
+        module, _, name = self.code.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"fastprof.{module}"), name)
+        return found
 
 
-def writing(target: Format) -> End:
-    return End(target.name, target.view_for, target.holds, target.writes, writes=True)
+def writing(target: Format, code: str = "") -> End:
+    return End(target.name, target.view_for, target.holds, target.writes, writes=True, code=code)
 
 
 class Branch(NamedTuple):
@@ -89,6 +103,7 @@ class Way(NamedTuple):
     holds: Holds
     options: Options  # of operators
     remaining: Remaining
+    optimistic: bool  # see Plan
 
     @property
     def inputs(self) -> Iterator[Input]:
@@ -277,7 +292,7 @@ def _way(
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
         plan.kept[bridges.LABELS] = ()
-    return Way(side, view, branches, joined, several, holds, options, remaining)
+    return Way(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
 
 
 def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
@@ -319,7 +334,7 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None
     """Errors: UsageError if rows were read, but nothing of them was written."""
     from fastprof.bridges.rows.unrepresentable import CODES
 
-    no_rows = {"zero-values", *CODES}
+    no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
     not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
@@ -410,7 +425,8 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
             for input_ in plan.inputs
             if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
         )
-        way = f"from {first.format} to {plan.end.name}" if plan.end.writes else f"with {first.format}"
+        writes = any(f.name == plan.end.name for f in formats.formats())
+        way = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
         nothing = f"would do nothing {way}: it is for {owners(option)}{_first(option, first)}"
         raise UsageError(Message(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing))
 

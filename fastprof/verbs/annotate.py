@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 
@@ -75,19 +75,20 @@ CALLS = Option(
 
 OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM, CALLS)
 
-_END = plan.End(
+END = plan.End(
     "annotate",
     "graph",
     Holds(labels=False, times=False, unmerged=True),
     OPTIONS,
     does=(bridges.SUM_PLACES,),
     fixes={bridges.PER_THREAD: False, bridges.AGGREGATE: True},
+    code="verbs.annotate:annotated",
 )
 
 
 def options() -> list[Option[Any]]:
     """The options of `annotate`."""
-    return plan.options_of(_END)
+    return plan.options_of(END)
 
 
 def annotate(
@@ -119,15 +120,18 @@ def annotate(
     if asked[ASM] and INCLUDE in asked:
         raise UsageError(Message("{--include} would do nothing: {--asm} shows no source files"))
 
-    def annotated(made: plan.Plan, model: Model, log: Log) -> Annotation:
-        shown = (_Functions if asked[ASM] else _Files)(model, asked, log, wanted)
-        for batch in made.rows(model, log):
-            shown.put(batch)
-        return shown.annotation()
-
-    end = _END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else _END
+    end = END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
-    return run(end, [[one]], asked, annotated, from_, progress)
+    annotation: Annotation = run(end, [[one]], asked, from_, progress, {"wanted": wanted})
+    return annotation
+
+
+def annotated(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, wanted: list[str]) -> Annotation:
+    shown = (_Functions if asked[ASM] else _Files)(model, asked, log, wanted)
+    (way,) = ways
+    for batch in way.rows(model, log):
+        shown.put(batch)
+    return shown.annotation()
 
 
 class _Shown:

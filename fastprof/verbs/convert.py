@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import formats, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.engine import Format, Holds, Input, Reader
+from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
-from fastprof.core.model import Model
 from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
-from fastprof.verbs.outputs import Outputs
+from fastprof.verbs.outputs import CODE
 from fastprof.verbs.run import run
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def converted(
     """For `convert`, `merge` and `batch`.
 
     `merge`, `keep_going` and `idle` are those of `run`.
-    `durable`: the output is on disk when this returns; else the caller synchronizes it.
+    `durable` is that of `outputs.written`.
     `of`: the view to write and the data to hold, for an archive on its way to another format.
     """
     asked = checked(options, plan.known_options())
@@ -79,35 +78,23 @@ def converted(
     if asked[SPLIT] == "thread":
         defaults["per_thread"] = True  # samples of a part of one thread get its label
     asked = asked.with_defaults(**defaults)
-    end = plan.writing(target)
+    end = plan.writing(target, CODE)
     if of:
         end = end._replace(view=of[0], holds=of[1])
 
-    def write(made: plan.Plan, model: Model, log: Log) -> Log:
-        (way,) = made.ways
-        rows = way.rows(model, log)
-        if way.several and target.holds.model_order:
-            from fastprof.bridges.sums.renumber import renumbered
-
-            rows, model = renumbered(rows, model)
-        most_rows = _most_rows(made.inputs[0]) if made.optimistic and len(made.inputs) == 1 else None
-        with Outputs(output, target, way.view, model, asked, log, most_rows=most_rows, durable=durable) as outputs:
-            plan.refuse_total_loss(made.inputs, outputs.write(rows), log)
-            outputs.commit()
-        return log
-
-    return run(
+    log: Log = run(
         end,
         [given],
         asked,
-        write,
         from_,
         progress,
+        {"output": output, "target": target, "renumber": True, "durable": durable},
         merge=merge,
         keep_going=keep_going,
         repeatable=lambda paths: _repeatable(paths, output),
         idle=idle,
     )
+    return log
 
 
 def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
@@ -135,13 +122,6 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
         return False
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
     return unseen and all(map(os.path.isfile, paths))
-
-
-def _most_rows(input_: Input) -> int | None:
-    """The most rows of a timeline that a file can have; None: unknown from its size."""
-    least = formats.get(input_.format).row_bytes
-    size = input_.source.size if isinstance(input_, Reader) else None
-    return size // least if least and size is not None else None
 
 
 def target_of(output: Any, to: str | None) -> Format:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, plan
@@ -29,9 +29,9 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
-from fastprof.verbs.outputs import Outputs
+from fastprof.verbs.outputs import CODE
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import run
+from fastprof.verbs.run import result_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -145,31 +145,46 @@ def diff(
         raise UsageError("standard input (-) can be read only once")
     last = (*_LAST, *_last_of(target))
 
-    def found(made: plan.Plan, model: Model, log: Log) -> Difference:
-        view = made.ways[0].view
-        if view == "stacks" and BY in given:
-            what = "{inputs}{--by} is for tables and graphs: a difference of stacks has all of each stack"
-            raise UsageError(Message(what, inputs=inputs_of(model)))
-        both = _Both(paths, made.ways, given[BY], model, log)
-        if target is None:
-            return both.found(given[N] or None)
-        rest = Options(**{option.key: given[option] for option in last if option in given})
-        end = plan.writing(target)._replace(view=view)
-        # rows of a graph with calls are summed up and in order already
-        onward = plan.make([[both]], end, rest, merge=view == "stacks" or not target.holds.calls)
-        with Outputs(written_to, target, view, model, rest, log) as outputs:
-            outputs.write(onward.rows(model, log))
-            outputs.commit()
-        return both.totals()
-
     end = plan.End(
         target.name if target else "diff",
         lambda views: _view(target, views),
         options=(BY, N, *last),
         fixes=_FIXED,
-        writes=target is not None,
+        code="verbs.diff:written" if target else "verbs.diff:found",
     )
-    return run(end, [[path] for path in paths], given, found, from_, progress)
+    rest = Options(**{option.key: given[option] for option in last if option in given})
+    passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
+    difference: Difference = run(end, [[path] for path in paths], given, from_, progress, {"paths": paths} | passed_on)
+    return difference
+
+
+def found(ways: Sequence[plan.Way], model: Model, options: Options, log: Log, *, paths: list[str]) -> Difference:
+    """The rows with the largest differences, and the totals."""
+    return _Both(paths, ways, options[BY], model, log).found(options[N] or None)
+
+
+def written(
+    ways: Sequence[plan.Way],
+    model: Model,
+    options: Options,
+    log: Log,
+    *,
+    paths: list[str],
+    target: Format,
+    output: str,
+    onward: Options,
+) -> Difference:
+    """The totals.  The differences are the input of a plan of their own, which leads to `output`."""
+    view = ways[0].view
+    if view == "stacks" and BY in options:
+        what = "{inputs}{--by} is for tables and graphs: a difference of stacks has all of each stack"
+        raise UsageError(Message(what, inputs=inputs_of(model)))
+    both = _Both(paths, ways, options[BY], model, log)
+    end = plan.writing(target, CODE)._replace(view=view)
+    # rows of a graph with calls are summed up and in order already
+    made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
+    result_of(made, model, onward, log, {"output": output, "target": target})
+    return both.totals()
 
 
 def _last_of(target: Format | None) -> Iterator[Option[Any]]:
@@ -201,7 +216,7 @@ class _Both(Input):
     def __init__(
         self,
         names: list[str],
-        ways: list[plan.Way],
+        ways: Sequence[plan.Way],
         by: str,
         model: Model,
         log: Log,
@@ -216,7 +231,9 @@ class _Both(Input):
         self._calls = [0, 0]  # by arc
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
-        return self._differences() if self.view == "graph" else self._samples()
+        for batch in self._differences() if self.view == "graph" else self._samples():
+            self.n_read += len(batch)
+            yield batch
 
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""

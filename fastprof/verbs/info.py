@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
@@ -13,9 +14,10 @@ from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.core.value import Column
-from fastprof.inputs import Progress, open_reader
+from fastprof.inputs import Progress
 from fastprof.inputs.stored import is_archive
 from fastprof.verbs.reported import REPORTED
+from fastprof.verbs.run import run
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -23,7 +25,13 @@ if TYPE_CHECKING:
     from fastprof.verbs.keywords import InfoOptions
 
 # Rows are counted as they are read.
-_END = plan.End("info", does=tuple(one._replace(options=()) for one in OPERATORS))
+END = plan.End(
+    "info",
+    holds=Holds(names=False),
+    does=tuple(one._replace(options=()) for one in OPERATORS),
+    single=True,
+    code="verbs.info:described",
+)
 
 
 def info(
@@ -44,44 +52,48 @@ def info(
     ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
     asked = checked(options, plan.known_options())
-    model, log = Model(), Log()
-    if isinstance(path, (str, os.PathLike)) and is_archive(os.fspath(path)) and from_ is None and not asked.given:
+    plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
+    if isinstance(plain, str) and is_archive(plain) and from_ is None and not asked.given:
         from fastprof.store.listing import facts
 
-        log.facts = facts(os.fspath(path)) or {}
-        if log.facts:
+        if found := facts(plain):
+            log = Log()
+            log.facts = found
             return log
-    reader = open_reader(path, from_, model, asked, log, progress)
-    try:
-        plan.refuse_idle(asked, plan.make([[reader]], _END, asked))
-        filtered = any(option in asked for option in SELECT[reader.view].options)
-        summary = None if filtered else reader.summary()
-        if summary is None:
-            summary = _summarize(reader, model, asked, log)
-    finally:
-        reader.source.close()
+    described: Log = run(END, [[plain]], asked, from_, progress)
+    return described
+
+
+def described(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> Log:
+    (way,) = ways
+    (reader,) = way.inputs
+    assert isinstance(reader, Reader)  # a single input is open
+    filtered = any(option in options for option in SELECT[way.view].options)
+    summary = None if filtered else reader.summary()
+    if summary is None:
+        summary = _summarize(way, model, log)
     if summary.overflowed:
-        raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
-    log.facts = {"file": reader.source.name, "format": reader.format, "view": reader.view} | log.facts
-    _add_summary(log, model, reader.view, summary)
+        raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
+    log.facts = {"file": reader.name, "format": reader.format, "view": way.view} | log.facts
+    _add_summary(log, model, way.view, summary)
     return log
 
 
-def _summarize(reader: Reader, model: Model, options: Options, log: Log) -> Summary:
-    """The sums of all rows of a reader."""
-    summary, remaining = Summary(), plan.Remaining(1)
-    rows = summary.seen(remaining.seen(plan.selected(reader, model, options, log)), model)
-    if reader.view == "timeline":
-        from fastprof.bridges.fold.fold import to_graph
+def _summarize(way: plan.Way, model: Model, log: Log) -> Summary:
+    """The sums of all rows."""
+    summary = Summary()
+    rows = summary.seen(way.rows(model, log), model)
+    if way.view != "timeline":
+        for _ in rows:
+            pass
+        return summary
+    from fastprof.bridges.fold.fold import to_graph
 
-        folded = Log()
-        rows = to_graph(rows, model, Options(), folded, Holds())
-    for _ in rows:
+    folded = Log()
+    for _ in to_graph(rows, model, Options(), folded, Holds()):
         pass
-    remaining.end(model, options, log)
-    if reader.view == "timeline":
-        log.repairs.take(folded.repairs)
-        log.take_warnings(folded)
+    log.repairs.take(folded.repairs)
+    log.take_warnings(folded)
     return summary
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
+from fastprof import formats, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Format, Writer, write
+from fastprof.core.engine import Format, Input, Reader, Writer, write
 from fastprof.core.errors import Outgrown, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -24,6 +25,45 @@ if TYPE_CHECKING:
 
 _NAME = 48  # bytes of a rather long name
 _INSTEAD = "choose a larger one, or less of the input by {--thread}, {--time-range}, {--function} or {--value}"
+
+CODE = "verbs.outputs:written"  # of ends that write
+
+
+@contextmanager
+def written(
+    ways: Sequence[plan.Way],
+    model: Model,
+    options: Options,
+    log: Log,
+    *,
+    output: Any,
+    target: Format,
+    renumber: bool = False,
+    durable: bool = True,
+) -> Iterator[Outputs]:
+    """The outputs with all rows, which are not visible yet.
+
+    `renumber`: the model's entries come in an order that does not depend on that of several inputs.
+    `durable`: the output is on disk when it becomes visible; else the caller synchronizes it.
+    """
+    (way,) = ways
+    rows = way.rows(model, log)
+    if renumber and way.several and target.holds.model_order:
+        from fastprof.bridges.sums.renumber import renumbered
+
+        rows, model = renumbered(rows, model)
+    inputs = [*way.inputs]
+    most_rows = _most_rows(inputs[0]) if way.optimistic and len(inputs) == 1 else None
+    with Outputs(output, target, way.view, model, options, log, most_rows=most_rows, durable=durable) as outputs:
+        outputs.write(rows)
+        yield outputs
+
+
+def _most_rows(input_: Input) -> int | None:
+    """The most rows of a timeline that a file can have; None: unknown from its size."""
+    least = formats.get(input_.format).row_bytes
+    size = input_.source.size if isinstance(input_, Reader) else None
+    return size // least if least and size is not None else None
 
 
 class Outputs:
@@ -86,6 +126,7 @@ class Outputs:
         self._sinks: list[Sink] = []
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
+        self.writer: Writer  # of several the writer with the most rows, once all are written
         # early, because it may fail
         self._first: Sink | None = self._new(output)
 
@@ -93,31 +134,24 @@ class Outputs:
         cores = 1 if self._split else self._cores  # all files stay open until all are there
         return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 
-    def write(self, rows: Iterator[Batch]) -> Writer:
-        """Write all rows.  Returns the writer, or of several the writer with the most rows.
-
-        Errors: Outgrown, with `most_rows` alone.
-        """
+    def write(self, rows: Iterator[Batch]) -> None:
+        """Write all rows.  Errors: Outgrown, with `most_rows` alone."""
         if self._budget is None or self._would_fit(self._budget):
-            sink, writer = self._written(self._output, rows, self._log)
+            sink, self.writer = self._written(self._output, rows, self._log)
             if sink.is_over:
                 raise Outgrown
             self._sinks.append(sink)
-            return writer
+            return
         kept = self._kept(self._budget)
         kept.read(rows)
         lost: list[Any] = []
-        most: Writer | None = None
-        for path, group in self._paths(kept):
-            writer = self._fitted(kept, group, path, self._budget, lost)
-            if most is None or writer.written > most.written:
-                most = writer
-        if most is None:
+        writers = [self._fitted(kept, group, path, self._budget, lost) for path, group in self._paths(kept)]
+        if not writers:
             raise UsageError(
                 Message("{inputs}there are no rows, so {--split} has nothing to split", inputs=inputs_of(self._model))
             )
+        self.writer = max(writers, key=lambda writer: writer.written)
         kept.tell(lost, self._log, self._budget)
-        return most
 
     def _would_fit(self, budget: int) -> bool:
         size = self._target.budget

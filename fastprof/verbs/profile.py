@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from types import TracebackType
@@ -16,9 +16,10 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, checked
+from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.source import Source
 from fastprof.inputs import open_reader, pinned
+from fastprof.verbs.run import planned, result_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -26,12 +27,20 @@ if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.verbs.keywords import OpenOptions
 
-_BATCHES = plan.End("open", holds=Holds(verbatim=True))  # addresses get names only with `symbols`
+# Addresses get names only with `symbols`.
+_BATCHES = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
 
 
 def table_end(name: str | None) -> plan.End:
     """A table of this name, or the default of a view."""
-    return plan.End("table", holds=Holds(table=True, unmerged=True), fixes={TABLE: name})
+    holds = Holds(table=True, unmerged=True)
+    return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
+
+
+def pulled(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> Iterator[Any]:
+    """Batches, or rows of a table, for as long as they are asked for."""
+    (way,) = ways
+    return way.rows(model, log)
 
 
 class _Pass:
@@ -67,7 +76,8 @@ class _Pass:
 
     def rows(self, end: plan.End) -> Iterator[Any]:
         """Batches, or rows of a table."""
-        rows = plan.make([[self.reader]], end, self._profile._options).rows(self.model, self.log)
+        options = self._profile._options
+        rows = result_of(plan.make([[self.reader]], end, options), self.model, options, self.log)
         while True:
             with self._turn():
                 batch = next(rows, None)
@@ -154,7 +164,7 @@ class Profile:
 
     def _refuse_idle(self) -> None:
         """Errors: UsageError for an option that tables do not use; they use those of batches, too."""
-        plan.refuse_idle(self._options, plan.make([[self._reader]], table_end(None), self._options))
+        planned(table_end(None), [[self._reader]], self._options)
 
     def _show(self, shown: _Pass) -> None:
         self.log, self.model.parts, self.model.inputs = shown.log, shown.model.parts, shown.model.inputs

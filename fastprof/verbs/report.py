@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ PRUNE: Option[float | None] = Option(
     "keeps the page smaller than 2 MB.",
 )
 
-_END = plan.End(
+END = plan.End(
     "report",
     holds=Holds(unmerged=True),
     options=(PRUNE, bridges.MAX_MEMORY),
@@ -49,6 +49,7 @@ _END = plan.End(
         bridges.AGGREGATE: True,
         bridges.FRAMES: "function",
     },
+    code="verbs.report:written",
 )
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
@@ -60,7 +61,7 @@ Path = str | os.PathLike[str]
 
 
 def options() -> list[Option[Any]]:
-    return plan.options_of(_END)
+    return plan.options_of(END)
 
 
 def report(
@@ -91,31 +92,33 @@ def report(
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
 
-    def write(made: plan.Plan, model: Model, log: Log) -> Log:
-        page = _Page(made, model, asked, log)
-        with Sink(output) as sink:
-            sink.write(page.text(command))
-            sink.commit()
-            log.facts["output_bytes"] = sink.output_bytes
-        return log
+    log: Log = run(END, [[path] for path in paths], asked, from_, progress, {"output": output, "command": command})
+    return log
 
-    return run(_END, [[path] for path in paths], asked, write, from_, progress)
+
+def written(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, output: Path, command: str) -> Log:
+    page = _Page(ways, model, asked, log)
+    with Sink(output) as sink:
+        sink.write(page.text(command))
+        sink.commit()
+        log.facts["output_bytes"] = sink.output_bytes
+    return log
 
 
 class _Page:
     """The data of a page, and its text."""
 
-    def __init__(self, made: plan.Plan, model: Model, asked: Options, log: Log) -> None:
+    def __init__(self, ways: Sequence[plan.Way], model: Model, asked: Options, log: Log) -> None:
         self._model, self._asked, self._log = model, asked, log
-        self._compared = made.ways[-1].side > 0
+        self._compared = ways[-1].side > 0
         self._inputs = [
             {"side": way.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
-            for way in made.ways
+            for way in ways
             for input_ in way.inputs
         ]
         prune = asked[PRUNE] or bridges.PRUNE.default
         self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune)
-        for way in made.ways:
+        for way in ways:
             shown.add(way.side, way.view, way.rows(model, log))
         shown.end()
         if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:

@@ -1,13 +1,14 @@
-"""From inputs to an end, for all verbs that read them once."""
+"""From inputs to an end: the runner of all verbs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 
 from fastprof import plan
-from fastprof.core._typing import Any, T
+from fastprof.core._typing import Any
+from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
@@ -18,25 +19,26 @@ from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
 from fastprof.verbs.reported import REPORTED
 
-Code = Callable[[plan.Plan, Model, Log], T]
+Idle = Callable[[Option[Any]], None]
 
 
 def run(
     end: plan.End,
     sides: Sequence[Iterable[Any]],
     options: Options,
-    code: Code[T],
     from_: str | None,
     progress: Progress | None,
+    given: Mapping[str, Any] | None = None,
     *,
     merge: bool = False,
     keep_going: bool = False,
     repeatable: Callable[[list[Any]], bool] = lambda paths: False,
-    idle: Callable[[Option[Any]], None] | None = None,
-) -> T:
-    """Returns the result of `code`, which gets the plan of an end and pulls the rows of its ways.
+    idle: Idle | None = None,
+) -> Any:
+    """Reads inputs and returns the result of an end's code.
 
-    `sides`: paths, bytes and file objects; directories are replaced by their files.
+    `sides`: paths, bytes and file objects; directories are replaced by their files, unless the end takes one input.
+    `given`: what the code gets from its verb.
     `merge`: the order of inputs does not matter, and the parts of a single input are merged.
     `keep_going`: inputs that cannot be read are skipped and counted as losses.
     `repeatable`: whether these inputs may be processed twice.  Then an optimistic plan is tried first.
@@ -52,7 +54,8 @@ def run(
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
+    expanded = not end.single
+    found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) if expanded else [*paths] for paths in sides]
     if not all(found):
         raise UsageError("there is no input")
     if merge:
@@ -60,7 +63,7 @@ def run(
         for paths in found:
             paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
 
-    def attempt(log: Log, *, optimistic: bool) -> T:
+    def attempt(log: Log, *, optimistic: bool) -> Any:
         model = Model()
         with ExitStack() as stack:
             opened = [
@@ -68,9 +71,8 @@ def run(
             ]
             if not all(opened):
                 raise FastprofError(Message("no input can be read; the last: {error}", error=last[-1]))
-            made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
-            plan.refuse_idle(options, made, idle)
-            return code(made, model, log)
+            made = planned(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
+            return result_of(made, model, options, log, given)
 
     if not keep_going and repeatable([path for paths in found for path in paths]):
         try:
@@ -78,3 +80,35 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
+
+
+def planned(
+    end: plan.End,
+    sides: Sequence[Sequence[Input]],
+    options: Options,
+    *,
+    merge: bool = False,
+    optimistic: bool = False,
+    idle: Idle | None = None,
+) -> plan.Plan:
+    """The plan for open inputs.
+
+    Errors: UsageError for a view that cannot be reached, and for options without effect.
+    """
+    made = plan.make(sides, end, options, merge=merge, optimistic=optimistic)
+    plan.refuse_idle(options, made, idle)
+    return made
+
+
+def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: Mapping[str, Any] | None = None) -> Any:
+    """What the code of a plan's end returns; an end that is pulled returns an iterator, and its inputs stay open.
+
+    Errors: UsageError if an output would have nothing of its inputs; then it does not become visible.
+    """
+    code = made.end.load()
+    if not made.end.writes:
+        return code(made.ways, model, options, log, **(given or {}))
+    with code(made.ways, model, options, log, **(given or {})) as outputs:
+        plan.refuse_total_loss(made.inputs, outputs.writer, log)
+        outputs.commit()
+    return log

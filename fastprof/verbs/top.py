@@ -81,13 +81,15 @@ CYCLES = Option(
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 
 _ALL = (1 << 32) - 1
-_END = plan.End(
+END = plan.End(
     "top",
     holds=Holds(unmerged=True),
     options=OPTIONS,
     does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={bridges.PER_THREAD: False, bridges.INLINE_CALLS: True, bridges.AGGREGATE: True},
+    code="verbs.top:ranked",
 )
+Patterns = Sequence[tuple[re.Pattern[str], bool]]  # and whether names must match
 _COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
 
 
@@ -139,7 +141,7 @@ class Top(NamedTuple):
 
 def options() -> list[Option[Any]]:
     """The options of `top`."""
-    return plan.options_of(_END)
+    return plan.options_of(END)
 
 
 def top(
@@ -161,7 +163,6 @@ def top(
     ([('f', 5, 14), ('g', 9, 9)], 14)
     """
     asked = checked(given, options())
-    # (pattern, must it match?)
     patterns = [(re.compile(asked[o]), o is FOCUS) for o in (FOCUS, IGNORE) if asked[o] is not None]
     if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
         raise UsageError(
@@ -173,20 +174,22 @@ def top(
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
 
-    def found(made: plan.Plan, model: Model, log: Log) -> Top:
-        value = Column(asked[bridges.VALUE], "--value")
-        second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
-        costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
-        for way in made.ways:
-            costs.add(way, log)
-            if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
-                value.of(model.parts[0], way.view)
-        costs.end()
-        _warn(costs, asked, log)
-        finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
-        return finder.found(log, [input_.name for input_ in made.inputs])
+    found: Top = run(END, [inputs], asked, from_, progress, {"patterns": patterns})
+    return found
 
-    return run(_END, [inputs], asked, found, from_, progress)
+
+def ranked(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, patterns: Patterns) -> Top:
+    value = Column(asked[bridges.VALUE], "--value")
+    second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
+    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
+    for way in ways:
+        costs.add(way, log)
+        if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
+            value.of(model.parts[0], way.view)
+    costs.end()
+    _warn(costs, asked, log)
+    finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
+    return finder.found(log, [input_.name for way in ways for input_ in way.inputs])
 
 
 def _warn(costs: Costs, asked: Options, log: Log) -> None:
@@ -231,7 +234,7 @@ class Finder:
         model: Model,
         costs: Costs,
         asked: Options,
-        patterns: Sequence[tuple[re.Pattern[str], bool]],
+        patterns: Patterns,
         value: ValueType,
         second: ValueType | None,
         others: dict[tuple[int, bool], list[int]] | None = None,

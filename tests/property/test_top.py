@@ -15,7 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.plan import make
-from fastprof.verbs.top import _END
+from fastprof.verbs.top import END
 from fastprof.verbs.top_costs import Arc, Column, Costs
 from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
 from tests.property.test_xray import CASES
@@ -186,7 +186,7 @@ def test_timelines(case: Case) -> None:
     opened = product.open_input(case.data)
     options, model = Options(time_unit="ticks"), opened.model
     found = costs(model, "function", "Ticks")
-    way = make([[opened.reader]], _END, options)
+    way = make([[opened.reader]], END, options)
     found.timeline(way.rows(model, opened.log), options, Log())
     found.end()
     got = figures(found, lambda i: fn(model, i).name)

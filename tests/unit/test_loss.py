@@ -31,6 +31,18 @@ def test_rows_of_nothing_but_zeros_are_no_loss(tmp_path: Path) -> None:
         fastprof.convert(path, tmp_path / name)
 
 
+def test_a_difference_of_which_nothing_is_written_is_an_error(tmp_path: Path) -> None:
+    """Folded stacks hold no values below 0.  No difference at all is no loss."""
+    old, new, out = tmp_path / "old.folded", tmp_path / "new.folded", tmp_path / "out.folded"
+    old.write_text("main;f 5\n")
+    new.write_text("main;f 3\n")
+    with pytest.raises(fastprof.UsageError, match="nothing of it can be written as folded: 1 stack of negative value"):
+        fastprof.diff(old, new, out)
+    assert not out.exists()
+    fastprof.diff(old, old, out)
+    assert out.read_bytes() == b""
+
+
 def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(WITH_ADDRESSES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof import cli
+from fastprof import cli, formats
+from fastprof.plan import End, writing
+from fastprof.verbs.outputs import CODE
+from fastprof.verbs.profile import table_end
 from tests.support.paths import REPO
 
 # Whose Python name is not the verb's.
@@ -94,3 +98,20 @@ def test_what_a_module_alone_lacks(verb: str) -> None:
 def test_exceptions_are_of_verbs_that_are_there() -> None:
     assert PYTHON.keys() | TESTS.keys() <= cli.VERBS.keys()
     assert not [verb for verb in PYTHON if verb in fastprof.__all__]
+
+
+ENDS = {
+    path.stem: end
+    for path in (REPO / "fastprof" / "verbs").glob("*.py")
+    for end in [getattr(import_module(f"fastprof.verbs.{path.stem}"), "END", None)]
+    if end is not None
+}
+
+
+@pytest.mark.parametrize(
+    "end", [*ENDS.values(), table_end(None), writing(formats.get("pprof"), CODE)], ids=lambda e: e.name
+)
+def test_every_end_has_code(end: End) -> None:
+    first = [*inspect.signature(end.load()).parameters.values()][:4]
+    assert [str(p.annotation) for p in first] == ["Sequence[plan.Way]", "Model", "Options", "Log"]
+    assert {"annotate", "info", "report", "top"} <= ENDS.keys()
