@@ -36,7 +36,7 @@ ET_REL, ET_EXEC = 1, 2
 _SHT_PROGBITS = 1
 SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
-_PT_LOAD, _PT_INTERP, _PT_NOTE = 1, 3, 4
+_PT_LOAD, _PT_INTERP, _PT_NOTE, _PT_GNU_EH_FRAME = 1, 3, 4, 0x6474E550
 _PF_X = 1
 _BUILD_ID = 3
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
@@ -82,6 +82,7 @@ class ElfFile:
         self.bits = 0
         self.order = "<"  # for struct
         self.interpreted = False
+        self.frame_header: int | None = None  # the address of .eh_frame_hdr
         self.segments: tuple[Segment, ...] = ()
         self.sections: tuple[Section, ...] = ()
         self._bytes: Bytes = b""
@@ -163,6 +164,8 @@ class ElfFile:
                 segments.append(Segment(address, offset, file_size, memory_size, bool(flags & _PF_X)))
             elif kind == _PT_NOTE and not self.build_id:
                 self.build_id = self._build_id_in(offset, file_size, 8 if align == 8 else 4)
+            elif kind == _PT_GNU_EH_FRAME:
+                self.frame_header = address
             self.interpreted |= kind == _PT_INTERP
         self.segments = tuple(segments)
 

@@ -1,0 +1,83 @@
+/* symbols/unwind_machine.h - what the unwinder knows of a processor, and what its files share. */
+#ifndef FP_UNWIND_MACHINE_H
+#define FP_UNWIND_MACHINE_H
+
+#include "symbols/cfi.h"
+
+enum { FP_UNWIND_MOST_REGISTERS = FP_CFI_MOST_COLUMNS - 1, FP_UNWIND_MOST_SIGRETURN = 9 };
+
+/* Registers by their DWARF numbers. */
+struct fp_unwind_machine {
+    uint8_t sp, fp, pc;
+    uint8_t return_register; /* the column of the return address: pc itself, or the link register */
+    uint8_t n_registers;
+    uint8_t has_link;                            /* without a rule, the return address is in the link register */
+    uint8_t perf_bits[FP_UNWIND_MOST_REGISTERS]; /* by DWARF number: the bit in a mask of perf */
+    uint64_t kept;                               /* registers that functions preserve */
+    uint64_t address_bits;                       /* of a return address; others sign it */
+
+    /* Code that returns from a signal handler without a table, and the rule for it. */
+    uint8_t sigreturn[FP_UNWIND_MOST_SIGRETURN];
+    uint8_t sigreturn_nbytes, sigreturn_call; /* the offset of the system call's instruction */
+    struct fp_unwind_rule sigreturn_rule;
+
+    /* A CFA that is an expression of this machine only: 1 with rule->kind and rule->cfa set, or 0. */
+    int (*expression)(struct fp_dwarf_bytes block, struct fp_unwind_rule *rule);
+};
+
+extern const struct fp_unwind_machine fp_unwind_x86_64, fp_unwind_aarch64;
+
+/* By e_machine; NULL for others. */
+const struct fp_unwind_machine *fp_unwind_machine(uint32_t number);
+
+/* ---- tables -------------------------------------------------------------- */
+
+/* Numbers of rules that each table has. */
+enum { FP_UNWIND_RULE_GAP = 0, FP_UNWIND_RULE_DAMAGED = 1, FP_UNWIND_RULE_SLOW = 2, FP_UNWIND_RULE_SIGRETURN = 3 };
+
+/* The rule of an address of code, given as the offset in the file; never NULL.  `exact`: of an instruction, not the
+ * byte before a return address. */
+const struct fp_unwind_rule *fp_unwind_table_rule(const struct fp_unwind_table *t, uint64_t offset, int exact);
+
+uint32_t fp_unwind_table_id(const struct fp_unwind_table *t);
+
+/* The same with all registers: runs the program of the function up to the row.  1, 0 if no program says anything (the
+ * rule is all there is), -1 for a damaged one. */
+int fp_unwind_table_run(const struct fp_unwind_table *t, uint64_t offset, int exact, struct fp_cfi_run *run,
+                        struct fp_cfi_section *section, struct fp_cfi_cie *cie);
+
+/* ---- compiling ----------------------------------------------------------- */
+
+/* Columns that a rule is made from, and the one that is not read. */
+enum { FP_UNWIND_COLUMN_FP, FP_UNWIND_COLUMN_RA, FP_UNWIND_COLUMN_SP, FP_UNWIND_COLUMNS };
+
+struct fp_unwind_rule fp_unwind_rule_of(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
+                                        const struct fp_cfi_cie *cie, const struct fp_cfi_state *state);
+
+/* ---- stacks -------------------------------------------------------------- */
+
+struct fp_unwind_words {
+    uint64_t sp; /* the address of the first word */
+    const uint8_t *stack;
+    uint64_t n;
+};
+
+/* The word at an address, 1, or 0 if it was not copied. */
+static inline int fp_unwind_word(const struct fp_unwind_words *w, uint64_t address, uint64_t *value) {
+    const uint64_t at = address - w->sp;
+    if (FP_UNLIKELY(w->n < 8 || at > w->n - 8)) return 0;
+    *value = fp_u64(w->stack + at);
+    return 1;
+}
+
+struct fp_unwind_registers {
+    uint64_t values[FP_UNWIND_MOST_REGISTERS];
+    uint64_t known; /* bits by DWARF number */
+};
+
+/* Runs an expression on the registers of a frame; `pushed` may be NULL.  FP_UNWIND_COMPLETE, or FP_UNWIND_OUTSIDE or
+ * FP_UNWIND_BROKEN. */
+enum fp_unwind_end fp_unwind_evaluate(struct fp_dwarf_bytes block, const struct fp_unwind_registers *registers,
+                                      const struct fp_unwind_words *words, const uint64_t *pushed, uint64_t *result);
+
+#endif
