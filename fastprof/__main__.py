@@ -17,13 +17,13 @@ def main() -> int:
     on with its loop.  While modules are imported, and at the end, it ends the process at once: there is nothing to
     clean up, and Python would print a traceback.  (It does so before this module is found.)
     """
-    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it is ignored
-    if heeded:
+    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it is ignored
+    if handled:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     code = 0
 
     def end() -> None:
-        if heeded and code == _INTERRUPTED:
+        if handled and code == _INTERRUPTED:
             os.kill(os.getpid(), signal.SIGINT)
 
     atexit.register(end)  # registered first, so called last

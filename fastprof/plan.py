@@ -80,7 +80,7 @@ class Remaining:
     def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches.  An empty part of a source counts as rows."""
         for batch in batches:
-            self._any = self._any or not len(batch) or batch.says_something
+            self._any = self._any or not len(batch) or batch.has_rows
             yield batch
 
     def end(self, model: Model, options: Options, log: Log) -> None:
@@ -154,7 +154,7 @@ class Way(NamedTuple):
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
             yield from watch.taken(through(joined, self.joined, self.holds))
-            watch.tell()
+            watch.log_counts()
             self.remaining.end(model, options, log)
         finally:  # a query may take only some of the rows
             self._advise(log)

@@ -222,7 +222,7 @@ MAX_MEMORY = Option(
 )
 
 
-def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
+def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
     """Which of thread, process, part and cpu keep rows apart that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
@@ -235,10 +235,10 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     if not holds.labels:
         return _THREAD if holds.threads else frozenset()
     own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
-    return labels_apart(options, holds) | frozenset(own or ())
+    return separating_labels(options, holds) | frozenset(own or ())
 
 
-def tell_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
+def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
     """Warn of requested labels that no row has.  `found`: those that some rows have, of LABEL_WORDS."""
     asked = options[LABELS] if holds.labels else ()
     for name in sorted({*(asked or ())} - {"own"} - found):
@@ -379,13 +379,13 @@ ONLY_NAMES = _in(
     "stacks to a format of names",
     when=lambda f: f.profiles > 0 and not f.holds.places,
 )
-_KEPT_APART = (PER_THREAD, LABELS, MAX_MEMORY)
-SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _KEPT_APART, when=lambda f: f.profiles > 1)
+_SEPARATED = (PER_THREAD, LABELS, MAX_MEMORY)
+SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _SEPARATED, when=lambda f: f.profiles > 1)
 EQUAL_STACKS = _in(
     "stacks",
     "sums.sum:repeated",
     "stacks to a format without times",
-    _KEPT_APART,
+    _SEPARATED,
     when=lambda f: f.profiles == 1 and not f.holds.times,
 )
 SUM_LINES = _in(

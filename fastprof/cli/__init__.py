@@ -79,23 +79,23 @@ def ended(work: Callable[[], int]) -> int:
             raise
         from fastprof.core.errors import FastprofError, UsageError
 
-        message = (error.told(flags=True) if isinstance(error, FastprofError) else str(error)) or "out of memory"
+        message = (error.text(flags=True) if isinstance(error, FastprofError) else str(error)) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         elif isinstance(error, OSError) and error.strerror:  # e.g. of a module that cannot be imported
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        say(message)
+        print_message(message)
         return 2 if isinstance(error, UsageError) else 1
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """One line on standard error."""
     from fastprof.core.errors import printable
 
-    say_raw(f"fastprof: {printable(message)}\n")
+    print_raw(f"fastprof: {printable(message)}\n")
 
 
-def say_raw(text: str) -> None:
+def print_raw(text: str) -> None:
     """Text on standard error, as it is.  A message that cannot be written must not fail the command."""
     try:
         sys.stderr.write(text)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, say_beside
+from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Scale, Screen, percent, print_table
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
     _Page(found).print()
-    say_beside(found.log, shown(args.input), args.quiet)
+    print_problems(found.log, shown(args.input), args.quiet)
     return exit_code(found.log)
 
 

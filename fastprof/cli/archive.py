@@ -6,7 +6,7 @@ import argparse
 import os
 
 from fastprof import plan
-from fastprof.cli import say
+from fastprof.cli import print_message
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_log_arguments,
@@ -16,7 +16,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, Steps, tell
+from fastprof.cli.messages import Progress, Steps, print_log
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -159,7 +159,7 @@ def _add(args: argparse.Namespace) -> int:
         counts.append(f"{facts['replaced']:,} of them in the place of others")
     if facts["left_out"]:
         counts.append(f"{facts['left_out']:,} left out that {'was' if facts['left_out'] == 1 else 'were'} there")
-    return tell(args, log, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
+    return print_log(args, log, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
 
 
 def _profiles(n: int) -> str:
@@ -211,7 +211,7 @@ def _extract(args: argparse.Namespace) -> int:
             raise UsageError(f"{args.store}: {len(names):,} profiles need a directory to be written to: -o DIR")
         with Steps(args.quiet, "profiles") as steps:
             log = extract(path, names, args.output, to=args.to, done=steps, **given)
-        return tell(args, log, f"{_profiles(len(names))} -> {args.output}")
+        return print_log(args, log, f"{_profiles(len(names))} -> {args.output}")
     log = convert(
         [path],
         args.output,
@@ -220,13 +220,13 @@ def _extract(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given | {"member": names[0]},
     )
-    return tell(args, log, f"{names[0]} -> {shown(args.output)}")
+    return print_log(args, log, f"{names[0]} -> {shown(args.output)}")
 
 
 def _rm(args: argparse.Namespace) -> int:
     removed = compact.remove(args.store, args.names)
     if not args.quiet:
-        say(f"{_profiles(len(removed))} removed from {args.store}; compact frees their space")
+        print_message(f"{_profiles(len(removed))} removed from {args.store}; compact frees their space")
     return 0
 
 
@@ -234,7 +234,7 @@ def _compact(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         before, after = compact.compact(args.store, steps)
     if not args.quiet:
-        say(f"{args.store}: {counted(before, 'byte')} -> {counted(after, 'byte')}")
+        print_message(f"{args.store}: {counted(before, 'byte')} -> {counted(after, 'byte')}")
     return 0
 
 
@@ -245,7 +245,7 @@ def _verify(args: argparse.Namespace) -> int:
         print(json_text(wrong, indent=2))
     elif wrong:
         for one in wrong:
-            say(one["error"] + (f" (profile {one['name']})" if "name" in one else ""))
+            print_message(one["error"] + (f" (profile {one['name']})" if "name" in one else ""))
     elif not args.quiet:
-        say(f"{args.store}: {_profiles(steps.n)} read, no errors")
+        print_message(f"{args.store}: {_profiles(steps.n)} read, no errors")
     return 1 if wrong else 0

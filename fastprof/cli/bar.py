@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from fastprof.cli import say_raw
+from fastprof.cli import print_raw
 from fastprof.cli.text import terminal_width
 from fastprof.core.errors import printable
 
@@ -25,7 +25,7 @@ class Bar:
         self._done, self._note = 0, ""
         self._begun = time.monotonic()
         self._next = self._begun + _FIRST
-        self._is_there = False
+        self._is_shown = False
 
     def move(self, done: int, note: str = "") -> None:
         """Set how many are done; `note` follows the figures."""
@@ -49,16 +49,16 @@ class Bar:
             text += f", {minutes}:{left:02} left"
         text += f", {self._note}" * bool(self._note)
         self._write(text[: (terminal_width(fd=2) or 80) - 1])
-        self._is_there = True
+        self._is_shown = True
 
     def _write(self, text: str) -> None:
-        say_raw(f"\r{text}\x1b[K")
+        print_raw(f"\r{text}\x1b[K")
 
     def clear(self) -> None:
         """Make room for another line; the next `move` draws again."""
-        if self._is_there:
+        if self._is_shown:
             self._write("")
-            self._is_there = False
+            self._is_shown = False
             self._next = 0.0
 
     def close(self) -> None:

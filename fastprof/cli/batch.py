@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from fastprof.cli import say, say_raw
+from fastprof.cli import print_message, print_raw
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_log_arguments,
@@ -16,7 +16,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import say_warnings, tell_written
+from fastprof.cli.messages import print_warnings, print_written
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -208,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "plan":
         log = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
-            say(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {args.output}")
+            print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {args.output}")
         _say_failed(log.failed)
         return 1 if log.errors else 0
     if args.action == "merge":
@@ -216,7 +216,7 @@ def run(args: argparse.Namespace) -> int:
         bar = _Partials(args.quiet or args.json)
         merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
         bar.close()
-        return tell_written(args, merged)
+        return print_written(args, merged)
     progress = _Progress(args)
     try:
         if args.action == "archive":
@@ -240,19 +240,19 @@ def _exit_code(log: BatchLog) -> int:
 
 def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     if args.json:
-        say_raw(json_text(log.as_dict(flags=True)) + "\n")
+        print_raw(json_text(log.as_dict(flags=True)) + "\n")
         return
     _say_failed([record for record in log.failed if "input" not in record])
-    say_warnings(log.warned(flags=True))
+    print_warnings(log.warned(flags=True))
     for flag in log.idle_flags:
-        say(f"warning: {flag} did nothing for any of these files")
+        print_message(f"warning: {flag} did nothing for any of these files")
     noted = []
     if log.n_warnings:
         noted.append(f"{counted(log.n_warnings, 'warning')}, see {os.path.join(_folder(args), FOLDER)}")
     if args.quiet:
         lossy = [f"{counted(log.statuses[LOSSY], 'file')} with losses"] * bool(log.statuses[LOSSY])
         if lossy or noted:
-            say(f"{args.output}: {', '.join([*lossy, *noted])}")
+            print_message(f"{args.output}: {', '.join([*lossy, *noted])}")
         return
     counts = [f"{log.statuses[OK]:,} done"]
     counts += [f"{n:,} {what}" for n, what in ((log.statuses[LOSSY], "with losses"), (log.errors, "failed")) if n]
@@ -260,7 +260,7 @@ def _tell(args: argparse.Namespace, log: BatchLog) -> None:
         counts.append(f"{log.earlier:,} of them earlier")
     counts += noted
     written = counted(log.bytes_written, "byte")
-    say(f"{counted(log.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
+    print_message(f"{counted(log.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
 
 
 def _folder(args: argparse.Namespace) -> str:
@@ -271,7 +271,7 @@ def _folder(args: argparse.Namespace) -> str:
 
 def _say_failed(records: list[Record]) -> None:
     for record in records:
-        say(message_of(record["error"]).told(flags=True))
+        print_message(message_of(record["error"]).text(flags=True))
 
 
 class _Progress:
@@ -293,7 +293,7 @@ class _Progress:
         if "error" in record:
             if self._bar is not None:
                 self._bar.clear()
-            say(message_of(record["error"]).told(flags=True))
+            print_message(message_of(record["error"]).text(flags=True))
         if self._bar is not None:
             done = log.files - len(log.todo) + self._n
             self._n += 1
@@ -345,5 +345,5 @@ def _status(args: argparse.Namespace) -> int:
         if found.unfinished:
             print(f"{len(found.unfinished):,} of {counted(len(found.shards), 'shard')} not done")
         for record in found.failed:
-            print(printable(message_of(record["error"]).told(flags=True)))
+            print(printable(message_of(record["error"]).text(flags=True)))
     return 1 if found.failed or found.unfinished else 3 if found.statuses[LOSSY] else 0

@@ -12,7 +12,7 @@ from fastprof.cli.arguments import (
     add_output_arguments,
     given_options,
 )
-from fastprof.cli.messages import Progress, tell_written
+from fastprof.cli.messages import Progress, print_written
 from fastprof.cli.parser import Parser
 from fastprof.verbs.convert import convert
 
@@ -50,4 +50,4 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, plan.known_options()),
     )
-    return tell_written(args, log)
+    return print_written(args, log)

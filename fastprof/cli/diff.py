@@ -6,7 +6,7 @@ import argparse
 import sys
 from itertools import chain
 
-from fastprof.cli import say
+from fastprof.cli import print_message
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_log_arguments,
@@ -16,7 +16,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, say_beside, tell
+from fastprof.cli.messages import Progress, exit_code, print_log, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_csv, print_table
 from fastprof.core._typing import Any
@@ -86,15 +86,15 @@ def run(args: argparse.Namespace) -> int:
     log = found.log
     if written:
         target = "standard output" if args.output == "-" else shown(args.output)
-        code = tell(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
+        code = print_log(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
         if not args.json:
-            say_beside(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
+            print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code
-    say(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
+    print_message(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
     return FAILED
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
-from fastprof.cli.messages import Progress, exit_code, log_json, say_warnings
+from fastprof.cli.messages import Progress, exit_code, log_json, print_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -71,5 +71,5 @@ def run(args: argparse.Namespace) -> int:
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
-    say_warnings(log.warned(flags=True))
+    print_warnings(log.warned(flags=True))
     return exit_code(log)

@@ -13,7 +13,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.messages import Progress, tell_written
+from fastprof.cli.messages import Progress, print_written
 from fastprof.cli.parser import Parser
 from fastprof.inputs.expand import names_in
 from fastprof.verbs.merge import merge
@@ -61,4 +61,4 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, plan.known_options()),
     )
-    return tell_written(args, log)
+    return print_written(args, log)

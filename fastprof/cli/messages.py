@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fastprof.cli import say, say_raw
+from fastprof.cli import print_message, print_raw
 from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
@@ -62,27 +62,27 @@ class Steps:
             self._bar.close()
 
 
-def say_beside(log: Log, inputs: str, quiet: bool) -> None:
+def print_problems(log: Log, inputs: str, quiet: bool) -> None:
     """Losses and warnings of the inputs, next to a table on standard output."""
     if not (log.losses or log.warnings):
         return
     if counts := _counts(log, quiet):
-        say(f"{inputs}: {'; '.join(counts)}")
-    say_warnings(log.warned(flags=True))
+        print_message(f"{inputs}: {'; '.join(counts)}")
+    print_warnings(log.warned(flags=True))
 
 
-def say_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
+def print_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
     """Each on a line, but only the first few of a code: thousands of objects may lack symbols."""
     left = Counter(warning["code"] for warning in warnings)
-    said: Counter[str] = Counter()
+    printed: Counter[str] = Counter()
     for warning in warnings:
         code = warning["code"]
-        said[code] += 1
+        printed[code] += 1
         left[code] -= 1
-        if said[code] <= _OF_A_KIND:
-            say(f"warning: {warning['text']}")
-        if said[code] == _OF_A_KIND and left[code]:
-            say(f"warning: and {left[code]:,} more like it")
+        if printed[code] <= _OF_A_KIND:
+            print_message(f"warning: {warning['text']}")
+        if printed[code] == _OF_A_KIND and left[code]:
+            print_message(f"warning: and {left[code]:,} more like it")
 
 
 def _counts(log: Log, quiet: bool = False) -> list[str]:
@@ -96,7 +96,7 @@ def _counts(log: Log, quiet: bool = False) -> list[str]:
     )
     for title, counts in counts_of:
         if counts and (counts is log.losses or not quiet):
-            parts.append(f"{title}: " + ", ".join(counts.said(flags=True)))
+            parts.append(f"{title}: " + ", ".join(counts.lines(flags=True)))
     return parts
 
 
@@ -105,32 +105,32 @@ def log_json(log: Log) -> str:
     return json_text(log.as_dict(flags=True))
 
 
-def tell(args: argparse.Namespace, log: Log, headline: str) -> int:
+def print_log(args: argparse.Namespace, log: Log, headline: str) -> int:
     """Print the log on standard error; returns the exit code.  --quiet keeps losses and warnings."""
     if args.json:
-        say_raw(log_json(log) + "\n")
+        print_raw(log_json(log) + "\n")
     else:
         counts = _counts(log, args.quiet)
         if parts := counts if args.quiet else [headline, *counts]:
-            say("; ".join(parts))
-        say_warnings(log.warned(flags=True))
+            print_message("; ".join(parts))
+        print_warnings(log.warned(flags=True))
     return exit_code(log)
 
 
-def tell_written(args: argparse.Namespace, log: Log) -> int:
-    """As `tell`, of one output."""
+def print_written(args: argparse.Namespace, log: Log) -> int:
+    """As `print_log`, of one output."""
     rows = _rows(log.rows)
     target = "standard output" if args.output == "-" else shown(args.output)
     files = log.facts.get("files", [])
     if files:
         target = counted(len(files), "file")
-    code = tell(args, log, f"{rows or 'no records'} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
+    code = print_log(args, log, f"{rows or 'no records'} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     for file in files if not (args.json or args.quiet) else ():
         merged = f", {counted(file['merged_calls'], 'call merged', 'calls merged')}" if "merged_calls" in file else ""
         merged += (
             f", {counted(file['pruned_stacks'], 'stack pruned', 'stacks pruned')}" if "pruned_stacks" in file else ""
         )
-        say(f"{file['path']}: {counted(file['rows'], 'row')} ({counted(file['bytes'], 'byte')}){merged}")
+        print_message(f"{file['path']}: {counted(file['rows'], 'row')} ({counted(file['bytes'], 'byte')}){merged}")
     return code
 
 

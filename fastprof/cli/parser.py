@@ -113,8 +113,8 @@ class Parser(argparse.ArgumentParser):
             if action.nargs is not None or not action.option_strings:
                 raise
             what = f"{action.metavar or action.dest} is missing: {action.help or ''}"
-            said = [_ELSEWHERE[flag] for flag in action.option_strings if flag in _ELSEWHERE]
-            raise argparse.ArgumentError(action, "; ".join([what, *said])) from None
+            hints = [_ELSEWHERE[flag] for flag in action.option_strings if flag in _ELSEWHERE]
+            raise argparse.ArgumentError(action, "; ".join([what, *hints])) from None
 
 
 def meant(word: str, known: Iterable[str], quote: str = "") -> str:

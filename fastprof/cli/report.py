@@ -13,7 +13,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.messages import Progress, tell_written
+from fastprof.cli.messages import Progress, print_written
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -48,4 +48,4 @@ def run(args: argparse.Namespace) -> int:
     command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
     log = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
-    return tell_written(args, log)
+    return print_written(args, log)

@@ -14,7 +14,7 @@ from itertools import chain, count
 from fastprof.cli import ended
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import exit_code, say_beside
+from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_csv, print_table
 from fastprof.core import workers
@@ -101,20 +101,20 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
     log = answer.log  # complete as far as rows were read
-    say_beside(log, ", ".join(map(shown, args.input)), args.quiet)
+    print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(log)
 
 
 def _print_json(answer: Answer) -> None:
     before = "["
-    names = _told_apart(answer.columns)
+    names = _distinct(answer.columns)
     for row in answer.rows():
         sys.stdout.write(before + json_text(dict(zip(names, row, strict=True))))
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
 
 
-def _told_apart(columns: list[str]) -> list[str]:
+def _distinct(columns: list[str]) -> list[str]:
     """a, a, b: a, a_1, b, as DuckDB does for data frames.  JSON objects need distinct names."""
     names: dict[str, None] = {}
     taken = {*columns}

@@ -9,7 +9,7 @@ from itertools import chain
 
 from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options, heading_of
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, say_beside
+from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table
 from fastprof.core._typing import Any
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        say_beside(log, inputs, args.quiet)
+        print_problems(log, inputs, args.quiet)
     return exit_code(log)
 
 

@@ -7,9 +7,9 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from fastprof.cli import say
+from fastprof.cli import print_message
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
-from fastprof.cli.messages import exit_code, say_beside
+from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("--port is for --serve")
         path, log = view(args.input, from_=args.from_, **given)
         _open(Path(path).as_uri(), args.no_browser)
-        say_beside(log, shown(args.input), quiet=False)
+        print_problems(log, shown(args.input), quiet=False)
         return exit_code(log)
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             # the server's address is a secret, and the command lines of processes are not
             _open(server.url, args.no_browser, by=Path(server.private_page()).as_uri())
-            say_beside(server.log, shown(args.input), quiet=False)
+            print_problems(server.log, shown(args.input), quiet=False)
             server.run()
         except KeyboardInterrupt:  # the way to end it
             pass
@@ -72,6 +72,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(url: str, quietly: bool, *, by: str = "") -> None:
     """Print `url` and open it, through the page that redirects to it if there is one."""
-    say(url)
+    print_message(url)
     if not quietly and not webbrowser.open(by or url):
-        say("no browser could be started: open this address yourself")
+        print_message("no browser could be started: open this address yourself")

@@ -371,7 +371,7 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
         status = reader.feed(in_, c, err)
         reader.model.check_memory()
         if reader.model.c.strings.n_cut != reader.model.n_cut:
-            tell_cut_names(reader)
+            log_cut_names(reader)
         if status < 0:
             check(status, err, source.name, reader.format)
         elif status == lib.FP_FULL:
@@ -382,7 +382,7 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
             source.refill()
 
 
-def tell_cut_names(reader: Reader) -> None:
+def log_cut_names(reader: Reader) -> None:
     """Names that are longer than a model holds were met: count them as losses.  Errors: FormatError, unless lenient."""
     model, most = reader.model, f"{lib.FP_NAME_MOST >> 20} MiB"
     strings = model.c.strings

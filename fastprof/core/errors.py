@@ -16,10 +16,10 @@ class FastprofError(Exception):
     """
 
     def __str__(self) -> str:
-        return self.told()
+        return self.text()
 
-    def told(self, *, flags: bool = False) -> str:
-        return self.message().told(flags=flags)
+    def text(self, *, flags: bool = False) -> str:
+        return self.message().text(flags=flags)
 
     def message(self) -> Message:
         """Its text, as a part of another message."""

@@ -25,7 +25,7 @@ Values = tuple[tuple[str, Any], ...]  # values of a text's fields, by name
 class Counts(Mapping[str, int]):
     """How often each thing happened, by its plural; missing keys are 0.
 
-    Options are spelled as in Python: `samples=True reads them`.  `said` and `entries` also spell them as flags.
+    Options are spelled as in Python: `samples=True reads them`.  `lines` and `entries` also spell them as flags.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Counts(Mapping[str, int]):
         """Add another log's counts."""
         self._counts.update(other._counts)
 
-    def said(self, *, flags: bool = False) -> list[str]:
+    def lines(self, *, flags: bool = False) -> list[str]:
         """For a person: `2 orphan exits`, by text."""
         found = sorted(self.counted(), key=lambda one: one[0].text(one[1], flags=flags))
         return [entry.counted(n, values, flags=flags) for entry, values, n in found]

@@ -438,7 +438,7 @@ class Batch:
         return int(self.c.n)
 
     @property
-    def says_something(self) -> bool:
+    def has_rows(self) -> bool:
         """Whether there is a row other than the beginning of a buffer."""
         if self.view != "timeline":
             return len(self) > 0

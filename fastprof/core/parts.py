@@ -229,16 +229,16 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
             if f"{name}_text" in parts[0].extra:
                 one.extra[f"{name}_text"] = parts[0].extra[f"{name}_text"]
         else:
-            merged[name] = text_counts.add_up(it for part in parts for it in _said(part, name))
+            merged[name] = text_counts.add_up(it for part in parts for it in _counts_of(part, name))
     if _alike(parts, "command", [part.command for part in parts]):
         one.command = parts[0].command
     else:
-        merged["command"] = text_counts.add_up(it for part in parts for it in _said(part, "command"))
+        merged["command"] = text_counts.add_up(it for part in parts for it in _counts_of(part, "command"))
         one.command = text_counts.listed(merged["command"])
     for name in _LISTS:
         texts = [_texts(part, name) for part in parts]
         if not _alike(parts, name, texts):
-            merged[name] = text_counts.add_up(it for part in parts for it in _said(part, name))
+            merged[name] = text_counts.add_up(it for part in parts for it in _counts_of(part, name))
         elif texts[0] and name == "comments":
             one.comments = [*texts[0]]
         elif texts[0]:
@@ -292,7 +292,7 @@ def _texts(part: Part, name: str) -> list[bytes]:
     return texts
 
 
-def _said(part: Part, name: str) -> list[text_counts.TextCounts]:
+def _counts_of(part: Part, name: str) -> list[text_counts.TextCounts]:
     merged = part.extra.get("merged", {})
     found = [merged[name]] if name in merged else []
     if name in _LISTS:

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
     def counted(self, n: int, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
         """For a person: "2 orphan exits"."""
-        return self.message(n, values).told(flags=flags)
+        return self.message(n, values).text(flags=flags)
 
     def message(self, n: int, values: Iterable[tuple[str, Any]] = ()) -> Message:
         return Message(f"{n:,} {self.one if n == 1 else self.several}", **dict(values))

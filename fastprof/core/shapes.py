@@ -44,7 +44,7 @@ def described(shape: Any) -> str:
     return _WORDS.get(dict if isinstance(shape, dict) else shape) or f"a {shape.__name__}"
 
 
-def misfit(values: Any, shape: dict[str, Any], what: str) -> str:
+def mismatch(values: Any, shape: dict[str, Any], what: str) -> str:
     """The first error of a map that may have the keys of `shape` and no others; "" if it is valid.
 
     `what` names its keys: "field 'pid' is 1.5, expected a whole number of 64 bits".

@@ -174,7 +174,7 @@ class Sink:
         compression = ""
         self._name = "<stdout>"
         self._is_terminal = False
-        self._is_mine = isinstance(path, (str, os.PathLike))
+        self._owns_file = isinstance(path, (str, os.PathLike))
         if not isinstance(path, (str, os.PathLike)):
             check_binary(path, lambda: path.write(b""), "write")
             self._raw = _Foreign(path)
@@ -191,7 +191,7 @@ class Sink:
         else:
             self.path = self._name = os.fspath(path)
             compression = compression_of_name(self.path)
-            self._raw = self._open_beside(self.path)
+            self._raw = self._open_temporary(self.path)
         self.written = 0
         self.budget = budget
         self._durable = durable
@@ -201,14 +201,14 @@ class Sink:
             self._real, self._raw = self._raw, temporary_file()
         self._stream = self._raw
         self._packed: Any = None
-        self._beside: Any = None
+        self._background: Any = None
         try:
             self._compress(compression)
         except BaseException:
             self._discard()
             raise
 
-    def _open_beside(self, path: str) -> Any:
+    def _open_temporary(self, path: str) -> Any:
         try:
             if os.path.exists(path) and not os.path.isfile(path):
                 if os.path.isdir(path):
@@ -248,17 +248,17 @@ class Sink:
         if self._cores == 1:
             self._stream = _compressor(self._packed, kind)
             return
-        from fastprof.core.workers import Beside, Made
+        from fastprof.core.workers import Background, Collected
 
-        made = Made()
-        self._beside = self._stream = Beside(_compressor(made, kind), made, self._packed, _FEW)
+        made = Collected()
+        self._background = self._stream = Background(_compressor(made, kind), made, self._packed, _FEW)
 
-    def _write_beside(self) -> None:
+    def _write_in_background(self) -> None:
         """From here on a thread of its own writes."""
-        from fastprof.core.workers import Beside, Made
+        from fastprof.core.workers import Background, Collected
 
         file = _Counted(self._raw)
-        self._beside = self._stream = Beside(file, Made(), file, 0)
+        self._background = self._stream = Background(file, Collected(), file, 0)
 
     def gzip(self) -> None:
         """Compress with gzip from here on, unless the name already chose a compression.  Errors: UsageError for a
@@ -283,7 +283,7 @@ class Sink:
             return
         try:
             if self._stream is self._raw and self._cores > 1 and self._target is not None and self.written > _FEW:
-                self._write_beside()
+                self._write_in_background()
             if self._stream is self._raw:
                 _write_whole(self._raw, view)
             else:
@@ -380,12 +380,12 @@ class Sink:
 
     def _discard(self) -> None:
         """Remove a file, or the parts of an object, that was not committed."""
-        if self._beside is not None:
-            self._beside.stop()
+        if self._background is not None:
+            self._background.stop()
         if self._real is not None:
             self._raw.close()
             self._raw, self._real = self._real, None
-        if self._is_mine:
+        if self._owns_file:
             with suppress(OSError):  # nothing is kept of it
                 self._raw.close()
         self._target = None

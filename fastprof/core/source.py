@@ -100,7 +100,7 @@ class Source:
         self.bytes_read = 0
         self.folder: Folder | None = None
         self._raw = self._open(path)
-        self._mine = self._raw is not path
+        self._owns_stream = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""
         self._spooled = self.pinned = False
@@ -315,7 +315,7 @@ class Source:
         self.bytes_read += got
         in_.n = tail + got
         in_.eof = self._end is not None and self._at >= self._end
-        self._tell_progress()
+        self._show_progress()
 
     def _check_length(self, nbytes: int) -> None:
         """May a line or record be longer than so many bytes?  Few compressed bytes may be one of any length."""
@@ -369,7 +369,7 @@ class Source:
         """Up to `n` bytes at `offset`.  The window is not used, but needs a `select` before it is read on."""
         self._stream.seek(offset)
         data = self._read_some(n)
-        self._check_there(offset, n, len(data))
+        self._check_got(offset, n, len(data))
         return data
 
     def read_into(self, offset: int, into: memoryview) -> int:
@@ -378,13 +378,13 @@ class Source:
         have = got = self._filled(into)
         while got and have < len(into):
             have += (got := self._filled(into[have:]))
-        self._check_there(offset, len(into), have)
+        self._check_got(offset, len(into), have)
         return have
 
     def read_next(self, offset: int, into: memoryview) -> None:
         """As `read_into`, for callers that read all of the input, so that it counts as progress."""
         self.bytes_read += self.read_into(offset, into)
-        self._tell_progress()
+        self._show_progress()
 
     def search(self, pattern: re.Pattern[bytes], longest: int) -> re.Match[bytes] | None:
         """The first match of a pattern that matches `longest` bytes at most, anywhere in an input that can seek."""
@@ -399,7 +399,7 @@ class Source:
             window[:n] = kept
         return None
 
-    def _check_there(self, offset: int, n: int, have: int) -> None:
+    def _check_got(self, offset: int, n: int, have: int) -> None:
         """Random access never reaches the end, so a waiter would hang."""
         if self.size is not None and offset + have < min(offset + n, self.size):
             raise FastprofError(f"{self.name}: {_SHRUNK}: {offset + have} of {self.size} bytes")
@@ -429,7 +429,7 @@ class Source:
             raise
         self._stop()
         self._let_go()
-        self._raw, self._stream, self._mine = spooled, spooled, True
+        self._raw, self._stream, self._owns_stream = spooled, spooled, True
         self.compression = ""
         self.seekable = self._spooled = True
         self.size = os.fstat(spooled.fileno()).st_size
@@ -462,7 +462,7 @@ class Source:
         """At each refill call `callback` with the position in the file as it is stored; at close call `closed`."""
         self._progress, self._closed = callback, closed
 
-    def _tell_progress(self) -> None:
+    def _show_progress(self) -> None:
         if self._progress is not None:
             self._progress(self._raw_position())
 
@@ -481,7 +481,7 @@ class Source:
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._mine:
+        if self._owns_stream:
             with suppress(OSError):  # reading is over
                 self._raw.close()
 

@@ -1,6 +1,6 @@
 """The texts of a merged part's parts: how many parts have each text, and of many different texts the least ones.
 
-    pids 7, 7, 12 and 9      all are kept: 4 parts said one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
+    pids 7, 7, 12 and 9      all are kept: 4 parts have one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
                              if there is room for two: 4 parts; 7: 2, 9: 1                   "7; 9; and 1 more"
 
 Counts are added up in any order and any groups with the same result: a text that is among the least of all is among
@@ -20,23 +20,23 @@ SHAPE = (int, [(bytes, int, int)])  # core/shapes.py
 
 def counted(texts: Iterable[bytes], n: int) -> TextCounts:
     """The counts of `n` parts with equal texts."""
-    said = [(text, n, at) for at, text in enumerate(dict.fromkeys(texts))]
-    return n * len(said), _least(said)
+    counts = [(text, n, at) for at, text in enumerate(dict.fromkeys(texts))]
+    return n * len(counts), _least(counts)
 
 
 def add_up(all_counts: Iterable[TextCounts]) -> TextCounts:
     total = 0
-    said: dict[bytes, tuple[bytes, int, int]] = {}
+    counts: dict[bytes, tuple[bytes, int, int]] = {}
     for n, texts in all_counts:
         total += n
         for text, count, at in texts:
-            _, had, first = said.get(text, (text, 0, at))
-            said[text] = text, had + count, min(at, first)
-    return total, _least(said.values())
+            _, had, first = counts.get(text, (text, 0, at))
+            counts[text] = text, had + count, min(at, first)
+    return total, _least(counts.values())
 
 
-def _least(said: Iterable[tuple[bytes, int, int]]) -> list[tuple[bytes, int, int]]:
-    return sorted(said, key=lambda one: _number_or_text(one[0]))[:MOST]
+def _least(counts: Iterable[tuple[bytes, int, int]]) -> list[tuple[bytes, int, int]]:
+    return sorted(counts, key=lambda one: _number_or_text(one[0]))[:MOST]
 
 
 def _number_or_text(text: bytes) -> tuple[bool, int, bytes]:
@@ -46,8 +46,8 @@ def _number_or_text(text: bytes) -> tuple[bool, int, bytes]:
 
 def more(it: TextCounts) -> list[bytes]:
     """The entry "and N more" for the parts whose text is not kept; empty if all are."""
-    total, said = it
-    n = total - sum(count for _, count, _ in said)
+    total, counts = it
+    n = total - sum(count for _, count, _ in counts)
     return [b"and %d more" % n] if n > 0 else []
 
 
@@ -58,5 +58,5 @@ def listed(it: TextCounts) -> bytes:
 
 def lines(it: TextCounts) -> list[tuple[int, bytes]]:
     """The texts in the order of their positions, each with its position."""
-    said = sorted(((at, text) for text, _, at in it[1]), key=lambda one: (one[0], _number_or_text(one[1])))
-    return said + [(said[-1][0] if said else 0, text) for text in more(it)]
+    counts = sorted(((at, text) for text, _, at in it[1]), key=lambda one: (one[0], _number_or_text(one[1])))
+    return counts + [(counts[-1][0] if counts else 0, text) for text in more(it)]

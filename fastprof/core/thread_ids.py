@@ -30,8 +30,8 @@ class Threads:
         self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid there
         self._pids, self._tids = _Free(most_pid), _Free(most_tid)
         self.renumbered = 0
-        # what the last part said, and the same by ids
-        self._said: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
+        # what the last part names, and the same by ids
+        self._last_names: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
         self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 
     def ids_of(self, thread: int, part: Part) -> ThreadIds:
@@ -52,10 +52,10 @@ class Threads:
         """The names of the process and the thread, from the source if it has some.  A thread's name from the source is
         followed by its number there, if that differs here."""
         _, pid, tid = self._model.row("threads", thread)
-        said = part.extra.get("process_names"), part.extra.get("thread_names")
-        if self._said[0] is not said[0] or self._said[1] is not said[1]:
-            self._said = said
-            self._named = dict(said[0] or ()), {(pid, tid): name for pid, tid, name in said[1] or ()}
+        names = part.extra.get("process_names"), part.extra.get("thread_names")
+        if self._last_names[0] is not names[0] or self._last_names[1] is not names[1]:
+            self._last_names = names
+            self._named = dict(names[0] or ()), {(pid, tid): name for pid, tid, name in names[1] or ()}
         processes, threads = self._named
         process = processes[pid].decode("utf-8", "replace") if pid in processes else ids.process_name
         if (pid, tid) not in threads:

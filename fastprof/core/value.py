@@ -53,15 +53,15 @@ class Column:
         if self.type is not None:
             return self.type
         names = dict.fromkeys(t.name for t in self.others)
-        unsuited = f"this format only holds {self._holds.wanted}"
+        unsupported = f"this format only holds {self._holds.wanted}"
         if self.name in names:
             raise UsageError(
                 Message(
-                    "{inputs}{flag}{name}: {unsuited}",
+                    "{inputs}{flag}{name}: {unsupported}",
                     inputs=inputs_of(model),
                     flag=spelled(self._flag, "="),
                     name=self.name,
-                    unsuited=unsuited,
+                    unsupported=unsupported,
                 )
             )
         if self.name is not None and names:
@@ -75,5 +75,5 @@ class Column:
                 )
             )
         if names:
-            raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsuited}")
+            raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsupported}")
         return ValueType(self.name or "cost")  # of nothing

@@ -69,7 +69,7 @@ def filled(template: str, values: Iterable[tuple[str, Any]], *, flags: bool) -> 
     """`template` with its values, and with its options as flags or as keyword arguments."""
     if "{" not in template:
         return template
-    fields = _Fields((name, value.told(flags=flags) if isinstance(value, Message) else value) for name, value in values)
+    fields = _Fields((name, value.text(flags=flags) if isinstance(value, Message) else value) for name, value in values)
     fields.flags = flags
     return template.format_map(fields)
 
@@ -90,9 +90,9 @@ class Message:
         return hash((self.template, self.values))
 
     def __str__(self) -> str:
-        return self.told()
+        return self.text()
 
-    def told(self, *, flags: bool = False) -> str:
+    def text(self, *, flags: bool = False) -> str:
         return filled(self.template, self.values, flags=flags)
 
     def __add__(self, text: str) -> Message:

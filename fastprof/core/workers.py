@@ -184,8 +184,8 @@ class Ahead:
         self._make = bytes  # it may refer to this
 
 
-class Made(list[bytes]):
-    """The file that a compressor writes to, see Beside."""
+class Collected(list[bytes]):
+    """The file that a compressor writes to, see Background."""
 
     def write(self, data: bytes | memoryview) -> int:
         self.append(bytes(data))
@@ -200,7 +200,7 @@ class Made(list[bytes]):
         return data
 
 
-class Beside:
+class Background:
     """A compressor or a file, to which another thread writes once there is much to write.
 
     A compressor writes to `made`, and the caller's thread passes that on to `target`: so errors of the target
@@ -209,7 +209,7 @@ class Beside:
 
     _PIECES = 8  # that are given and not yet written
 
-    def __init__(self, stream: Any, made: Made, target: Any, few: int) -> None:
+    def __init__(self, stream: Any, made: Collected, target: Any, few: int) -> None:
         self._stream, self._made, self._target, self._few = stream, made, target, few
         self._nbytes = 0
         self._workers = Workers()

@@ -38,7 +38,7 @@ ROOMS = (
 
 
 # Alternative names of formats, after the tools that read or write them.
-_CALLED = {
+_ALIASES = {
     "kcachegrind": "callgrind",
     "qcachegrind": "callgrind",
     "xdebug": "callgrind",
@@ -64,7 +64,7 @@ def get(name: str) -> Format:
     """The format called `name`.  Errors: UsageError, which lists the names."""
     if name not in _by_name():
         low = str(name).lower()
-        meant = _CALLED.get(low, low)
+        meant = _ALIASES.get(low, low)
         hint = f" (did you mean {meant}?)" if meant in _by_name() else ""
         raise UsageError(f"unknown format {name!r:.80}{hint}, expected {', '.join(_by_name())}")
     return _by_name()[name]

@@ -73,7 +73,7 @@ def _opened(path: Any, options: Options, log: Log) -> tuple[Source, Options]:
     store, name = at
     if isinstance(path, Stored):
         source = path.state.source(path, handler)
-        for note in () if path.told or handler else path.state.archive.notes:
+        for note in () if path.was_reported or handler else path.state.archive.notes:
             log.warn(REPORTED["store-notes"], path=str(path), note=note)
     else:
         source = Source(store, path, lost=handler)

@@ -94,7 +94,7 @@ def _profiles(store: str, pattern: str, states: dict[str, State], warn: Warn, le
             warn(REPORTED["store-notes"], path=store, note=note)
     found = states[store].inputs([pattern])
     for profile in found:
-        profile.told = True
+        profile.was_reported = True
     return found
 
 

@@ -18,7 +18,7 @@ class Stored(str):
 
     state: State
     name: str | None = None  # the profile; None: chosen by options
-    told = False  # damage of the store was reported
+    was_reported = False  # damage of the store was reported
 
 
 def in_store(path: Any) -> tuple[str, str] | None:

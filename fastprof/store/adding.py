@@ -71,7 +71,7 @@ def _write(
     return log
 
 
-class ThereAlready(FastprofError):
+class AlreadyStored(FastprofError):
     """A profile's name is taken in the store."""
 
 
@@ -210,7 +210,7 @@ class Adding:
         if not name:
             raise UsageError(Message("a profile in a store needs a name: give one with {--name}"))
         if name in self and not replace:
-            raise ThereAlready(f"{self._path}: there is a profile {name!r} already")
+            raise AlreadyStored(f"{self._path}: there is a profile {name!r} already")
         if self._next >= MAX_NUMBER:
             raise FastprofError(f"{self._path}: no number is left for a profile; `fastprof archive compact` frees some")
 
@@ -400,7 +400,7 @@ def add(
 
 def _refuse(path: str, there: list[str]) -> None:
     if there:
-        raise ThereAlready(
+        raise AlreadyStored(
             Message(
                 "{path}: there is a profile {name!r} already{more}; see {--skip-existing} and {--replace}",
                 path=path,

@@ -124,8 +124,8 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
                 for _ in reader.rows():
                     pass
         except FastprofError as error:
-            said = {"error": str(error), "name": name}
-            if said not in wrong:
-                wrong.append(said)
+            problem = {"error": str(error), "name": name}
+            if problem not in wrong:
+                wrong.append(problem)
         done(name, n, len(found))
     return wrong

@@ -93,7 +93,7 @@ def facts(path: str) -> dict[str, Any] | None:
         found = archive.members
         used = sum(nbytes for member in found for _, _, nbytes in member.sections)
         times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
-        said = {
+        facts = {
             "file": path,
             "format": ArchiveReader.format,
             "profiles": len(found),
@@ -104,8 +104,8 @@ def facts(path: str) -> dict[str, Any] | None:
             "bytes_of_profiles": used,
         }
         if times:
-            said["first_file_of"], said["last_file_of"] = date(times[0]), date(times[-1])
-        return said
+            facts["first_file_of"], facts["last_file_of"] = date(times[0]), date(times[-1])
+        return facts
 
 
 def date(mtime: int) -> str:

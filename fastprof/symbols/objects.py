@@ -378,8 +378,8 @@ class ElfObject(ElfFile):
         answers = []
         try:
             with running(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as run:
-                said = run.communicate(questions.encode())
-            answer, error = (text.decode("utf-8", "surrogateescape") for text in said)
+                output = run.communicate(questions.encode())
+            answer, error = (text.decode("utf-8", "surrogateescape") for text in output)
             for line in answer.splitlines():
                 frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])
                 answers.append(
@@ -390,8 +390,8 @@ class ElfObject(ElfFile):
         except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is another program
             raise SymbolError(f"{path}: llvm-symbolizer answered what is not understood: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
-            told = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"
-            raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
+            answered = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"
+            raise SymbolError(f"{path}: llvm-symbolizer answered {answered}")
         return answers
 
 

@@ -83,9 +83,9 @@ class Mappings:
         if not new:
             return
         first = bisect.bisect_left(self._starts, self._start[new[0]])
-        behind = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
-        self._order[first:] = array("q", behind)
-        self._starts[first:] = array("Q", (self._start[i] for i in behind))
+        following = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
+        self._order[first:] = array("q", following)
+        self._starts[first:] = array("Q", (self._start[i] for i in following))
         if self._copies or any(self._path[i].startswith(_HUGE_PAGE) for i in new):
             for before, at in pairwise(self._order):
                 self._adopt(at, before)
@@ -93,7 +93,7 @@ class Mappings:
                 self._adopt(at, after)
             self._copies = any(path.startswith(_HUGE_PAGE) for path in self._path)
         del self._reach[first:]
-        limits = (self._limit[i] for i in behind)
+        limits = (self._limit[i] for i in following)
         self._reach.extend(accumulate(limits, max, initial=self._reach.pop() if self._reach else None))
         self._covers = self._main = None
 

@@ -355,9 +355,9 @@ class _Functions(_Shown):
         refused = set[str]()
         code = chain(disassemble(self._tool, elf.path, start, stop, refused), [(stop, "")])
         try:
-            for (address, text), (behind, _) in pairwise(code):
+            for (address, text), (next_address, _) in pairwise(code):
                 cost = Costs()
-                while done < len(places) and places[done] < behind:
+                while done < len(places) and places[done] < next_address:
                     cost.take(costs[places[done]])
                     if places[done] != address and costs[places[done]].values:
                         self._log.warn(REPORTED["other-build"], path=elf.path)

@@ -58,17 +58,17 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
                     yield int(match[1], 16), _SYMBOL.sub(readable, text)
             run.wait()
             errors.seek(0)
-            said = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
+            output = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
     except OSError as error:
         raise FastprofError(f"{path}: {os.path.basename(tool)}: {error.strerror}") from None
     if run.returncode or not n:
         none = f"no instructions from {start:#x} to {stop:#x}"
         why = f"was killed by signal {-run.returncode}" if run.returncode < 0 else none
-        reason = said[0] if said else why
+        reason = output[0] if output else why
         raise FastprofError(f"{path}: {os.path.basename(tool)}: {reason}")
 
 
-def _lines(run: Popen[bytes], who: str) -> Iterator[bytes]:
+def _lines(run: Popen[bytes], tool: str) -> Iterator[bytes]:
     """The output of a program by line, each cut to _LONGEST bytes: a file may give a function a name of a
     megabyte, and call it in each line.
 
@@ -81,7 +81,7 @@ def _lines(run: Popen[bytes], who: str) -> Iterator[bytes]:
     line = b""
     while True:
         if not ready.poll(_PATIENCE * 1000):
-            raise FastprofError(f"{who}: has written nothing for {_PATIENCE} seconds")
+            raise FastprofError(f"{tool}: has written nothing for {_PATIENCE} seconds")
         if not (data := os.read(output, 1 << 16)):
             break
         *whole, rest = data.split(b"\n")

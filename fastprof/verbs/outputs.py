@@ -151,7 +151,7 @@ class Outputs:
                 Message("{inputs}there are no rows, so {--split} has nothing to split", inputs=inputs_of(self._model))
             )
         self.writer = max(writers, key=lambda writer: writer.written)
-        kept.tell(lost, self._log, self._budget)
+        kept.log_to(lost, self._log, self._budget)
 
     def _would_fit(self, budget: int) -> bool:
         size = self._target.budget
@@ -209,11 +209,11 @@ class Outputs:
         self._log.take(log)
         self._sinks.append(sink)
         lost.append(kept.lost(group, rank))
-        said = kept.facts(lost[-1])
+        facts = kept.facts(lost[-1])
         if self._split:
-            self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **said})
-        elif said:
-            self._log.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = said
+            self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **facts})
+        elif facts:
+            self._log.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = facts
         return writer
 
     def _paths(self, kept: Any) -> list[tuple[str, int]]:

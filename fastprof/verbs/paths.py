@@ -45,7 +45,7 @@ def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> 
     found = _clash(placed, outdir, advice)
     if found is None and _clash([(_folded(path), output, of) for path, output, of in placed], outdir, advice):
         # Only then, because it takes a file to find out.
-        fold = _what_is_ignored(outdir)
+        fold = _folding_of(outdir)
         found = _clash([(fold(path), output, of) for path, output, of in placed], outdir, advice)
     return found
 
@@ -85,7 +85,7 @@ def _as_it_is(path: str) -> str:
     return path
 
 
-def _what_is_ignored(outdir: str) -> Callable[[str], str]:
+def _folding_of(outdir: str) -> Callable[[str], str]:
     """The function that makes paths equal which are one for the file system of `outdir`."""
     there = os.path.abspath(outdir)
     while not os.path.isdir(there):

@@ -169,10 +169,10 @@ class _Page:
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
             "said": {
-                "repaired": log.repairs.said(flags=bool(command)),
-                "lost": log.losses.said(flags=bool(command)),
-                "left out": log.left_out.said(flags=bool(command)),
-                "not shown": log.not_representable.said(flags=bool(command)),
+                "repaired": log.repairs.lines(flags=bool(command)),
+                "lost": log.losses.lines(flags=bool(command)),
+                "left out": log.left_out.lines(flags=bool(command)),
+                "not shown": log.not_representable.lines(flags=bool(command)),
                 "warnings": [warning["text"] for warning in log.warned(flags=bool(command))],
             },
         }

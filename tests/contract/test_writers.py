@@ -70,7 +70,7 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
             code = main(["convert", file, "--from", format_of(file), "--to", to, "-o", str(tmp_path / "out"), *here])
             said = capsys.readouterr().err
             expected = 2 if isinstance(why, UsageError) else 1
-            text = why.told(flags=True).replace("input", file)
+            text = why.text(flags=True).replace("input", file)
             assert (code, said) == (expected, f"fastprof: {text}\n")
             assert list(tmp_path.iterdir()) == []
 

@@ -138,17 +138,17 @@ class Reader:
         return self.names[kind, n], n, bool(match[2])
 
     def look_up(
-        self, name: bytes, n: int | None, file: bytes, file_said: bool, object: bytes, object_said: bool
+        self, name: bytes, n: int | None, file: bytes, has_file: bool, object: bytes, has_object: bool
     ) -> Function:
         if n is not None and n in self.bound:
             bound, assumed = self.bound[n]
-            same_file = not file_said or bound.file == file or self.binds
-            same_object = not object_said or bound.object == object or assumed
+            same_file = not has_file or bound.file == file or self.binds
+            same_object = not has_object or bound.object == object or assumed
             if bound.name == name and same_file and same_object:
                 return bound
         function = Function(object, file, name)
         if n is not None:
-            self.bound[n] = function, not object_said
+            self.bound[n] = function, not has_object
         return function
 
     def current(self) -> Function:

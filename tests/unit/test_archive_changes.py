@@ -157,7 +157,7 @@ def test_replaced_profiles(tmp_path: Path) -> None:
     with adding.adding(str(store)) as session:
         for i in (39, 3, 39, 17):
             data, dumps[f"graph/{i}"] = write_archive(graph, rows=20, changed=100 + i)
-            with pytest.raises(adding.ThereAlready):
+            with pytest.raises(adding.AlreadyStored):
                 session.add(data, f"graph/{i}")
             session.add(data, f"graph/{i}", replace=True)
     _holds(store, dumps)

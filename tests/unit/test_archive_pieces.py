@@ -136,7 +136,7 @@ def test_a_piece_that_is_damaged_leaves_the_store_alone(tmp_path: Path) -> None:
             session.add_piece(str(piece), base)
         piece.write_bytes(whole)
         session.add_piece(str(piece), base)
-        with pytest.raises(adding.ThereAlready):
+        with pytest.raises(adding.AlreadyStored):
             session.add_piece(str(piece), base)
     assert store.read_bytes().startswith(before)
     assert names(store) == ["old", "new"]

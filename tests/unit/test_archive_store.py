@@ -48,7 +48,7 @@ def test_store(tmp_path: Path) -> None:
         read_dump(store.read_bytes())
     with pytest.raises(UsageError, match="has no profile 'x'"):
         read_dump(store.read_bytes(), member="x")
-    with pytest.raises(adding.ThereAlready, match="already"):
+    with pytest.raises(adding.AlreadyStored, match="already"):
         _add(store, "graph", profiles["graph"][0])
 
 
@@ -351,7 +351,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
             session.add(data, f"one {wrong.__name__}")
             with pytest.raises(FormatError):
                 session.add(bytes(damaged), "two")
-            with pytest.raises(adding.ThereAlready, match="already"):
+            with pytest.raises(adding.AlreadyStored, match="already"):
                 session.add(data, f"one {wrong.__name__}")
             session.add(data, f"three {wrong.__name__}")
             if wrong is KeyboardInterrupt:

@@ -364,7 +364,7 @@ def test_call_arcs_are_merged_beside_their_writing(
     log = tmp_path / "one.xray"
     log.write_bytes(random_log(3, 1, 20_000).bytes())
     fastprof.convert(log, tmp_path / "o.callgrind", cores=several, max_memory=1)
-    assert {*threads} == ({"Ranges._all_sums", "Beside._write"} if several > 1 else set())
+    assert {*threads} == ({"Ranges._all_sums", "Background._write"} if several > 1 else set())
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -394,8 +394,8 @@ except FastprofError as error:
 def test_compression_in_threads(big_log: Path, suffix: str, tmp_path: Path, threads: list[str]) -> None:
     path = compressed(big_log, tmp_path, suffix)
     same_for_all(path, tmp_path, f".callgrind{suffix}", (1, 2))
-    assert {*threads} == {"Divided._take_or_fail", "Divided._end_table", "Ahead._next", "Beside._write"}
-    assert threads.count("Beside._write") == 1
+    assert {*threads} == {"Divided._take_or_fail", "Divided._end_table", "Ahead._next", "Background._write"}
+    assert threads.count("Background._write") == 1
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -435,14 +435,14 @@ def test_a_target_that_fails(
 
 
 def test_a_compressor_that_fails(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = workers.Beside._write
+    write = workers.Background._write
 
     def failing(self: Any, data: Any) -> bytes:
         if threading.current_thread() is not threading.main_thread():
             monkeypatch.setattr(self, "_stream", None)
         return write(self, data)
 
-    monkeypatch.setattr(workers.Beside, "_write", failing)
+    monkeypatch.setattr(workers.Background, "_write", failing)
     with pytest.raises(AttributeError):
         fastprof.convert(big_log, tmp_path / "o.trace.json.gz", cores=2)
     assert not any(tmp_path.iterdir())

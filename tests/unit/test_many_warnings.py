@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fastprof.cli.messages import say_warnings
+from fastprof.cli.messages import print_warnings
 from fastprof.core.log import Log
 from fastprof.core.reported import Entry
 from tests.support.paths import REPO
@@ -43,7 +43,7 @@ def test_only_the_first_of_a_code_are_said(capsys: pytest.CaptureFixture[str]) -
         if i == 3:
             log.warn(UNKNOWN, file="a.callgrind", line=7, key="x")
     log.warn(UNKNOWN, file="a.callgrind", line=9, key="y")
-    say_warnings(log.warned())
+    print_warnings(log.warned())
     lines = capsys.readouterr().err.splitlines()
     said = log.warnings
     assert said[3] == "a.callgrind: line 7: unknown key 'x'"

@@ -85,7 +85,7 @@ def test_what_the_file_system_ignores(
     names: tuple[str, ...], fold: Callable[[str], str], clashes: bool, dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_of(dump, *names)
-    monkeypatch.setattr(paths, "_what_is_ignored", lambda outdir: fold)
+    monkeypatch.setattr(paths, "_folding_of", lambda outdir: fold)
     code = main(["archive", "extract", "s.fpa", "*", "-t", "folded", "-o", "out"])
     assert code == (1 if clashes else 0)
     assert len([path for path in Path("out").rglob("*") if path.is_file()]) == (0 if clashes else len(names))
@@ -94,7 +94,7 @@ def test_what_the_file_system_ignores(
 def test_what_this_file_system_ignores_is_found_out_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "\u00e9").touch()
-    fold = paths._what_is_ignored(str(tmp_path / "not/yet/there"))
+    fold = paths._folding_of(str(tmp_path / "not/yet/there"))
     assert sorted(os.listdir(tmp_path)) == ["a", "\u00e9"]
     assert (fold("a") == fold("A")) == (tmp_path / "A").exists()
     assert (fold("\u00e9") == fold("e\u0301")) == (tmp_path / "e\u0301").exists()

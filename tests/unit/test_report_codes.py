@@ -183,8 +183,8 @@ def test_entries_for_json() -> None:
         {"code": "cut-lines", "text": "lines cut at 1,000 (--args keeps them)", "count": 1},
         {"code": "odd-lines", "text": "odd lines", "count": 5},
     ]
-    assert counts.said(flags=True) == ["1 line cut at 1,000 (--args keeps it)", "5 odd lines"]
-    assert counts.said() == ["1 line cut at 1,000 (args=True keeps it)", "5 odd lines"]
+    assert counts.lines(flags=True) == ["1 line cut at 1,000 (--args keeps it)", "5 odd lines"]
+    assert counts.lines() == ["1 line cut at 1,000 (args=True keeps it)", "5 odd lines"]
     assert dict(counts) == {"lines cut at 1,000 (args=True keeps them)": 1, "odd lines": 5}
     assert counts["odd lines"] == 5 and counts["others"] == 0
     assert [*Log().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
@@ -220,9 +220,9 @@ def test_options_are_spelled_where_they_are_printed() -> None:
     log.warn(SEE, file="a")
     assert dict(log.repairs) == {"lines cut at 1 (args=True keeps them)": 2}
     assert log.warnings == ["a: see args=True, args= or args"]
-    assert log.repairs.said(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
+    assert log.repairs.lines(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
     assert log.warned(flags=True) == [{"code": "see", "text": "a: see --args, --args= or --args"}]
     with pytest.raises(UsageError) as error:
         fastprof.convert(CORPUS / "trace-event/good/devtools.json", "x.prof")
-    assert "--samples reads" in error.value.told(flags=True)
+    assert "--samples reads" in error.value.text(flags=True)
     assert "samples=True reads" in str(error.value)

@@ -162,7 +162,7 @@ def test_pickle_keeps_what_a_message_is_made_of() -> None:
     use = Message("{file}: use {--to}", file="{--from}")
     for error in (UsageError(use), FormatError("{a}", "xray", use, offset=3)):
         again = pickle.loads(pickle.dumps(error))
-        assert str(again).endswith("{--from}: use to=") and again.told(flags=True).endswith("{--from}: use --to")
+        assert str(again).endswith("{--from}: use to=") and again.text(flags=True).endswith("{--from}: use --to")
 
 
 def test_messages_in_messages() -> None:
@@ -172,7 +172,7 @@ def test_messages_in_messages() -> None:
     whole = joined("; ", ["{x}", error.message(), spelled("--value", "name"), spelled("--tree", "=") + "both"])
     assert str(whole) == "{x}; f: xray: lenient=True or split=thread, time_ns=; value; tree=both"
     flags = "{x}; f: xray: --lenient or --split=thread, -O pprof.time_ns; --value; --tree=both"
-    assert whole.told(flags=True) == flags
+    assert whole.text(flags=True) == flags
     ((_, again),) = unpacked(json.loads(json.dumps(packed([("", whole)]))))
     assert again == whole
 

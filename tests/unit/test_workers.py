@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.workers import Ahead, Beside, Made, Workers
+from fastprof.core.workers import Ahead, Background, Collected, Workers
 from tests.support.paths import REPO
 from tests.unit.test_cores import ours_left
 
@@ -151,7 +151,7 @@ def test_ahead_fails_where_its_piece_would_be() -> None:
 
 
 def test_beside_passes_on_in_order_and_in_the_callers_thread() -> None:
-    made, written = Made(), []
+    made, written = Collected(), []
 
     class Target:
         def write(self, data: bytes) -> None:
@@ -165,7 +165,7 @@ def test_beside_passes_on_in_order_and_in_the_callers_thread() -> None:
         def close(self) -> None:
             made.write(b"end")
 
-    beside = Beside(Stream(), made, Target(), 3)
+    beside = Background(Stream(), made, Target(), 3)
     for i in range(100):
         beside.write(memoryview(b"%d," % i))
     beside.close()

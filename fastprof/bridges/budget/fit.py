@@ -125,7 +125,7 @@ class Fit:
             "merged_share": lost.time / max(lost.of, 1),
         }
 
-    def tell(self, files: Sequence[Merged], log: Log, budget: int) -> None:
+    def log_to(self, files: Sequence[Merged], log: Log, budget: int) -> None:
         """Count what is missing in all files."""
         calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
         below = max((file.below for file in files if file.calls), default=0)

@@ -166,7 +166,7 @@ class Trim:
         shares = {e.name: value / (of or 1) for e, value, of in zip(self._events, lost.values, lost.of, strict=True)}
         return {"pruned_stacks": lost.stacks, "pruned_below": lost.share, "pruned_share": shares}
 
-    def tell(self, files: Sequence[Pruned], log: Log, budget: int) -> None:
+    def log_to(self, files: Sequence[Pruned], log: Log, budget: int) -> None:
         """Count what is missing in all files."""
         shares = []
         for k, event in enumerate(self._events):

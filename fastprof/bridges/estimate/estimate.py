@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import FRAMES, PRUNE, STACKS, labels_apart
+from fastprof.bridges import FRAMES, PRUNE, STACKS, separating_labels
 from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def to_stacks(
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
-            key = _key(model, part, labels_apart(options, holds))
+            key = _key(model, part, separating_labels(options, holds))
             group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
             of_part[batch.part] = group, group.add(batch.part, batch.c.n_values)
         group, columns = of_part[batch.part]
@@ -85,10 +85,10 @@ def to_stacks(
         log.count(REPORTED["call-counts"], c.calls)
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
-        _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", log)
+        _log_shares(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", log)
 
 
-def _tell(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
+def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
     """Say how much is not shown as asked."""
     c = group.c
     if c.uncalled:

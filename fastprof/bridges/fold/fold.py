@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from copy import copy
 from itertools import chain, groupby
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, log_missing_labels, separating_labels
 from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Paths
 from fastprof.bridges.fold.reported import REPORTED
 from fastprof.bridges.rows.nest import Clocks
@@ -78,7 +78,7 @@ def to_stacks(
     Kept apart by thread, process or CPU as `--labels` and `--per-thread` say; by nothing but the names of functions if
     the target holds no more of them.
     """
-    apart = labels_apart(options, holds)
+    apart = separating_labels(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
     by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
     mended = _Mended(model, log)
@@ -86,7 +86,7 @@ def to_stacks(
         batches, lambda: _Stacks(model, options, log, "stacks", by, mended), lambda stacks: stacks.rows(True)
     )
     if one is not None:
-        tell_missing_labels(options, holds, log, one.labels())
+        log_missing_labels(options, holds, log, one.labels())
         yield from one.rows(holds.keeps_stacks)
         return
     yield from to_sum(rows, model, options, log, holds)
@@ -189,7 +189,7 @@ class _Machine:
             self._whole.end()
         else:
             self._read_divided(batches)
-        self._tell()
+        self._log_repairs()
         self._repairs = self._mended.since()
 
     def _read_divided(self, batches: Iterable[Batch]) -> None:
@@ -228,7 +228,7 @@ class _Machine:
             yield batch
         if first is None:
             log.warn(REPORTED["no-records"])
-        self._clocks.tell(log)
+        self._clocks.log_to(log)
 
     def _part(self, group: int) -> Part:
         """Facts common to all targets: threads, times, sources and repairs."""
@@ -269,7 +269,7 @@ class _Machine:
         left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
         return [model.row("threads", i) for i in left]
 
-    def _tell(self) -> None:
+    def _log_repairs(self) -> None:
         stats, log = self._whole.fold.stats, self._log
         log.count(REPORTED["orphan-exits"], stats.orphan_exits)
         log.count(REPORTED["unwound-frames"], stats.unwound)

@@ -321,7 +321,7 @@ def of_timeline(
     yield from table.end()
     log.count(REPORTED["cpus"], on_cpus)
     if not spans:
-        clocks.tell(log)
+        clocks.log_to(log)
 
 
 def of_stacks(

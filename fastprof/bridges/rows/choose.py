@@ -51,7 +51,7 @@ def one_value(
             warning = REPORTED["only-zeros"], zeros(kept, column.others)
             log.warn(warning[0], **warning[1])
             log.zeros = Message(warning[0].several, **warning[1])
-        _tell(model, chosen, holds, log)
+        _log_choice(model, chosen, holds, log)
     changed.end()
 
 
@@ -69,14 +69,14 @@ def _part_of_one(part: Part, k: int) -> Part:
     one = copy.copy(part)
     one.value_types = [part.value_types[k]]
     one.summary, one.totals = (
-        None if said is None else [said[k] if k < len(said) else 0] for said in (part.summary, part.totals)
+        None if totals is None else [totals[k] if k < len(totals) else 0] for totals in (part.summary, part.totals)
     )
     # formulas need the other events
     one.extra = {key: value for key, value in part.extra.items() if key not in ("inherited", "default_sample_type")}
     return one
 
 
-def _tell(model: Model, chosen: dict[int, int], holds: Holds, log: Log) -> None:
+def _log_choice(model: Model, chosen: dict[int, int], holds: Holds, log: Log) -> None:
     for index, kept in chosen.items():
         types = model.parts[index].value_types
         same = holds.same if kept >= 0 and types[kept].name in holds.same else ()

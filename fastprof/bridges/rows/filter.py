@@ -150,9 +150,9 @@ def nothing_left(model: Model, options: Options) -> Message:
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
         texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
         hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
-    said = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]
+    filters = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]
     hint = "".join(f"; {hint}" for hint in hints)
-    return Message("no row is left by {filters}{hint}", filters=joined(" ", said), hint=hint)
+    return Message("no row is left by {filters}{hint}", filters=joined(" ", filters), hint=hint)
 
 
 def _shown(option: Option[Any], value: Any) -> list[str]:

@@ -51,7 +51,7 @@ class Clocks:
         """Whether output times are in nanoseconds; otherwise in ticks."""
         return bool(self._last) and not self._in_ticks
 
-    def tell(self, log: Log) -> None:
+    def log_to(self, log: Log) -> None:
         if self._last == 0 and not self._in_ticks:
             log.warn(REPORTED["unknown-clock"])
 
@@ -95,7 +95,7 @@ def nest(
         yield from lend()
     yield from lend()
     changed.end()
-    clocks.tell(log)
+    clocks.log_to(log)
     log.count(REPORTED["orphan-exits"], c.orphan_exits)
     log.count(REPORTED["unwound-frames"], c.unwound)
     log.count(REPORTED["unfinished-calls"], c.unfinished)

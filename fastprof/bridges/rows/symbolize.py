@@ -50,7 +50,7 @@ def symbolize(
                 raise MemoryError("no memory for symbols")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "symbols")
         yield batch
-    names.tell(log)
+    names.log_to(log)
 
 
 class _Ranges:
@@ -180,7 +180,7 @@ class _Names:
             force=options[FORCE_SYMBOLS],
         )
 
-    def tell(self, log: Log) -> None:
+    def log_to(self, log: Log) -> None:
         """Lists addresses without symbols in the log, by object and reason."""
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():

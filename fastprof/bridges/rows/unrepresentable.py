@@ -104,30 +104,30 @@ class Unrepresentable:
                 lib.fp_unrepresentable_threads(batch.c, ffi.from_buffer(self._seen), len(self._seen))
             yield batch
 
-    def tell(self) -> None:
+    def log_counts(self) -> None:
         """To be called when all rows have been written."""
         self._log.count(REPORTED["cpus"], self._on_cpus)
         sources = [self._model.parts[i] for i in self._given]
         written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
-        self._tell_header(sources, written)
-        self._tell_values(sources, written)
-        self._tell_entries()
-        self._tell_threads(sources, written)
-        self._tell_parts(sources)
+        self._log_header(sources, written)
+        self._log_values(sources, written)
+        self._log_entries()
+        self._log_threads(sources, written)
+        self._log_parts(sources)
 
-    def _tell_header(self, sources: list[Part], written: list[Part]) -> None:
+    def _log_header(self, sources: list[Part], written: list[Part]) -> None:
         kept = self._holds.header
         lost = [
             title
             for name, title in HEADER.items()
             if not (name == "number" and self._inputs > 1)  # merging numbers parts anew
-            and any(_says(part, name, len(sources)) for part in sources)
+            and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
         ]
         self._log.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 
-    def _tell_values(self, sources: list[Part], written: list[Part]) -> None:
+    def _log_values(self, sources: list[Part], written: list[Part]) -> None:
         lacks = self._holds.lacks
         known = {t.name: t for part in sources for t in part.value_types}
         types = [*dict.fromkeys(known[t.name] for part in written for t in part.value_types if t.name in known)]
@@ -143,7 +143,7 @@ class Unrepresentable:
             if code in lacks:
                 self._log.count(REPORTED[code], n)
 
-    def _tell_entries(self) -> None:
+    def _log_entries(self) -> None:
         lacks = self._holds.lacks
         found = self._found
         lib.fp_unrepresentable_count(self._model.c, found)
@@ -160,7 +160,7 @@ class Unrepresentable:
             if code in lacks:
                 self._log.count(REPORTED[code], n)
 
-    def _tell_threads(self, sources: list[Part], written: list[Part]) -> None:
+    def _log_threads(self, sources: list[Part], written: list[Part]) -> None:
         lacks, model = self._holds.lacks, self._model
         numbers = {model.row("threads", i)[1:] for i in range(1, model.count("threads"))} - {(0, 0)}
         named = (entry for part in sources for entry in part.extra.get("thread_names", []))
@@ -186,7 +186,7 @@ class Unrepresentable:
             },
         )
 
-    def _tell_parts(self, sources: list[Part]) -> None:
+    def _log_parts(self, sources: list[Part]) -> None:
         lacks = self._holds.lacks
         joined = len(sources) > max(len(self._taken), 1) or (len(self._taken) > 1 and "parts" in lacks)
         addresses = sum({"instr", "bb"} & {*part.positions} != set() for part in sources)
@@ -210,7 +210,7 @@ def _inherited(parts: Iterable[Part]) -> set[ValueType]:
     return {event for part in parts for event in part.extra.get("inherited", [])}
 
 
-def _says(part: Part, name: str, n_parts: int) -> bool:
+def _has_field(part: Part, name: str, n_parts: int) -> bool:
     """Does a part of a source with `n_parts` have this field of the header?"""
     value: Any = _field(part, name)
     if name == "number":

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, labels_wanted, tell_missing_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_wanted, log_missing_labels, separating_labels
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Pull, Words
 from fastprof.core._c import ffi, lib
@@ -49,7 +49,7 @@ def to_sum(
     order = in_any_order((model.parts[i] for i in columns), events)
     part = merge_parts([model.parts[i] for i in columns], [events[k] for k in order])
     yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
-    sums.tell()
+    sums.log_counts()
 
 
 def repeated(
@@ -71,7 +71,7 @@ def repeated(
         sums.put(batch, columns, types)
     if current >= 0:
         yield from sums.rows(current, types, range(n_values))
-    sums.tell()
+    sums.log_counts()
 
 
 # of a key: its row, its share of the index, and twice what sorts it
@@ -93,7 +93,7 @@ class StackSums:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._log, self._holds = model, log, holds
         self._wanted = labels_wanted(options, holds)
-        self._apart = labels_apart(options, holds)
+        self._separating = separating_labels(options, holds)
         self._options = options
         self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
@@ -105,13 +105,15 @@ class StackSums:
     def begin(self, part: Part) -> None:
         """The rows to come are of this part."""
         model, label, thread = self._model, 0, 0
-        if "part" in self._apart and part.number:
+        if "part" in self._separating and part.number:
             label = model.label("part", number=part.number)
             self._found.add("part")
-        if "cpu" in self._apart and "cpu" in part.extra:  # a text, as of timelines: pprof does not show the number 0
+        if (
+            "cpu" in self._separating and "cpu" in part.extra
+        ):  # a text, as of timelines: pprof does not show the number 0
             label = model.label("cpu", str(part.extra["cpu"]), after=label)
             self._found.add("cpu")
-        if self._apart & {"thread", "process"} and (part.thread or part.pid):
+        if self._separating & {"thread", "process"} and (part.thread or part.pid):
             thread = model.thread(part.pid or 0, part.thread or 0)
         made = set(part.extra.get("labels", ()))  # by a bridge: CPUs
         self._found |= made
@@ -199,10 +201,10 @@ class StackSums:
             else:
                 self._write_away(order)
 
-    def tell(self) -> None:
+    def log_counts(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
         self._found |= {name for name, bit in bits.items() if self._c.had & bit}
-        tell_missing_labels(self._options, self._holds, self._log, self._found)
+        log_missing_labels(self._options, self._holds, self._log, self._found)
         self._log.count(REPORTED["sample-times"], self._c.timed)
         if not self._holds.labels:
             what = "sample-labels" if self._holds.threads else "labels-and-threads"

@@ -70,17 +70,17 @@ class Archive:
         It lists the new members, those of links with a removed one, and those of links that do not list more members
         than it does: so n adds write n log n entries, and log n links are read to find all members.
         """
-        said, left = added, set(removed)
-        while self.links and (left or self.links[-1][1] <= len(said)):
+        entries, left = added, set(removed)
+        while self.links and (left or self.links[-1][1] <= len(entries)):
             _, n = self.links.pop()
             at = len(self.members) - n
             left -= {member.number for member in self.members[at:]}
-            said = [member for member in self.members[at:] if member.number not in removed] + said
+            entries = [member for member in self.members[at:] if member.number not in removed] + entries
             del self.members[at:]
-        self.members += said
+        self.members += entries
         self._named = None
         self.number = max([self.number, *(member.number + 1 for member in added)])
-        return said
+        return entries
 
     def matching(self, pattern: str) -> list[Member]:
         """The members of this name, or else those that match it as a shell pattern.
@@ -174,8 +174,8 @@ def read_about(source: Source, codec: Codec, member: Member) -> None:
     offset, type_, _ = member.sections[0] if member.sections else (0, 0, 0)
     if type_ == MEMBER:
         section = read_header(source, offset)
-        said = unpack_metadata(section, payload(source, codec, section), dict)
-        member.about = {name: said[name] for name in SOURCE if name in said}
+        about = unpack_metadata(section, payload(source, codec, section), dict)
+        member.about = {name: about[name] for name in SOURCE if name in about}
         if not fits(member.about, SOURCE):
             raise SectionError(offset, f"head of the profile: {member.about!r:.120}")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fastprof.core._typing import Any
 from fastprof.core.model import EXTRA, FIELDS, MAX_VALUE_TYPES, Part
-from fastprof.core.shapes import misfit
+from fastprof.core.shapes import mismatch
 
 
 def to_plain(part: Part) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def from_plain(plain: dict[Any, Any]) -> Part:
 
 
 def _checked(plain: dict[Any, Any]) -> dict[str, Any]:
-    wrong = misfit(plain, FIELDS, "field") or misfit(plain.get("extra", {}), EXTRA, "key of extra")
+    wrong = mismatch(plain, FIELDS, "field") or mismatch(plain.get("extra", {}), EXTRA, "key of extra")
     if wrong:
         raise ValueError(wrong)
     positions = plain.get("positions", ())

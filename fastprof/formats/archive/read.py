@@ -372,10 +372,8 @@ class ArchiveReader(Reader):
         """Compare the rows with END: a whole section may be missing without a trace."""
         end, name = self._member.end, self.source.name
         if end is None:
-            behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
-            self.log.warn(
-                REPORTED["no-end"], file=name, rows=counted(self._rows_kept, "row is", "rows are"), last=behind
-            )
+            last = f", the last at time {self._last_time}" if self._last_time is not None else ""
+            self.log.warn(REPORTED["no-end"], file=name, rows=counted(self._rows_kept, "row is", "rows are"), last=last)
             return
         kinds: Any = end.get("kinds")
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)

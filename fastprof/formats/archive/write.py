@@ -121,8 +121,8 @@ class ArchiveWriter(Writer):
             self._emit(archive_sections.file_header())
         member = self._member
         member.view = self.view
-        said = {"view": member.view, "name": member.name, "creator": f"fastprof {__version__}", **member.about}
-        self._metadata(MEMBER, said)
+        fields = {"view": member.view, "name": member.name, "creator": f"fastprof {__version__}", **member.about}
+        self._metadata(MEMBER, fields)
 
     # ---- rows ----------------------------------------------------------------
 
@@ -251,9 +251,9 @@ class ArchiveWriter(Writer):
             facts = facts.get("recorded", {})
         if len(model.inputs) > 1:  # facts belong to one input each; the order of inputs must not show
             facts, repairs, losses = {}, dict(sorted(repairs.items())), dict(sorted(losses.items()))
-        for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
-            if said:
-                end[name] = dict(said)
+        for name, fields in (("facts", facts), ("repairs", repairs), ("losses", losses)):
+            if fields:
+                end[name] = dict(fields)
         return end
 
 

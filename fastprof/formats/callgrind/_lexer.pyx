@@ -111,13 +111,13 @@ cdef class Lexer:
         memset(&body.costs.base, 0, sizeof(fp_callgrind_position))
         body.object = body.file = 0
         begin_lines(body)
-        body.block_file = NOT_SAID
+        body.block_file = UNSET
         body.function = UNRESOLVED
         body.fn_name = body.fn_file = body.fn_object = 0
         body.fn_key = 0
         body.fn_defined = True
         body.in_function = body.has_callee = False
-        body.cob = body.cfi = body.jfi = body.jfn = NOT_SAID
+        body.cob = body.cfi = body.jfi = body.jfn = UNSET
 
     def take_events(self, bint instr, bint bb, bint lines):
         """The part has the events of the previous one, and a cost line, perhaps without naming a function again."""

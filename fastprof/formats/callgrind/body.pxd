@@ -14,7 +14,7 @@ from fastprof.formats.callgrind.positions cimport *
 
 cdef enum:
     UNRESOLVED = 0        # a function that was named but not looked up yet
-    NOT_SAID = 0xffffffff
+    UNSET = 0xffffffff
     DISCARD = 255         # pending: the next position line belongs to a line that was skipped
 
 
@@ -42,9 +42,9 @@ cdef struct Body:
     int64_t *wrapped_in        # and of each column: are there any?
     # the current function
     uint32_t object, file
-    uint32_t block_file        # of the last fl=, or NOT_SAID
+    uint32_t block_file        # of the last fl=, or UNSET
     uint32_t cost_file         # of the last self cost line of the function, else the function's
-    uint32_t call_file         # of the last call or jump line, if fi= was given for it, or NOT_SAID
+    uint32_t call_file         # of the last call or jump line, if fi= was given for it, or UNSET
     uint64_t call_address      # and where that line was
     uint32_t call_line
     uint32_t function          # or UNRESOLVED, and then:
@@ -53,13 +53,13 @@ cdef struct Body:
     bint fn_defined            # fn= defined a number: no block of its own
     bint in_function
     # the callee being named
-    uint32_t cob, cfi          # or NOT_SAID
+    uint32_t cob, cfi          # or UNSET
     uint32_t callee            # or UNRESOLVED, and then:
     uint32_t callee_name
     uint64_t callee_key
     bint has_callee
     # the target of the jump being named
-    uint32_t jfi, jfn          # or NOT_SAID
+    uint32_t jfi, jfn          # or UNSET
     # calls=, jump= or jcnd= whose position line comes next
     uint32_t pending           # FP_CALL, FP_JUMP or FP_JCND; FP_COST: none; or DISCARD
     uint64_t pending_line, pending_offset
@@ -73,7 +73,7 @@ cdef struct Body:
 cdef inline uint32_t home(const Body *body) noexcept nogil:
     """The file of a function that is named now."""
     # lsprofcalltree and its kin write only fi=
-    return body.block_file if body.block_file != NOT_SAID else body.file
+    return body.block_file if body.block_file != UNSET else body.file
 
 
 cdef inline uint32_t target_home(const Body *body) noexcept nogil:
@@ -90,7 +90,7 @@ cdef inline uint32_t target_home(const Body *body) noexcept nogil:
 cdef inline void begin_lines(Body *body) noexcept nogil:
     """The current file is the file in which a function's lines begin."""
     body.cost_file = body.file
-    body.call_file = NOT_SAID
+    body.call_file = UNSET
 
 
 cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint defined) noexcept nogil:
@@ -124,8 +124,8 @@ cdef inline void begin_callee(Body *body, uint32_t name, uint64_t key) noexcept 
     body.has_callee = True
 
 
-cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t file, bint file_said, uint32_t object,
-                            bint object_said) noexcept nogil:
+cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t file, bint has_file, uint32_t object,
+                            bint has_object) noexcept nogil:
     """The function of a name in a file and object.  It is the function that the name's number is bound to, unless the
     given file or object differ.  FP_NO_ID when memory ran out."""
     cdef fp_callgrind_number *e = NULL
@@ -138,12 +138,12 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
         if e.again:
             same = e.file == file and e.object == object
         else:
-            same = ((not file_said or e.file == file or body.binds)
-                    and (not object_said or e.object == object or e.object_assumed))
+            same = ((not has_file or e.file == file or body.binds)
+                    and (not has_object or e.object == object or e.object_assumed))
         if same and e.function != UNRESOLVED and e.name == name:
             if e.again:
                 e.again = False
-                e.object_assumed = not object_said
+                e.object_assumed = not has_object
             return e.function
     function = fp_model_function(body.model, object, file, name, 0, 0)
     # by now the number may have been defined as another one
@@ -151,7 +151,7 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
         e.function = function
         e.file = file
         e.object = object
-        e.object_assumed = not object_said
+        e.object_assumed = not has_object
         e.again = False
     return function
 
@@ -181,7 +181,7 @@ cdef inline uint32_t named_last(const Body *body) noexcept nogil:
         fl=php:internal / fn=php::usleep / 20 100
         fl=a.php / fn={main} / 1 5 / cfn=php::usleep / calls=1 0 0 / 2 100
     """
-    if not body.by_name or body.callee_key or body.cfi != NOT_SAID or body.cob != NOT_SAID:
+    if not body.by_name or body.callee_key or body.cfi != UNSET or body.cob != UNSET:
         return 0
     return body.latest[body.callee_name] if body.callee_name < body.n_latest else 0
 
@@ -215,13 +215,13 @@ cdef inline int resolve_callee(Body *body) noexcept nogil:
         body.callee = UNRESOLVED
     if body.callee == UNRESOLVED:
         body.callee = named_last(body)
-    if body.callee == UNRESOLVED or body.cob != NOT_SAID or body.cfi != NOT_SAID:
+    if body.callee == UNRESOLVED or body.cob != UNSET or body.cfi != UNSET:
         body.callee = lookup(body, body.callee_name, body.callee_key,
-                             body.cfi if body.cfi != NOT_SAID else target_home(body), body.cfi != NOT_SAID,
-                             body.cob if body.cob != NOT_SAID else body.object, body.cob != NOT_SAID)
+                             body.cfi if body.cfi != UNSET else target_home(body), body.cfi != UNSET,
+                             body.cob if body.cob != UNSET else body.object, body.cob != UNSET)
         if body.callee == FP_NO_ID:
             return FP_E_NOMEM
-        body.cob = body.cfi = NOT_SAID
+        body.cob = body.cfi = UNSET
     body.called = body.callee
     return OK
 
@@ -254,10 +254,10 @@ cdef inline void end_call_row(Body *body, fp_batch *b, uint32_t i) noexcept nogi
         body.call_file = body.file
         body.call_address, body.call_line = b.address[i], b.line[i]
         body.file = body.cost_file
-    elif b.address[i] == body.call_address and b.line[i] == body.call_line and body.call_file != NOT_SAID:
+    elif b.address[i] == body.call_address and b.line[i] == body.call_line and body.call_file != UNSET:
         b.file[i] = body.call_file
     else:
-        body.call_file = NOT_SAID
+        body.call_file = UNSET
 
 
 cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
@@ -270,9 +270,9 @@ cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) 
         b.callee[i] = body.called
     else:
         b.count2[i] = body.count2
-        b.callee[i] = body.jfn if body.jfn != NOT_SAID else body.function
-        b.target_file[i] = body.jfi if body.jfi != NOT_SAID else target_home(body)
-        body.jfi = body.jfn = NOT_SAID
+        b.callee[i] = body.jfn if body.jfn != UNSET else body.function
+        b.target_file[i] = body.jfi if body.jfi != UNSET else target_home(body)
+        body.jfi = body.jfn = UNSET
     if body.by_cost_file:
         end_call_row(body, b, i)
 

@@ -201,7 +201,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
             return FP_E_NOMEM
         function = UNRESOLVED if e.again else e.function
     if function == UNRESOLVED:
-        function = fp_model_function(body.model, body.object, body.jfi if body.jfi != NOT_SAID else target_home(body),
+        function = fp_model_function(body.model, body.object, body.jfi if body.jfi != UNSET else target_home(body),
                                      s, 0, 0)
     if function == FP_NO_ID:
         return FP_E_NOMEM

@@ -149,17 +149,17 @@ cdef inline const uint8_t *count_number(Counts *counts, uint64_t line, const uin
                                         bint *fits) noexcept nogil:
     """A number of any length; one with a fraction or exponent, as printf's %g writes it, is rounded."""
     cdef bint whole_fits = True
-    cdef const uint8_t *behind = unsigned_number(p, to, &whole_fits)
-    cdef uint8_t next = p[0] if behind == NULL else behind[0]
-    if next == c'.' or (behind != NULL and (next | 0x20) == c'e'):
-        behind = rounded_number(p, to, fits)
-        if behind != NULL:
+    cdef const uint8_t *after = unsigned_number(p, to, &whole_fits)
+    cdef uint8_t next = p[0] if after == NULL else after[0]
+    if next == c'.' or (after != NULL and (next | 0x20) == c'e'):
+        after = rounded_number(p, to, fits)
+        if after != NULL:
             if not counts.rounded:
                 counts.first_rounded = line
             counts.rounded += 1
     elif not whole_fits:
         fits[0] = False
-    return behind
+    return after
 
 
 # ---- positions ------------------------------------------------------------

@@ -71,7 +71,7 @@ class CallgrindReader(Reader):
         self._rounded = self._first_rounded = 0  # counts of summary: and totals:, and the line of the first
         self._wrapped: list[tuple[int, int, int, int]] = []  # of this part's sums: line, offset, number, column
         self._offset = 0  # of the header line that is read
-        self._said = False  # a batch of this part was handed out
+        self._lent = False  # a batch of this part was handed out
         self._comments_nbytes = 0
         self._batch: Any = None  # which `feed` fills, and whose addresses are known
         self._addresses = (0, 0, 0)
@@ -93,7 +93,7 @@ class CallgrindReader(Reader):
                     return int(lib.FP_E_NOMEM)
             status: int = lexer.feed(in_address, batch_address, err_address)
             if status == lib.FP_DONE:
-                if self._to_be_said(batch):
+                if self._is_due(batch):
                     return int(lib.FP_FULL)
                 open_end = in_.n > 0 and in_.p[in_.n - 1] != ord("\n")
                 self._check_totals(in_.base + in_.pos, open_end=open_end)
@@ -102,7 +102,7 @@ class CallgrindReader(Reader):
                         "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
                     )
             if status != lib.FP_ASK:
-                self._said |= status == lib.FP_FULL
+                self._lent |= status == lib.FP_FULL
                 return status
             if lexer.undefined:
                 self._find_definition(in_)
@@ -115,7 +115,7 @@ class CallgrindReader(Reader):
                 status = lexer.end_part(batch_address, err_address)
                 if status < 0:
                     return status
-                if status == lib.FP_FULL or self._to_be_said(batch):
+                if status == lib.FP_FULL or self._is_due(batch):
                     return int(lib.FP_FULL)
                 self._next_part(line, in_.base + in_.pos)
             self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
@@ -123,10 +123,10 @@ class CallgrindReader(Reader):
 
     # ---- parts and header lines --------------------------------------------
 
-    def _to_be_said(self, batch: Any) -> bool:
+    def _is_due(self, batch: Any) -> bool:
         """Is there a batch to hand out before this part ends?  One without rows, if it has none."""
-        pending = bool(batch.n) or (self._index >= 0 and not self._said)
-        self._said = True
+        pending = bool(batch.n) or (self._index >= 0 and not self._lent)
+        self._lent = True
         return pending
 
     def _begins_part(self, line: bytes) -> bool:
@@ -153,7 +153,7 @@ class CallgrindReader(Reader):
         )
         self._index = -1
         self._given = set()
-        self._ended = self._said = False
+        self._ended = self._lent = False
         self._wrapped = []
         key = line.lstrip(b" \t").partition(b":")[0]
         self._start_lexer(has_events=False, keeps_names=key in _KEEP_NAMES)

@@ -165,10 +165,10 @@ def _escape(command: bytes) -> bytes:
 
 def _number_line(key: str, part: Part) -> list[bytes]:
     """The line `pid:` or `thread:`, if there is one: a number, or the text that the source has instead."""
-    said: int | bytes | None = part.named(key)
-    if said is None:
+    value: int | bytes | None = part.named(key)
+    if value is None:
         return []
-    return [key.encode() + b": " + (one_line(said) if isinstance(said, bytes) else b"%d" % said)]
+    return [key.encode() + b": " + (one_line(value) if isinstance(value, bytes) else b"%d" % value)]
 
 
 def _counts(values: list[int], all_counts: bool) -> bytes:

@@ -34,7 +34,7 @@ _UNITS = {
     "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
     "ns": lib.FP_FIREFOX_NANOSECONDS,
 }
-_TOLD_UNITS = {*_UNITS, "bytes", "count", ""}  # of weights; the viewer has no other
+_KNOWN_UNITS = {*_UNITS, "bytes", "count", ""}  # of weights; the viewer has no other
 _COLOURS = (
     "blue",
     "green",
@@ -147,7 +147,7 @@ class FirefoxWriter(Writer):
             {
                 "empty-calls": w.empty,
                 "value-names": len(self._types or ()) == 1 and self._named,
-                "units": sum(t.unit not in _TOLD_UNITS for t in self._types or ()),
+                "units": sum(t.unit not in _KNOWN_UNITS for t in self._types or ()),
                 "addresses": w.unplaced,
                 "start-time": self._start > 0,
                 "call-arguments": w.arguments,
@@ -297,13 +297,13 @@ class FirefoxWriter(Writer):
         timeline = self.view == "timeline"
         names = [path.rpartition("/")[2] for path, _ in self._objects()]
         categories = [("Other", "grey"), *zip(names, _COLOURS, strict=False)]
-        said = [(key or b"Comment", text) for key, text in descriptions_of(part)]
-        said += [(b"Comment", text) for text in comments_of(part)]
+        texts = [(key or b"Comment", text) for key, text in descriptions_of(part)]
+        texts += [(b"Comment", text) for text in comments_of(part)]
         if part.command:
-            said.append((b"Command", part.command))
+            texts.append((b"Command", part.command))
         entries = [
             {"label": key.decode("utf-8", "replace"), "format": "string", "value": text.decode("utf-8", "replace")}
-            for key, text in said
+            for key, text in texts
         ]
         if not timeline:
             entries.append({"label": "Times", "format": "string", "value": "none: samples are numbered from 0 on"})

@@ -283,8 +283,8 @@ class Images:
             return merge(*(self._modules.get(name, ()) for name in {*names}))
         end = image.name[::-1]
         first = bisect_left(self._backwards, end)
-        behind = bisect_left(self._backwards, end + "\U0010ffff", first)
-        return sorted(name[-2::-1] for name in self._backwards[first:behind])
+        stop = bisect_left(self._backwards, end + "\U0010ffff", first)
+        return sorted(name[-2::-1] for name in self._backwards[first:stop])
 
     def _extract(self, name: str) -> str:
         """The path of a member."""

@@ -23,7 +23,7 @@ from fastprof.formats.oprofile.images import Images, Loaded
 from fastprof.formats.oprofile.members import is_tar, members
 from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_sample_file, parse
 from fastprof.formats.oprofile.reported import REPORTED
-from fastprof.formats.oprofile.session import read_abi, tell_lost
+from fastprof.formats.oprofile.session import log_lost_samples, read_abi
 from fastprof.formats.oprofile.spec import parse as parse_specs
 
 _NO_PLACE = Image("")
@@ -339,10 +339,10 @@ class OProfileReader(Reader):
         facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
         for what, values in (("threads", {n.tid for n in names}), ("cpus", {n.cpu for n in names})):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
-            facts[f"{what}_told_apart"] = numbers or "no"
+            facts[f"{what}_distinct"] = numbers or "no"
         by_event = {t.name: dict(samples.most_common()) for t, samples in zip(types, self._samples, strict=True)}
         facts["samples_by_image"] = by_event if len(types) != 1 else by_event[types[0].name]
-        tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.log)
+        log_lost_samples(self.source, self._files, {name.session for name in names if name.session}, self.log)
 
 
 def _compared(chosen: list[tuple[File, SampleName, int]]) -> set[str]:

@@ -45,7 +45,7 @@ def read_abi(source: Source, files: Iterable[File], reader: Any) -> None:
         reader.has_abi = 1
 
 
-def tell_lost(source: Source, files: Iterable[File], sessions: set[str], log: Log) -> None:
+def log_lost_samples(source: Source, files: Iterable[File], sessions: set[str], log: Log) -> None:
     """Facts and warnings from stats/ of the sessions read: samples lost by the profiler."""
     lost: Counter[str] = Counter()
     throttled: set[str] = set()

@@ -61,7 +61,7 @@ class TraceEventReader(Reader):
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.request == lib.FP_TRACE_THREAD:
-                self._threads.tell(r.thread_ids)
+                self._threads.set_thread(r.thread_ids)
             elif r.request == lib.FP_TRACE_NAME:
                 self._threads.note(r.thread_ids, r.event.text)
             elif r.request == lib.FP_TRACE_SPILL:
@@ -72,7 +72,7 @@ class TraceEventReader(Reader):
                 lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
             else:
                 self._refill(r.run)
-        self._threads.say([self.model.parts[self._part]])
+        self._threads.add_names([self.model.parts[self._part]])
         return int(status)
 
     # ---- records, sorted -----------------------------------------------------
@@ -111,7 +111,7 @@ class TraceEventReader(Reader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        self._threads.say([self.model.parts[self._part]], at_end=True)
+        self._threads.add_names([self.model.parts[self._part]], at_end=True)
         count_ends(log, r)
         log.count_all(
             REPORTED,

@@ -70,7 +70,7 @@ class SamplesReader(Reader):
             r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
         if names:
             r.named = self._add([ValueType(name, "count") for name in names])
-        self._threads.say(self._parts)
+        self._threads.add_names(self._parts)
 
     def _add(self, types: list[ValueType]) -> int:
         self._parts.append(Part(value_types=types))
@@ -80,7 +80,7 @@ class SamplesReader(Reader):
         r = self._r
         while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.request == lib.FP_SAMPLES_THREAD:
-                self._threads.tell(r.thread_ids)
+                self._threads.set_thread(r.thread_ids)
             elif r.request == lib.FP_SAMPLES_NAME:
                 self._threads.note(r.thread_ids, r.text)
             elif r.request == lib.FP_SAMPLES_SPILL:
@@ -90,7 +90,7 @@ class SamplesReader(Reader):
             else:
                 self._refill()
         if self._parts:
-            self._threads.say(self._parts)
+            self._threads.add_names(self._parts)
         return int(status)
 
     def _spill(self, column: int) -> None:
@@ -117,7 +117,7 @@ class SamplesReader(Reader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        self._threads.say(self._parts, at_end=True)
+        self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r)
         log.count_all(
             REPORTED,

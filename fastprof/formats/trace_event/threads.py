@@ -36,7 +36,7 @@ class ThreadNames:
             self._numbers[key] = self._free
         return self._numbers[key]
 
-    def _called(self, id_: Any) -> bytes | None:
+    def _text_of(self, id_: Any) -> bytes | None:
         """The original id, if the model cannot hold it."""
         if id_.kind == lib.FP_TRACE_TEXT:
             return self._model.string(id_.string)
@@ -46,14 +46,14 @@ class ThreadNames:
         pid = self._number(ids.pid)
         return pid, self._number(ids.tid, pid)
 
-    def tell(self, ids: Any) -> None:
+    def set_thread(self, ids: Any) -> None:
         """Tell the reader its thread."""
         if self._input is None:
             self._input = self._model.input()
         pid, tid = self._ids(ids)
-        if (name := self._called(ids.pid)) and pid not in self._processes:
+        if (name := self._text_of(ids.pid)) and pid not in self._processes:
             self._processes[pid] = name
-        if (name := self._called(ids.tid)) and (pid, tid) not in self._threads:
+        if (name := self._text_of(ids.tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
         self._tids.add(tid)
         lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input))
@@ -77,12 +77,12 @@ class ThreadNames:
         if ids.meta == 1:
             self._processes[pid] = name
         else:
-            really = self._called(ids.tid)
+            really = self._text_of(ids.tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
         ids.noted = 1
         self._n_new += 1
 
-    def say(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
+    def add_names(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
         """Put the names into the parts, if many are new or these are all: a new list for each name would take quadratic
         time."""
         if not self._n_new or (not at_end and self._n_new < (len(self._processes) + len(self._threads)) // 2):

@@ -84,9 +84,9 @@ class TraceEventWriter(Writer):
         from json import dumps
 
         process, name = self._threads.called(thread, ids, part)
-        said = [("process_name", process)] * (ids.new_process and bool(process)) + [("thread_name", name)]
+        names = [("process_name", process)] * (ids.new_process and bool(process)) + [("thread_name", name)]
         where = f'"pid":{ids.pid},"tid":{ids.tid}'
         return [
             f'\n{{"name":"{what}","ph":"M",{where},"args":{{"name":{dumps(text, ensure_ascii=False)}}}}}'
-            for what, text in said
+            for what, text in names
         ]

@@ -37,7 +37,7 @@ _RARE = 300  # and new functions in it, of which each makes the threads wait for
 # Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
 # more let the others continue while one share has a harder part of the log.
 _FEW, _PIECES = 4, 20
-_NOBODY = (1 << 64) - 1
+_NO_BUFFER = (1 << 64) - 1
 
 
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
@@ -81,7 +81,7 @@ class _Shares:
         self._n_pieces = 0  # that are not free
         self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
         self._waiting: dict[int, int] = {}  # shares, and the buffer that the others have to pass
-        self.awaited = ffi.new("uint64_t *", _NOBODY)  # the least of these, for decoders
+        self.awaited = ffi.new("uint64_t *", _NO_BUFFER)  # the least of these, for decoders
 
     def next_piece(self) -> _Piece:
         """A piece of the next buffers, not yet read; empty if the next one is too large."""
@@ -159,7 +159,7 @@ class _Shares:
 
     def _await(self) -> None:
         # Of several waiters only the least can continue; the others wait for it, too.
-        lib.fp_xray_await(self.awaited, min(self._waiting.values(), default=_NOBODY))
+        lib.fp_xray_await(self.awaited, min(self._waiting.values(), default=_NO_BUFFER))
 
     def moved(self) -> None:
         with self._moved:

@@ -160,7 +160,7 @@ class XRayReader(Reader):
             self._seen = seen
         lib.fp_xray_seen(batch, self._seen, n)
 
-    def _misfits(self) -> int:
+    def _mismatches(self) -> int:
         """How many functions have operations without sleds."""
         seen = bytes(ffi.buffer(self._seen))
         return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
@@ -215,7 +215,7 @@ class XRayReader(Reader):
                 "skipped-bytes": stats.lost_bytes,
             },
         )
-        self._tell_names()
+        self._log_names()
         if stats.joined:
             self.model.parts[self.part].pid = None  # a profile's pid is that of its first log only
         facts = log.facts
@@ -231,7 +231,7 @@ class XRayReader(Reader):
         if x.mode != lib.FP_XRAY_BASIC:
             facts["buffers"] = int(stats.buffers)
 
-    def _tell_names(self) -> None:
+    def _log_names(self) -> None:
         """Warnings about the names."""
         log, called = self.log, len(self._numbers) + self._unnamed
         if self._names is None:
@@ -241,9 +241,9 @@ class XRayReader(Reader):
         doubts = []
         if self._unnamed:
             doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'function')} of the log")
-        if misfits := self._misfits():
+        if mismatches := self._mismatches():
             doubts.append(
-                f"left or begun in ways that the map does not have: {misfits:,} of {counted(called, 'function')}"
+                f"left or begun in ways that the map does not have: {mismatches:,} of {counted(called, 'function')}"
             )
         if doubts:
             log.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))

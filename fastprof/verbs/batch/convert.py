@@ -44,10 +44,10 @@ from fastprof.verbs.batch.jobs import (
     OK,
     Job,
     Record,
+    error_fields,
     is_of_the_file,
     message_of,
     options_key,
-    worded,
 )
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, refuse_other_shards
 from fastprof.verbs.convert import target_of
@@ -143,7 +143,7 @@ class BatchLog:
 
     @property
     def idle(self) -> list[str]:
-        return [spelled(flag).told() for flag in self.idle_flags]
+        return [spelled(flag).text() for flag in self.idle_flags]
 
     @property
     def warnings(self) -> list[str]:
@@ -156,7 +156,7 @@ class BatchLog:
     def as_dict(self, *, flags: bool = False) -> dict[str, Any]:
         """For JSON."""
         failed = [
-            {**record, "error": {**record["error"], "message": message_of(record["error"]).told(flags=flags)}}
+            {**record, "error": {**record["error"], "message": message_of(record["error"]).text(flags=flags)}}
             for record in self.failed
         ]
         return {
@@ -166,7 +166,7 @@ class BatchLog:
             "failed": failed,
             "warnings": self.warned(flags=flags),
             "warnings_of_files": self.n_warnings,
-            "idle": [spelled(flag).told(flags=flags) for flag in self.idle_flags],
+            "idle": [spelled(flag).text(flags=flags) for flag in self.idle_flags],
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
             "cpu_seconds": round(self.cpu_seconds, 3),
@@ -287,7 +287,7 @@ def _found(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
 
     def failed(error: FastprofError) -> None:
         log.files += 1
-        log.take({"status": ERROR, "error": worded(error.message())})
+        log.take({"status": ERROR, "error": error_fields(error.message())})
 
     chosen = asked[INCLUDE], asked[EXCLUDE]
     files = find(paths, *chosen, log.warn, failed, lenient=asked[LENIENT])

@@ -138,7 +138,7 @@ class Dask:
                     continue
                 except Exception as error:
                     raise FastprofError(f"Dask: {type(error).__name__}: {error}") from None
-                records = self._believed(result)
+                records = self._accepted(result)
                 yield from records.values()
                 left = [job for job in task if job["output"] not in records]
                 for workers, again in self._elsewhere(left):
@@ -149,7 +149,7 @@ class Dask:
         with Pool(1, **self._how) as pool:
             yield from pool.run(here)
 
-    def _believed(self, result: dict[str, Any]) -> dict[str, Record]:
+    def _accepted(self, result: dict[str, Any]) -> dict[str, Record]:
         """The records of a task that are valid for this machine, by output."""
         worker, found = result["worker"], {}
         if result["unproven"] and worker not in self._left_out:

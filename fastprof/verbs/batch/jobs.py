@@ -106,21 +106,21 @@ def identity(job: Job) -> Record:
 
 
 def _of_log(log: Log, idle: set[str]) -> Record:
-    said = log.as_dict(flags=True)
-    facts = said.pop("facts")
+    fields = log.as_dict(flags=True)
+    facts = fields.pop("facts")
     found = {"status": LOSSY if log.losses else OK, "bytes": facts["output_bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
-    return found | {name: value for name, value in {**said, "files": files, "idle": sorted(idle)}.items() if value}
+    return found | {name: value for name, value in {**fields, "files": files, "idle": sorted(idle)}.items() if value}
 
 
 def of_error(path: str, error: Exception) -> dict[str, Any]:
     if isinstance(error, FormatError):
         place = {"format": error.format_name, "offset": error.offset, "line": error.line}
-        return worded(error.message()) | {name: value for name, value in place.items() if value is not None}
+        return error_fields(error.message()) | {name: value for name, value in place.items() if value is not None}
     if isinstance(error, (UsageError, UnrecognizedError)):
-        return worded(error.message())
+        return error_fields(error.message())
     if isinstance(error, FastprofError):
-        return worded(error.message()) | {"retry": True}
+        return error_fields(error.message()) | {"retry": True}
     if isinstance(error, OSError):
         message = f"{error.filename or path}: {error.strerror or error}"
     elif isinstance(error, (MemoryError, RecursionError)):
@@ -130,10 +130,10 @@ def of_error(path: str, error: Exception) -> dict[str, Any]:
     return {"message": message, "retry": True}
 
 
-def worded(message: Message) -> dict[str, Any]:
+def error_fields(message: Message) -> dict[str, Any]:
     """An error of a record: its text in Python, and, if that names options, its template and values."""
-    text = message.told()
-    names_options = message.told(flags=True) != text
+    text = message.text()
+    names_options = message.text(flags=True) != text
     return {"message": text} | ({"words": packed([("", message)])} if names_options else {})
 
 

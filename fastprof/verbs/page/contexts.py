@@ -79,13 +79,13 @@ class Shown:
             self._stacks(side, view, batches, self._project)
         else:
             self.estimated = True
-            said = Log()
-            rows = estimated(self._graph(side, batches), self._model, self._bridging, said)
+            log = Log()
+            rows = estimated(self._graph(side, batches), self._model, self._bridging, log)
             self._stacks(side, view, rows, self._estimates)
-            lost = said.not_representable
+            lost = log.not_representable
             lost.drop("call-counts")  # the table has them
             self._log.not_representable.take(lost)
-            self._log.take_warnings(said)
+            self._log.take_warnings(log)
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)
