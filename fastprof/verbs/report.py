@@ -9,7 +9,7 @@ from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, printable
-from fastprof.core.log import Log
+from fastprof.core.log import Log, percent
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, checked
 from fastprof.core.parts import zeros
@@ -53,7 +53,7 @@ END = plan.End(
 )
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
-_MOST_CONTEXTS = 200_000  # that a browser shows at once
+_NEARLY = 0.95  # of its largest size: more contexts are not tried
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -129,7 +129,7 @@ class _Page:
         asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
         places = Places(self._model, self._shown)
         figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
-        was_too_large = False
+        fitted, was_too_large = 0, False
         while True:
             self._shown.cut(asked or 0, _ALL if asked is not None else n_contexts)
             content = Content(self._model, self._shown, kept, figures, places)
@@ -139,16 +139,25 @@ class _Page:
             room = _LARGEST / len(page)
             if room >= 1:
                 has_all = n_contexts > content.head["all contexts"]
-                if has_all or was_too_large or room < 2 or n_contexts >= _MOST_CONTEXTS:
+                if has_all or was_too_large or _NEARLY * room < 1:
                     break
-                n_contexts = min(_MOST_CONTEXTS, int(n_contexts * 0.8 * room))
+                fitted, n_contexts = n_contexts, int(n_contexts * room)
                 continue
             was_too_large = True
-            share = min(0.8, room)
-            n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
+            share = min(_NEARLY, _NEARLY * room)
+            n_contexts = max(fitted, int(n_contexts * share))
+            if not fitted:
+                figures = figures[: int(len(figures) * share) + 1]
+        self._say_pruned(content.head, len(content.columns["context up"]))
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = sum(not row.is_cycle for row in figures)
         return page
+
+    def _say_pruned(self, head: dict[str, Any], n: int) -> None:
+        """`n`: the contexts in the page, those that stand for pruned ones among them."""
+        shares = [abs(cut / total) for cut, total in zip(head["cut"], head["totals"], strict=True) if total]
+        pruned = head["all contexts"] + head["cuts"] - n
+        self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))
 
     def _kept(self) -> list[int]:
         """The columns of the value type that --value names, or all."""

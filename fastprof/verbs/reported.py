@@ -6,6 +6,12 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     shared=("inputs-passed-over", "only-zeros", "unread-inputs"),
+    not_representable={
+        "pruned-contexts": (
+            "context too small for the page (up to {share} of the cost), merged into [pruned]",
+            "contexts too small for the page (up to {share} of the cost), merged into [pruned]",
+        ),
+    },
     warnings={
         "worker-left-out": "Dask: the worker {worker} is left out: {why}",
         "worker-not-believed": "Dask: the worker {worker}: {why}; such files are tried elsewhere",

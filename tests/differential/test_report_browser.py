@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from itertools import product
 from pathlib import Path
@@ -213,16 +214,45 @@ def test_a_difference_is_coloured(tmp_path: Path) -> None:
     (tmp_path / "old.folded").write_text("main;a 50\nmain;b 50\nmain;c 50\n")
     (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\nmain;c 50\n")
     report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
-    colour = "fastprof.flame.drawn.map(d => [fastprof.view.name(d.fn, d.id), fastprof.view.colour(d.id, d.fn)[0]])"
+    colour = "fastprof.flame.drawn.map(d => [fastprof.view.name(d.fn, d.id), fastprof.view.colour(d)[0]])"
     light = value("document.documentElement.dataset.theme === 'dark' && document.getElementById('theme').click()")
-    _, colours, rows, title = drive(tmp_path / "page.html", light, value(colour), value(ROWS), text_of("#title"))
+    _, colours, rows, title, legend, says = drive(
+        tmp_path / "page.html",
+        light,
+        value(colour),
+        value(ROWS),
+        text_of("#title"),
+        value("[...document.querySelectorAll('#legend span')].map(e => e.textContent)"),
+        text_of("#hover"),
+    )
     assert dict(colours)["a"].startswith("hsl(4 ") and dict(colours)["b"].startswith("hsl(213 ")
     assert dict(colours)["c"] == dict(colours)["main"] == "#dfe2e7"
     assert [row[0] for row in rows] == ["+40", "-40", "0", "0"]
+    assert rows[0][:2] == ["+40", "+80.0"]
+    assert legend == ["costs more in new", "costs less", "the same"]
+    assert says.startswith("Each box is a function under its callers, as wide as the larger of its old and new cost")
     assert title == "old.folded → new.folded"
 
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+
+
+def test_colours_by_package_and_object(tmp_path: Path) -> None:
+    """Go's packages: runtime costs most.  Hues of groups differ, and the legend names them."""
+    report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "page.html")
+    colour = """fastprof.flame.drawn.filter(d => d.fn !== 4294967295)
+        .map(d => [fastprof.view.name(d.fn), fastprof.view.colour(d)[0]])"""
+    legend = """[...document.querySelectorAll('#legend span')]
+        .map(e => [e.textContent, getComputedStyle(e.firstChild).backgroundColor])"""
+    _, drawn, shown = drive(
+        tmp_path / "page.html", choose("#colours", "package, namespace"), value(colour), value(legend)
+    )
+    by_package: dict[str, set[str]] = {}
+    for name, fill in drawn:
+        by_package.setdefault(name.split(".")[0], set()).add(fill)
+    assert all(len(fills) == 1 for fills in by_package.values())
+    assert {"runtime", "main"} <= {name for name, _ in shown} & by_package.keys()
+    assert len({fill for _, fill in shown}) == len(shown)
 
 
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
@@ -288,8 +318,54 @@ def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> N
         value("fastprof.flame.drawn.length"),
     )
     assert nodes == 1 + 1 + 50 + 2500 + 125_000
-    assert 50 < drawn < 5_000
-    assert 50 < zoomed < 5_000
+    assert 50 < drawn < 10_000
+    assert 50 < zoomed < 10_000
+
+
+# by row: what is drawn of it, and what is there, as shares of what is seen; then how many runs are drawn
+COVERED = """(() => {
+    const {flame, view: {tree}} = fastprof, {from, to} = flame, width = flame.holder.clientWidth;
+    const drawn = new Float64Array(tree.deepest + 1), real = drawn.slice();
+    for (const d of flame.drawn) drawn[d.row] += d.w / width;
+    for (let i = 0; i < tree.n; i++) {
+        const inside = Math.min(to, tree.x[i] + tree.width[i]) - Math.max(from, tree.x[i]);
+        if (inside > 0) real[tree.depth[i]] += inside / (to - from);
+    }
+    return [[...drawn], [...real], flame.drawn.filter(d => d.many).length];
+})()"""
+RUN = (
+    "(() => { const d = fastprof.flame.drawn.filter(d => d.many).sort((a, b) => b.many.length - a.many.length)[0],"
+    " c = document.getElementById('canvas').getBoundingClientRect();"
+    " return [c.left + d.x + d.w / 2, c.top + d.y + 9]; })()"
+)
+
+
+def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
+    """No row shows a gap where there are functions, at any zoom; 40 % of the leaves' row was blank."""
+    rng = random.Random(1)
+    lines = (
+        f"main;{'even' if a % 2 else 'odd'}{a};b{b};c{c};d {1 + int(rng.paretovariate(0.8))}\n"
+        for a, b, c in product(range(30), range(30), range(30))
+    )
+    (tmp_path / "a.folded").write_text("".join(lines))
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    whole, first, says, second, matched = drive(
+        tmp_path / "page.html",
+        value(COVERED),
+        {"click": RUN},
+        value(COVERED),
+        text_of("#hover"),
+        {"click": RUN},
+        value(COVERED),
+        {"keys": ["Escape", "/"]},
+        {"type": "^c1$"},
+        value("fastprof.flame.drawn.filter(d => d.many && fastprof.view.colour(d)[0] === '#c95fdc').length"),
+    )
+    for drawn, real, runs in (whole, first, second):
+        assert drawn == pytest.approx(real, abs=0.005)
+    assert whole[2] > first[2] > 0
+    assert " boxes narrower than a pixel " in says and " together. Click to zoom." in says
+    assert matched > 10
 
 
 @pytest.mark.parametrize("archived", [False, True])

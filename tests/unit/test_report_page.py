@@ -105,13 +105,21 @@ def test_what_is_pruned_stays_in_the_total(tmp_path: Path) -> None:
 
 def test_a_page_stays_small(tmp_path: Path) -> None:
     """By default as much is pruned as makes it smaller than 2 MB."""
+    rng = random.Random(1)
     names = [f"std::vector<number_{i}, std::allocator<number_{i}>>::operator[]" for i in range(80)]
-    lines = [f"main;{a};{b};{c} {1 + i % 97}\n" for i, (a, b, c) in enumerate(product(names, names, names[:50]))]
+    lines = [f"main;{a};{b};{c};{a} {rng.randrange(10**10)}\n" for a, b, c in product(names, names, names[:60])]
     found = page(tmp_path, "".join(lines))
-    assert 100_000 < len(found.bytes) < 2_000_000
+    assert 1_700_000 < len(found.bytes) < 2_000_000
     assert sum(found.stacks().values()) == found.head["totals"][0]
     assert found.head["cut"][0] > 0
-    assert found.head["all contexts"] > 320_000 > len(found.columns["context up"])
+    assert found.head["all contexts"] > 384_000 * 2 > len(found.columns["context up"])
+
+
+def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.folded").write_text("a;b 900\na;c 60\na;c;d 25\na;c;e 14\nf 1\n")
+    assert main(["report", str(tmp_path / "a.folded"), "-o", str(tmp_path / "a.html"), "--prune", "0.03"]) == 0
+    said = "not representable: 3 contexts too small for the page (up to 4.0 % of the cost), merged into [pruned]"
+    assert said in capsys.readouterr().err
 
 
 def test_the_largest_of_each_column_are_in_a_small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

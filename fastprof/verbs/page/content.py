@@ -203,13 +203,15 @@ class Content:
         self.columns.add("context function", "I", functions)
         self.columns.add("context thread", "I", roots)
         cut = []
+        pruned = [(f == NONE and p > 0) for f, p in zip(functions, parents, strict=True)]
         for k, column in enumerate(self._kept):
             values = _array(c.self + column * n, n) if n and column < c.n_values else [0] * n
             self.columns.add(f"context self {k}", "d", values)
-            cut.append(sum(v for v, f, p in zip(values, functions, parents, strict=True) if f == NONE and p))
+            cut.append(sum(v for v, is_cut in zip(values, pruned, strict=True) if is_cut))
         self.head["threads"] = [self._thread(t) for t in threads]
         self.head["all contexts"] = c.n_all if c is not None else 0
         self.head["cut"] = cut
+        self.head["cuts"] = sum(pruned)  # contexts that stand for pruned ones
 
     def _thread(self, thread: int) -> str:
         if thread == lib.FP_NO_ID:

@@ -1,9 +1,20 @@
-// Draws boxes: contexts from callers down, or calls in the order of time.  What is narrower than half a pixel is passed
-// over with all below it, so the work follows what is visible, not the size of the profile.
+// Draws boxes: contexts from callers down, or calls in the order of time.
+//
+// Neighbours narrower than a pixel are drawn as one box, a run, so no row shows a gap where there are functions:
+//
+//     main                               main
+//     work          |a|b|c|d|    ->      work          |many   |
+//     leaf          |e|f|                leaf          |many|         what they call, moved together
+//
+// So the number of boxes follows what is visible, not the size of the profile.
 const ROW = 19;  // pixels
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
-// The boxes of a tree.  A box is [x, width, row, id, function]; x and width are shares of everything.
+// A box is {x, width, row, id, fn}; x and width are shares of everything.  A run also has the contexts or calls in it,
+// `many`, and the `range` that a click zooms to; its id is negative.
+const runId = first => -2 - first;
+
+// The boxes of a tree.
 class TreeBoxes {
   constructor(tree) {
     this.tree = tree;
@@ -11,16 +22,45 @@ class TreeBoxes {
     this.top = 0;
     this.titles = [];
   }
-  *visible(from, to, least) {
+  visible(from, to, least) {
     const {x, width, child, children, depth, fn} = this.tree;
-    const stack = [0];
+    const found = [], stack = [0];
     while (stack.length) {
       const i = stack.pop();
-      if (width[i] < least || x[i] > to || x[i] + width[i] < from) continue;
-      yield [x[i], width[i], depth[i], i, fn[i]];
-      for (let c = child[i + 1] - 1; c >= child[i]; c--) stack.push(children[c]);
+      found.push({x: x[i], width: width[i], row: depth[i], id: i, fn: fn[i]});
+      let run = [];
+      const end = () => {
+        if (run.length === 1) stack.push(run[0]);
+        else if (run.length) this.addRun(found, run);
+        run = [];
+      };
+      for (let c = child[i]; c < child[i + 1]; c++) {
+        const j = children[c];
+        if (!width[j] || x[j] >= to || x[j] + width[j] <= from) continue;
+        if (width[j] < least) run.push(j);
+        else {
+          end();
+          stack.push(j);
+        }
+      }
+      end();
+    }
+    return found;
+  }
+  addRun(found, many) {
+    const {x, width, child, children, depth} = this.tree;
+    const left = x[many[0]];
+    let row = depth[many[0]], range;
+    while (many.length) {
+      const all = many.reduce((sum, i) => sum + width[i], 0);
+      range ??= [left, left + all];
+      found.push({x: left, width: all, row: row++, id: runId(many[0]), fn: NONE, many, range});
+      const below = [];
+      for (const i of many) for (let c = child[i]; c < child[i + 1]; c++) if (width[children[c]]) below.push(children[c]);
+      many = below;
     }
   }
+  fnOf(i) { return this.tree.fn[i]; }
   range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
   row(i) { return this.tree.depth[i]; }
   parent(i) { return i ? this.tree.parent[i] : -1; }
@@ -66,22 +106,35 @@ class TimeBoxes {
       open[this.depth[i]] = i;
     }
   }
-  *visible(from, to, least) {
-    const length = this.time.length || 1, drawn = new Map();
+  visible(from, to, least) {
+    const length = this.time.length || 1, found = [], runs = new Map();
+    const end = row => {
+      const run = runs.get(row);
+      if (run) run.width = run.range[1] - run.x;
+      if (run?.many.length === 1) Object.assign(run, {id: run.many[0], fn: this.fn[run.many[0]], many: undefined});
+      runs.delete(row);
+    };
     for (let i = 0; i < this.fn.length; i++) {
       const first = this.first[this.thread[i]];
       if (first < 0) continue;
       const x = this.begin[i] / length, width = this.duration[i] / length;
       if (x > to || x + width < from) continue;
-      const row = first + this.depth[i];
-      // of many short calls side by side one is drawn for each half pixel
-      if (width < least) {
-        if (x < (drawn.get(row) ?? -1)) continue;
-        drawn.set(row, x + least);
+      const row = first + this.depth[i], run = runs.get(row);
+      if (run && width < least && x < run.range[1] + least) {
+        run.many.push(i);
+        run.range[1] = Math.max(run.range[1], x + width);
+        continue;
       }
-      yield [x, width, row, i, this.fn[i]];
+      end(row);
+      if (width < least) {
+        runs.set(row, {x, width, row, id: runId(i), fn: NONE, many: [i], range: [x, x + width]});
+        found.push(runs.get(row));
+      } else found.push({x, width, row, id: i, fn: this.fn[i]});
     }
+    for (const row of [...runs.keys()]) end(row);
+    return found;
   }
+  fnOf(i) { return this.fn[i]; }
   range(i) {
     const length = this.time.length || 1;
     return [this.begin[i] / length, (this.begin[i] + this.duration[i]) / length];
@@ -99,7 +152,7 @@ class TimeBoxes {
 }
 
 class Flame {
-  // view: {label(fn, id), colour(id, fn), chosen: function or -1, marks(from, to, most)}
+  // view: {label(fn, id), colour(box), tint, chosen: function or -1, marks(from, to, most)}
   constructor(view, on) {
     this.view = view;
     this.on = on;
@@ -123,6 +176,7 @@ class Flame {
   }
   show(boxes) {
     this.boxes = boxes;
+    this.laid = null;
     this.hovered = this.focused = -1;
     this.zooms = [];
     [this.from, this.to] = [0, 1];
@@ -157,23 +211,28 @@ class Flame {
     const style = getComputedStyle(document.documentElement);
     const front = style.getPropertyValue("--front"), soft = style.getPropertyValue("--soft");
     const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
+    const tint = style.getPropertyValue("--tint");
     const scroll = this.holder.scrollTop, span = this.to - this.from, scale = width / span;
     this.drawn = [];
-    for (const [x, w, row, id, fn] of boxes.visible(this.from, this.to, 0.5 / scale)) {
+    for (const box of this.laidOut(scale)) {
+      const {x, width: w, row, id, fn} = box;
       const y = this.y(row, all) - scroll;
       if (y + ROW < 0 || y > height) continue;
       const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
-      const wide = Math.max(0.5, right - left);
-      const gap = wide > 3 ? 1 : 0;
-      const [fill, text] = view.colour(id, fn);
+      const wide = right - left, gap = wide > 3 ? 1 : 0;
+      const [fill, text] = view.colour(box);
       pen.fillStyle = fill;
       pen.globalAlpha = w > span * 1.0001 && id !== 0 ? 0.55 : 1;  // a caller of what is zoomed into
       pen.fillRect(left, y, wide - gap, ROW - 1);
+      if (fn === view.chosen && fn !== NONE && wide >= 6) {
+        pen.fillStyle = tint;
+        pen.globalAlpha = 0.6;
+        pen.fillRect(left, y, wide - gap, ROW - 1);
+      }
       pen.globalAlpha = 1;
-      if (fn === view.chosen && fn !== NONE) this.frame(left, y, wide - gap, front, 1);
       if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
-      if (wide > 24) this.label(view.label(fn, id), left, y, wide - gap, text);
-      this.drawn.push({x: left, y, w: wide, id, fn});
+      if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small ones` : view.label(fn, id), left, y, wide - gap, text);
+      this.drawn.push({...box, x: left, y, w: wide});
     }
     for (const [row, name] of boxes.titles) {
       const y = this.y(row, all) - scroll;
@@ -182,6 +241,13 @@ class Flame {
     }
     if (boxes.top) this.axis(width, soft, back);
     canvas.dataset.boxes = this.drawn.length;
+    this.on.painted(this.drawn);
+  }
+  // The boxes of what is seen; hovering and scrolling do not change them.
+  laidOut(scale) {
+    const key = [this.from, this.to, scale].join();
+    if (this.laid?.key !== key) this.laid = {key, boxes: this.boxes.visible(this.from, this.to, 1 / scale)};
+    return this.laid.boxes;
   }
   frame(x, y, w, colour, line) {
     this.pen.strokeStyle = colour;
@@ -229,22 +295,21 @@ class Flame {
     const id = box ? box.id : -1;
     if (id === this.hovered) return;
     this.hovered = id;
-    this.on.hover(id >= 0 ? id : this.focused);
+    this.on.hover(box || (this.focused < 0 ? null : this.box(this.focused)));
     this.draw();
   }
   click(box) {
     if (!box) return;
-    this.focused = box.id;
-    this.zoom(box.id);
-    this.on.choose(box.fn, box.id);
+    this.focused = box.many ? -1 : box.id;
+    this.zoom(box.range || this.boxes.range(box.id), box.many ? box.row : this.boxes.row(box.id));
+    this.on.choose(box.fn);
   }
-  zoom(id) {
-    const [from, to] = this.boxes.range(id);
+  zoom([from, to], row) {
     if (to - from <= 0 || (from === this.from && to === this.to)) return;
     this.zooms.push([this.from, this.to]);
     [this.from, this.to] = [from, to];
     if (!this.flipped) {  // what it calls is to be seen, and some of its callers
-      const y = this.y(this.boxes.row(id), 0), {scrollTop, clientHeight} = this.holder;
+      const y = this.y(row, 0), {scrollTop, clientHeight} = this.holder;
       if (y - scrollTop > clientHeight / 3) this.holder.scrollTop = y - this.boxes.top - 3 * ROW;
     }
     this.draw();
@@ -293,14 +358,14 @@ class Flame {
     else return;
     event.preventDefault();
   }
-  box(id) { return this.drawn.find(d => d.id === id) || {id, fn: this.boxes instanceof TreeBoxes ? this.boxes.tree.fn[id] : this.boxes.fn[id]}; }
+  box(id) { return this.drawn.find(d => d.id === id) || {id, fn: this.boxes.fnOf(id)}; }
   focus(id) {
     if (id < 0) return;
     this.focused = id;
     const all = Math.max(this.holder.clientHeight, this.boxes.top + this.boxes.rows * ROW + 2);
     const y = this.y(this.boxes.row(id), all), {scrollTop, clientHeight} = this.holder;
     if (y < scrollTop + this.boxes.top || y + ROW > scrollTop + clientHeight) this.holder.scrollTop = y - clientHeight / 2;
-    this.on.hover(id);
+    this.on.hover(this.box(id));
     this.draw();
   }
 }

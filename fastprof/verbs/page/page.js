@@ -56,23 +56,18 @@ const begin = async () => {
 
   // ---- colours
 
-  const hues = new Map();
-  const hueOf = fn => {
-    if (!hues.has(fn)) {
-      let hash = 7;
-      for (const c of nameOf(fn).slice(0, 200)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
-      hues.set(fn, hash);
-    }
-    return hues.get(fn);
-  };
   const isDark = () => root.dataset.theme === "dark";
-  const inGreys = () => isDark() ? ["#3a3f49", "#c8cdd6"] : ["#dfe2e7", "#4a505c"];
-  const changed = id => {
-    const {tree} = view, whole = base() * Math.max(flame.to - flame.from, tree.width[id]) || 1;  // of what is zoomed into
-    const before = state.event.old < 0 ? 0 : tree.total[state.event.old][id];
-    const after = state.event.new < 0 ? 0 : tree.total[state.event.new][id];
-    return (after - before) / whole;
-  };
+  const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
+  const colours = new Colours({
+    data, nameOf,
+    theme: () => root.dataset.theme,
+    matches: () => state.matches,
+    fnOf: i => flame.boxes.fnOf(i),
+    change(box) {  // as a share of what is zoomed into
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : sumOf(box, view.tree.total[k]));
+      return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);
+    },
+  });
   const view = {
     tree: null, matches: null, chosen: -1,
     name: (fn, id) => fn === NONE && id === 0 ? "everything" : nameOf(fn),
@@ -87,20 +82,7 @@ const begin = async () => {
       for (let i = Math.ceil(from / step); i * step < to && found.length <= most; i++) found.push([i * step, timeText(i * step * length)]);
       return found;
     },
-    colour(id, fn) {
-      if (state.matches && fn !== NONE && state.matches[fn]) return isDark() ? ["#a545b8", "#ffffff"] : ["#c95fdc", "#1a001f"];
-      if (fn === NONE || state.matches) return inGreys();
-      if (head.compared) {
-        const change = changed(id), strength = Math.min(1, Math.sqrt(Math.abs(change) * 8));
-        if (Math.abs(change) < 0.001) return inGreys();
-        const hue = change > 0 ? 4 : 213;
-        return isDark()
-          ? [`hsl(${hue} ${30 + 45 * strength}% ${30 + 12 * strength}%)`, "#ffffff"]
-          : [`hsl(${hue} ${40 + 50 * strength}% ${92 - 30 * strength}%)`, "#111111"];
-      }
-      const hash = hueOf(fn), hue = 8 + hash % 44, light = (hash >>> 8) % 12;
-      return isDark() ? [`hsl(${hue} 52% ${23 + light * 0.7}%)`, "#ffffff"] : [`hsl(${hue} 88% ${66 + light}%)`, "#1a1206"];
-    },
+    colour: box => colours.of(box),
   };
 
   // ---- the flame graph
@@ -111,42 +93,56 @@ const begin = async () => {
     return hertz ? figure(Math.round(ticks / hertz * 1e9), "nanoseconds").replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : " ") : `${exact(Math.round(ticks))} ticks`;
   };
   const flame = new Flame(view, {
-    hover: id => sayBox(id),
+    hover: box => sayBox(box),
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
+    painted: drawn => drawLegend(drawn),
   });
   const drawFlame = () => {
     if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
     view.tree = trees.get(state.thread);
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
+    colours.arrange(view.tree);
     flame.show(state.order === "time" ? new TimeBoxes(data, threadName()) : new TreeBoxes(view.tree));
-    sayBox(-1);
+    sayBox(null);
+    drawSummary();
+  };
+  const drawLegend = drawn => {
+    const says = state.order === "time" && colours.kind === "name" ? [] : colours.legend(drawn);
+    byId("legend").replaceChildren(...says.map(([colour, text]) => {
+      const sample = element("i", {});
+      sample.style.background = colour;
+      return element("span", {}, sample, text);
+    }));
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
-  const sayBox = id => {
+  const sayBox = box => {
     const says = byId("hover");
-    if (id < 0) {
+    if (!box) {
       says.replaceChildren(element("span", {class: "where"}, !view.tree.weight[0] ? `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`
         : state.order === "time"
         ? "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move."
+        : head.compared ? "Each box is a function under its callers, as wide as the larger of its old and new cost, with all that it calls. Click to zoom."
         : isInclusiveKnown() ? "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."
         : "Each box is a function, as wide as what it costs itself: the profile has no calls. Click to zoom."));
       return;
     }
-    const {boxes} = flame, timed = state.order === "time";
-    const fn = timed ? boxes.fn[id] : view.tree.fn[id];
-    const parts = [element("strong", {}, view.name(fn, id)), " "];
-    if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${timeText(boxes.begin[id])}`);
+    const {boxes} = flame, timed = state.order === "time", {id, fn, many} = box;
+    const sum = figures => sumOf(box, figures);
+    const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
+    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together, the first begins at ${timeText(boxes.begin[many[0]])}. Click to zoom.`);
+    else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${timeText(boxes.begin[id])}`);
     else if (head.compared) {
-      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : view.tree.total[k][id]);
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : sum(view.tree.total[k]));
       parts.push(`${figure(before, unit())} → ${figure(after, unit())}, ${signed(after - before, figure(after - before, unit()))} ` +
         `(${signed(after - before, percent(after - before, base()))} of the total)`);
     } else {
       const k = state.event.old;
-      const [all, own] = k < 0 ? [0, 0] : [view.tree.total[k][id], view.tree.self[k][id]];
+      const [all, own] = k < 0 ? [0, 0] : [sum(view.tree.total[k]), sum(view.tree.self[k])];
       parts.push((isInclusiveKnown() ? `${shareText(all, view.tree.total[k]?.[0])}, ` : "") +
         `self ${shareText(own, view.tree.total[k]?.[0])}` +
         (state.thread >= 0 ? " of the thread" : ""));
     }
+    if (many && !timed) parts.push(" together. Click to zoom.");
     if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
     says.replaceChildren(...parts);
   };
@@ -160,7 +156,7 @@ const begin = async () => {
     cell.title = `${nameOf(i)}\n${place(i)}`;
   };
   // as page.css: there is room for two figures beside a name; callers and callees stand below the table
-  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)");
+  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), slim = matchMedia("(max-width: 1380px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
     const largest = name => {
@@ -178,14 +174,19 @@ const begin = async () => {
       const delta = of => i => of(next)(i) - of(old)(i);
       const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
       const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
-      const found = [
-        number("Δ self", 112, delta(self), plus(own), kind(delta(self))), number("new self", 118, self(next), own),
-        ...isInclusiveKnown() ? [number("Δ incl.", 112, delta(inclusive), plus(all), kind(delta(inclusive))),
-          number("new incl.", 118, inclusive(next), all)] : [],
-      ];
-      const changes = found.filter((_, at) => at % 2 === 0);
-      for (const of of changes) of.key = i => Math.abs(of.value(i));
-      return [...narrow.matches ? changes : found, name];
+      const change = (of, scale, what) => {
+        const value = delta(of), before = of(old);
+        const share = i => before(i) ? value(i) / Math.abs(before(i)) : value(i) ? Infinity : 0;
+        return [
+          {...number(`Δ ${what}`, 100, value, plus(scale), kind(value)), key: i => Math.abs(value(i))},
+          {title: "Δ %", width: 74, value: share, key: i => Math.abs(share(i)), kind: kind(value),
+            write: i => before(i) ? signed(value(i), percent(value(i), Math.abs(before(i))).replace(" %", "")) : value(i) ? "new" : "0.0"},
+          number(`old ${what}`, 100, before, scale), number(`new ${what}`, 100, of(next), scale),
+        ];
+      };
+      const changes = [change(self, own, "self"), ...isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
+      const n = narrow.matches ? 1 : slim.matches ? 2 : 4;
+      return [...changes.flatMap((columns, at) => columns.slice(0, at || n < 4 ? n : 4)), name];
     }
     const whole = ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
@@ -213,7 +214,7 @@ const begin = async () => {
       (state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
   };
 
-  narrow.addEventListener("change", drawTable);
+  for (const query of [narrow, slim]) query.addEventListener("change", drawTable);
 
   // ---- the chosen function
 
@@ -359,6 +360,15 @@ const begin = async () => {
     requestAnimationFrame(() => { flame.holder.scrollTop = flame.flipped ? flame.holder.scrollHeight : 0; });
   };
   byId("flip").addEventListener("click", flip);
+  const kinds = byId("colours");
+  const kindTitles = {name: "name", change: "change", package: "package, namespace", object: "object", file: "file"};
+  kinds.replaceChildren(...colours.kinds.map(kind => element("option", {value: kind}, kindTitles[kind])));
+  kinds.parentElement.hidden = colours.kinds.length < 2;
+  kinds.addEventListener("change", () => {
+    colours.kind = kinds.value;
+    colours.arrange(view.tree);
+    flame.draw();
+  });
   byId("reset").addEventListener("click", () => flame.reset());
   byId("search").addEventListener("input", search);
   byId("filter").addEventListener("input", filter);
@@ -426,10 +436,14 @@ const begin = async () => {
     : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
   byId("title").textContent = named;
   document.title = `${named} - fastprof report`;
-  byId("summary").textContent = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
+  const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
     const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
     return `${event.name}: ${sides.join(" → ")}`;
   }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
+  const drawSummary = () => {
+    const pruned = shownColumns().filter(k => head.cut[k]).map(k => percent(head.cut[k], head.totals[k]));
+    byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "");
+  };
   about();
   drawFlame();
   drawTable();

@@ -60,6 +60,18 @@ const shortName = name => {
   return open.length ? name : found;
 };
 
+// What a function belongs to, by its name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
+// java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
+const packageOf = name => {
+  const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<( ]/, 1)[0];
+  const slash = path.lastIndexOf("/");
+  if (path.includes("::")) return path.slice(0, path.indexOf("::"));
+  if (slash >= 0) return path.slice(0, path.indexOf(".", slash) < 0 ? slash : path.indexOf(".", slash));
+  const parts = path.split(".").slice(0, -1);
+  if (parts.length > 1 && /^[A-Z]/.test(parts.at(-1))) parts.pop();
+  return parts.join(".");
+};
+
 // A search: a regular expression, or plain text if it is none; null: there is nothing to search for.
 const pattern = text => {
   if (!text) return null;

@@ -2,7 +2,8 @@
 //
 //   parent, fn, depth    by node; node 0 is everything, parents come before their children
 //   self, total          one array by value column
-//   weight               what a node's width follows: the value at hand, of two profiles the larger one
+//   own, weight          what a node's width follows, itself and with all it calls: the value at hand, of two profiles
+//                        the larger one
 //   child, children      node i's children, in the order shown: children[child[i]] .. children[child[i + 1] - 1]
 //   x, width             of everything
 class Tree {
@@ -55,7 +56,7 @@ class Tree {
 
   // columns: of the value at hand, old and new or only one.  before(a, b): the order of siblings.
   arrange(columns, byName, nameOf) {
-    const n = this.n, own = new Float64Array(n);
+    const n = this.n, own = this.own = new Float64Array(n);
     for (let i = 0; i < n; i++) for (const k of columns) own[i] = Math.max(own[i], Math.abs(this.self[k][i]));
     this.weight = this.summed(own);
     const count = new Uint32Array(n + 1);
