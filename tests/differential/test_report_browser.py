@@ -361,7 +361,7 @@ def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
         {"type": "^c1$"},
         value("fastprof.flame.drawn.filter(d => d.many && fastprof.view.colour(d)[0] === '#c95fdc').length"),
     )
-    for drawn, real, runs in (whole, first, second):
+    for drawn, real, _ in (whole, first, second):
         assert drawn == pytest.approx(real, abs=0.005)
     assert whole[2] > first[2] > 0
     assert " boxes narrower than a pixel " in says and " together. Click to zoom." in says
