@@ -13,6 +13,7 @@ from fastprof import FastprofError, UsageError, report, top
 from fastprof.cli import main
 from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
+from fastprof.verbs.page import html
 from tests.contract.dump import files
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
@@ -124,7 +125,7 @@ def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_the_largest_of_each_column_are_in_a_small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Callers cost more inclusively than any leaf, which would leave room for them alone."""
-    monkeypatch.setattr("fastprof.verbs.report._LARGEST", 76_000)
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", len(html(b"")) + 16_000)
     costs = {f"leaf{i}": 1000 + 7919 * i % 997 for i in range(1500)}
     lines = [f"main;caller{i % 700};{name} {cost}\n" for i, (name, cost) in enumerate(costs.items())]
     names = [name for name, _, _ in page(tmp_path, "".join(lines)).rows()]
