@@ -32,13 +32,14 @@ from fastprof.core.errors import SymbolError
 if TYPE_CHECKING:
     Bytes = mmap.mmap | bytes | memoryview
 
-ET_REL, ET_EXEC = 1, 2
+ET_REL, ET_EXEC, _ET_DYN = 1, 2, 3
 _SHT_PROGBITS = 1
 SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
 _PT_LOAD, _PT_INTERP, _PT_NOTE, _PT_GNU_EH_FRAME = 1, 3, 4, 0x6474E550
 _PF_X = 1
 _BUILD_ID = 3
+NOT_ELF = "not an ELF file"
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
 _LARGEST = 1 << 34  # bytes of a section, decompressed
 _RATIO, _SMALL = 128, 64 << 20  # nor more than _RATIO times its stored bytes, if larger than _SMALL
@@ -106,7 +107,7 @@ class ElfFile:
         except ValueError:
             return "empty file"
         if self._bytes[:4] != b"\x7fELF":
-            return "not an ELF file"
+            return NOT_ELF
         try:
             self._read_headers()
         except SymbolError as error:
@@ -196,16 +197,13 @@ class ElfFile:
         )
 
     def _build_id_in(self, offset: int, size: int, align: int) -> str:
-        """The build id in these notes, "" for none."""
-        data = self._bytes[offset : offset + size]
-        at = 0
-        while at + 12 <= len(data):
-            name_size, size, kind = struct.unpack_from(self.order + "III", data, at)
-            start = at + -(-(12 + name_size) // align) * align
-            if kind == _BUILD_ID and data[at + 12 : at + 12 + name_size] == b"GNU\0":
-                return bytes(data[start : start + size]).hex()
-            at = start + -(-size // align) * align
-        return ""
+        return build_id_in(self._bytes[offset : offset + size], align, self.order)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel (vmlinux): code in the upper half of the addresses."""
+        is_linked = self.kind in (ET_EXEC, _ET_DYN)
+        return is_linked and any(segment.executable and segment.address >> 63 for segment in self.segments)
 
     @property
     def nbytes(self) -> int:
@@ -364,6 +362,18 @@ class ElfFile:
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def build_id_in(notes: Bytes, align: int, order: str) -> str:
+    """The build id (hex) in these notes, "" for none."""
+    at = 0
+    while at + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from(order + "III", notes, at)
+        start = at + -(-(12 + name_size) // align) * align
+        if kind == _BUILD_ID and notes[at + 12 : at + 12 + name_size] == b"GNU\0":
+            return bytes(notes[start : start + size]).hex()
+        at = start + -(-size // align) * align
+    return ""
 
 
 def string(text: Bytes, at: int) -> str:

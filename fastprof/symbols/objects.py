@@ -26,14 +26,16 @@ from collections.abc import Sequence
 from threading import RLock
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
-from fastprof.symbols.elf import ET_REL, SHT_NOBITS, ElfFile, string
+from fastprof.symbols.elf import ET_EXEC, ET_REL, SHT_NOBITS, ElfFile, string
 from fastprof.symbols.kept import Kept
+from fastprof.symbols.kernel import moved_kernel
+from fastprof.symbols.names import Symbol
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
@@ -43,20 +45,6 @@ DEBUG_DIRS = ("/usr/lib/debug",)
 MOST_KEPT = 64  # objects that a process keeps for its next profile
 _EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
 _NO_ADDRESS = 0xFFFFFFFF
-
-
-class Symbol(NamedTuple):
-    """One function at an address; an inline chain is a tuple of these, innermost first.
-
-    Lines count from 1, 0 is unknown. `start_line` is the line where the function begins, 0 for an inlined function.
-    `file` is "" when unknown, else the compilation directory joined with the file's name.
-    """
-
-    name: str
-    system_name: str
-    file: str = ""
-    line: int = 0
-    start_line: int = 0
 
 
 class ElfObject(ElfFile):
@@ -139,6 +127,33 @@ class ElfObject(ElfFile):
         with self._lock:
             self._load()
             return self._debug.path if self._debug else ""
+
+    def link_address(self, address: int, start: int, offset: int) -> int | None:
+        """The link-time address of a run-time address, where byte `offset` of the file was mapped at `start`.  None
+        outside of the segments.
+
+        In a program linked to a fixed address both are the same, whatever its mapping says.  A kernel's mapping has the
+        run-time address of the symbol `_text` as its offset, 0 for unknown.
+        """
+        if self.is_kernel:
+            return moved_kernel(address, offset, self.address_of)
+        if self.kind == ET_EXEC:
+            return address if self.is_loaded(address) else None
+        return self.file_to_link(address - start + offset)
+
+    def address_of(self, name: str) -> int | None:
+        """The link-time address of a symbol, None if it is not in the symbol table."""
+        with self._lock:
+            self._load()
+            source = self if self.section(".symtab") or not self._debug else self._debug
+            table, text = source.data(source.section(".symtab")), source.data(source.section(".strtab"))
+            at = bytes(text).find(b"\0" + name.encode() + b"\0") + 1
+            wide = self.bits == 64
+            entry = struct.Struct(self.order + ("IBBHQQ" if wide else "IIIBBH"))
+            for found in entry.iter_unpack(table[: len(table) // entry.size * entry.size]) if at else ():
+                if found[0] == at:
+                    return int(found[4 if wide else 1])
+            return None
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """First address of the function around a link-time address, and the first one after it; None when unknown."""

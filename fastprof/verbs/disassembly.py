@@ -16,7 +16,7 @@ from fastprof.core.options import Options
 from fastprof.core.streams import temporary_file
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle
-from fastprof.symbols.elf import ET_EXEC
+from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 
@@ -117,30 +117,33 @@ class Binaries:
         """
         if self._symbolizer is None:
             options, n = self._options, self._model.count("objects")
-            self._symbolizer = Symbolizer(
-                [Mapping(i, i + 1, 0, *self._named(i)) for i in range(n)],
+            finder = Finder(
                 symbols=options[SYMBOLS],
                 sysroot=options[SYSROOT],
                 debug_dirs=options[DEBUG_DIRS],
                 force=options[FORCE_SYMBOLS],
             )
+            self._symbolizer = Symbolizer([Mapping(i, i + 1, 0, *self._named(i)) for i in range(n)], finder)
             found: dict[int, list[Mapping]] = {}
             for i in range(1, self._model.count("mappings")):
                 row = self._model.row("mappings", i)
                 start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
                 found.setdefault(row[0], []).append(Mapping(start, limit, offset, ""))
             self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
-        elf, reason = self._symbolizer.object_of(object_id)
-        return elf, f"{self._named(object_id)[0] or 'no object'}: {reason}"
+        names, reason = self._symbolizer.object_of(object_id)
+        if isinstance(names, ElfObject):
+            return names, ""
+        if names:
+            reason = f"{names.path} has names, but no code"
+        return None, f"{self._named(object_id)[0] or 'no object'}: {reason}"
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
         """The link-time address of a recorded one.  It is the same, unless the profile has the object's mapping."""
-        if elf.kind != ET_EXEC:
-            mappings = self._mappings.get(object_id)
-            at = mappings.find(address) if mappings else None
-            if mappings and at is not None:
-                start, _, offset, *_ = mappings[at]
-                return elf.file_to_link(address - start + offset) or address
+        mappings = self._mappings.get(object_id)
+        at = mappings.find(address) if mappings else None
+        if mappings and at is not None:
+            start, _, offset, *_ = mappings[at]
+            return elf.link_address(address, start, offset) or address
         return address
 
     def _named(self, object_id: int) -> tuple[str, str]:

@@ -132,9 +132,9 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
     processes: list[list[Mapping]] = []
 
     class Symbols(Symbolizer):
-        def __init__(self, mappings: Any, **options: Any) -> None:
+        def __init__(self, mappings: Any, finder: Any) -> None:
             processes.append([])
-            super().__init__(mappings, **options)
+            super().__init__(mappings, finder)
 
         def add(self, mappings: Any) -> None:
             processes[-1] += [Mapping(*m) for m in mappings]

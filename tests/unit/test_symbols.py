@@ -19,9 +19,11 @@ import fastprof
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
+from fastprof.symbols.finder import Finder, own_vdso
 from fastprof.symbols.kept import Kept
-from fastprof.symbols.objects import ElfObject, Symbol, kept_object
-from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, own_vdso
+from fastprof.symbols.names import Symbol
+from fastprof.symbols.objects import ElfObject, kept_object
+from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 from tests.differential.peers import need
 from tests.support.paths import shared
 from tests.support.xraylog import FdrLog
@@ -209,7 +211,7 @@ def test_a_table_past_the_end_of_the_file_is_said(built: dict[str, Path], tmp_pa
     reason = ElfObject(tmp_path / "x").reason
     assert reason.startswith("damaged ELF file: section ") and "1099511627776 bytes reach past the end" in reason
     with pytest.raises(SymbolError, match="reach past the end of the file"):
-        Symbolizer([Mapping(1, 2, 0, "/x")], symbols=[tmp_path / "x"])
+        Symbolizer([Mapping(1, 2, 0, "/x")], Finder(symbols=[tmp_path / "x"]))
 
 
 def test_a_process_keeps_what_it_has_read(built: dict[str, Path], tmp_path: Path) -> None:
@@ -357,9 +359,9 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
         {"symbols": [other]},
         {"sysroot": str(root)},
     ):
-        assert Symbolizer([gone], **options).resolve([address])[0].symbols == expected
+        assert Symbolizer([gone], Finder(**options)).resolve([address])[0].symbols == expected
     unnamed = gone._replace(build_id="")
-    assert Symbolizer([unnamed], symbols=[other]).resolve([address])[0].symbols == expected
+    assert Symbolizer([unnamed], Finder(symbols=[other])).resolve([address])[0].symbols == expected
     tool = Symbolizer([gone, Mapping(1, 9, 0, "[vdso]")])
     assert [f.symbols for f in tool.resolve([address, address, 5, 20])] == [(), (), (), ()]
     assert sorted(tool.unresolved()) == [
@@ -375,13 +377,13 @@ def test_wrong_build_ids(built: dict[str, Path]) -> None:
     wrong = mapping._replace(build_id="ab" * 20)
     address = code_addresses(program, 1)[0] + bias
     with pytest.raises(SymbolError, match="build id is"):
-        Symbolizer([wrong], symbols=[program]).resolve([address])
+        Symbolizer([wrong], Finder(symbols=[program])).resolve([address])
     tool = Symbolizer([wrong])
     assert tool.resolve([address])[0].symbols == ()
     assert "wrong build id" in tool.unresolved()[0][1]
-    assert Symbolizer([wrong], symbols=[program], force=True).resolve([address])[0].symbols
+    assert Symbolizer([wrong], Finder(symbols=[program], force=True)).resolve([address])[0].symbols
     with pytest.raises(SymbolError, match="No such file"):
-        Symbolizer([mapping], symbols=[program.parent / "nothing"])
+        Symbolizer([mapping], Finder(symbols=[program.parent / "nothing"]))
 
 
 def test_a_directory_of_any_size_is_searched(built: dict[str, Path], tmp_path: Path) -> None:
@@ -395,7 +397,7 @@ def test_a_directory_of_any_size_is_searched(built: dict[str, Path], tmp_path: P
     for place, source in (("d7", "gcc-fixed"), ("d250", "clang-pie"), ("d299", "clang-g1")):
         shutil.copy(built[source], tmp_path / place / "clang-pie")
     address = code_addresses(program, 1)[0] + bias
-    tool = Symbolizer([mapping._replace(path="/srv/gone/clang-pie")], symbols=[tmp_path])
+    tool = Symbolizer([mapping._replace(path="/srv/gone/clang-pie")], Finder(symbols=[tmp_path]))
     assert tool.resolve([address])[0].symbols == Symbolizer([mapping]).resolve([address])[0].symbols != ()
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fastprof.symbols import symcaches
-from fastprof.symbols.objects import ElfObject, Symbol
+from fastprof.symbols.names import Symbol
+from fastprof.symbols.objects import ElfObject
 from tests.differential.peers import need
 
 SOURCE = """

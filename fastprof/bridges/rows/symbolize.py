@@ -25,6 +25,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
+from fastprof.symbols.finder import Finder
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
@@ -89,6 +90,7 @@ class _Names:
     def __init__(self, model: Model, options: Options) -> None:
         self._model = model
         self._options = options
+        self._finder: Finder | None = None
         self._seen = 1
         self._symbolizers: list[Symbolizer] = []
         self._process_of = array("I", [0])  # by mapping: index of its symbolizer
@@ -170,23 +172,24 @@ class _Names:
             self._symbolizers[-1].add(mappings)
 
     def _symbolizer(self) -> Symbolizer:
-        options = self._options
-        return Symbolizer(
-            (),
-            symbols=options[SYMBOLS],
-            sysroot=options[SYSROOT],
-            debug_dirs=options[DEBUG_DIRS],
-            demangle=options[DEMANGLE],
-            force=options[FORCE_SYMBOLS],
-        )
+        if self._finder is None:
+            options = self._options
+            self._finder = Finder(
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                demangle=options[DEMANGLE],
+                force=options[FORCE_SYMBOLS],
+            )
+        return Symbolizer((), self._finder)
 
     def log_to(self, log: Log) -> None:
         """Lists addresses without symbols in the log, by object and reason."""
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n
-            for path, note in symbolizer.notes():
-                log.warn(REPORTED["object-notes"], path=path, note=note)
+        for path, note in self._finder.notes() if self._finder else ():
+            log.warn(REPORTED["object-notes"], path=path, note=note)
         for (path, reason), n in self._failures.most_common():
             log.warn(
                 REPORTED["unresolved-addresses"],

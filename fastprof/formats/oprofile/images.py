@@ -27,7 +27,8 @@ from fastprof.symbols.demangle import demangle, left_mangled
 if TYPE_CHECKING:
     import tempfile
 
-    from fastprof.symbols.objects import ElfObject, Symbol
+    from fastprof.symbols.names import Symbol
+    from fastprof.symbols.objects import ElfObject
 
 _SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")
 _KALLSYMS = "/proc/kallsyms"

@@ -29,7 +29,8 @@ from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import SHT_RELA, ElfFile, Section
 from fastprof.symbols.kept import Kept
-from fastprof.symbols.objects import ElfObject, Symbol, kept_object
+from fastprof.symbols.names import Symbol
+from fastprof.symbols.objects import ElfObject, kept_object
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle

@@ -1,0 +1,285 @@
+"""Which file has the names of a mapped object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.errors import SymbolError
+from fastprof.symbols import kernel
+from fastprof.symbols.demangle import left_mangled
+from fastprof.symbols.elf import ET_EXEC, NOT_ELF
+from fastprof.symbols.kept import Kept
+from fastprof.symbols.objects import DEBUG_DIRS, MOST_KEPT, ElfObject, kept_object
+from fastprof.symbols.perf_map import PerfMap, is_perf_map
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.symbolizer import Mapping
+
+    Names = ElfObject | PerfMap | kernel.Kallsyms
+    Found = tuple[Names | None, str]  # or why there is none
+
+_VDSO = "[vdso]"
+_DEBUG_SUFFIXES = (".debug", ".dbg")
+_PERF_CACHE = "~/.debug"
+_IN_CACHES = ("", ".debug", "/elf", "/vdso", "/kallsyms")  # after .build-id/xx/yyyy; the last three are perf's
+_KERNEL_FILES = ("vmlinux", "kallsyms", "System.map")
+_texts = Kept["PerfMap | kernel.Kallsyms"](MOST_KEPT)
+
+
+class Finder:
+    """Finds the file of an object that a profile names, in this order:
+
+    1. `symbols`, the files and directories that the user named: by build id, then by file name (a `.debug` suffix is
+       ignored). If the user named one program and it fits no mapping, it is taken for the profile's program, unless
+       the profile has a build id for that.
+    2. `sysroot` + path, then the path itself, if it has the profile's build id.
+    3. By build id: the debug directories, below `sysroot` first, and perf's cache (~/.debug).
+    4. `sysroot` + path, then the path itself, if the file or the profile has no build id.
+
+    The kernel's names are those of a vmlinux or of kallsyms among 1 and 3, or the running kernel's if its build id is
+    the profile's.  Those of its modules are in the same kallsyms.
+
+    Errors: SymbolError when a file that the user named has the right name but another build id; with `force` it is
+    used. A file found by path with another build id is skipped.
+    """
+
+    def __init__(
+        self,
+        *,
+        symbols: Sequence[str | os.PathLike[str]] = (),
+        sysroot: str = "",
+        debug_dirs: Sequence[str] = DEBUG_DIRS,
+        demangle: Demangle = "full",
+        force: bool = False,
+    ) -> None:
+        self._sysroot = sysroot.rstrip("/")
+        self._debug_dirs = tuple(debug_dirs)
+        self._demangle: Demangle = demangle
+        self._force = force
+        self._opened: dict[str, Names] = {}
+        self._chosen: dict[tuple[str, str, bool], Found] = {}
+        self._kernel: Mapping | None = None
+        self._expected: set[str] = set()  # last parts of paths
+        self._in_directories: dict[str, list[str]] | None = None
+        self._own_vdso: ElfObject | None = None
+        paths = [os.fspath(path) for path in symbols]
+        self._directories = [path for path in paths if os.path.isdir(path)]
+        self._files = [self._open(path) for path in paths if not os.path.isdir(path)]
+        for file in self._files:
+            if file.reason:
+                raise SymbolError(f"{file.path}: {file.reason}")
+
+    def expect(self, mappings: Iterable[Mapping]) -> None:
+        """Call it before `find` with the mappings of the objects to be found."""
+        known = len(self._expected)
+        for mapping in mappings:
+            self._expected.add(os.path.basename(mapping.path))
+            if kernel.is_kernel(mapping.path) and not (self._kernel and self._kernel.build_id):
+                self._kernel = mapping
+        if len(self._expected) > known:
+            self._in_directories = None
+
+    def find(self, path: str, build_id: str, others: Callable[[], Iterable[str]] | None = None) -> Found:
+        """The names of an object, or None and the reason.  For the program itself, `others` are the file names of all
+        its process's mappings."""
+        key = path, build_id, others is not None
+        if key not in self._chosen:
+            names, reason = self._choose(path, build_id, others)
+            if isinstance(names, kernel.Kallsyms) and kernel.is_kernel(path):
+                names = names.part("")
+            self._chosen[key] = names, reason
+        return self._chosen[key]
+
+    def notes(self) -> list[tuple[str, str]]:
+        """(object, its unreadable debug information or names), of the objects used."""
+        chosen = {path: names for (path, _, _), (names, _) in self._chosen.items() if names is not None}
+        notes = [(path, names.note) for path, names in chosen.items() if names.note]
+        return notes + [(path, left_mangled(names.refused)) for path, names in chosen.items() if names.refused]
+
+    def _choose(self, path: str, build_id: str, others: Callable[[], Iterable[str]] | None) -> Found:
+        named = self._named_by_user(path, build_id)
+        if named is None and others and not build_id and self._is_free_program(others()):
+            named = self._files[0]
+        if named is not None:
+            return named, ""
+        module = kernel.module_of(path)
+        table = self._module(module) if module else None
+        if table is not None:
+            return table, ""
+        roots = (self._sysroot, "") if self._sysroot else ("",)
+        by_path = [self._open(root + path) for root in roots] if path.startswith("/") and path[1:2] != "/" else []
+        readable = [names for names in by_path if not names.reason]
+        for names in readable:
+            if self._force or (build_id and _same(names.build_id, build_id)):
+                return names, ""
+        for place in _build_id_paths(build_id, self._caches()):
+            names = self._open(place)
+            if not names.reason and not _differs(names, build_id):
+                return names, ""
+        if path == _VDSO:
+            return self._vdso(build_id)
+        if kernel.is_kernel(path):
+            return self._running_kernel(build_id)
+        for names in readable:
+            if isinstance(names, PerfMap) and names.path == path and not _is_own(path):
+                return None, "its owner is neither this user nor root"
+            if not _differs(names, build_id):
+                return names, ""
+        if not by_path:
+            return None, "not a file" if path else "mapping without a name"
+        other = f"wrong build id: {by_path[0].path} has {by_path[0].build_id}, the profile {build_id}"
+        return None, by_path[0].reason or other
+
+    def _named_by_user(self, path: str, build_id: str) -> Names | None:
+        by_id = [self._open(place) for place in _build_id_paths(build_id, self._directories)]
+        for names in (*self._files, *by_id):
+            if build_id and not names.reason and _same(names.build_id, build_id):
+                return names
+        fitting = [file for file in self._files if _fits(file, path)]
+        for names in (*fitting, *self._by_name(path, build_id)):
+            if names.reason:
+                continue
+            if self._force or not _differs(names, build_id):
+                return names
+            if names in fitting:
+                raise SymbolError(f"{names.path}: build id is {names.build_id}, the profile's {path} has {build_id}")
+        return None
+
+    def _is_free_program(self, names: Iterable[str]) -> bool:
+        """Whether the one file the user named is a program, and no mapping has its name."""
+        file = self._files[0] if len(self._files) == 1 else None
+        if not isinstance(file, ElfObject) or file.is_kernel or any(_is_named(file.path, name) for name in names):
+            return False
+        return file.interpreted or file.kind == ET_EXEC
+
+    def _caches(self) -> list[str]:
+        below = [self._sysroot + directory for directory in self._debug_dirs] if self._sysroot else []
+        return [*below, *self._debug_dirs, os.path.expanduser(_PERF_CACHE)]
+
+    def _by_name(self, path: str, build_id: str) -> list[Names]:
+        """Files of the user's directories that may be the object's, those with the same build id first."""
+        name = os.path.basename(path)
+        if not name or not self._directories:
+            return []
+        if self._in_directories is None:
+            self._in_directories = self._index_directories()
+        names = _KERNEL_FILES if kernel.is_kernel(path) else (name, *(name + suffix for suffix in _DEBUG_SUFFIXES))
+        found = [self._open(place) for n in names for place in self._in_directories.get(n, ())]
+        fitting = [file for file in found if _fits(file, path)]
+        return sorted(fitting, key=lambda file: (not _same(file.build_id, build_id), not file.path.endswith(path)))
+
+    def _index_directories(self) -> dict[str, list[str]]:
+        """The paths in the user's directories by file name, only for names of mapped files.  So the index is small,
+        however many files the directories hold."""
+        wanted = {name + suffix for name in self._expected for suffix in ("", *_DEBUG_SUFFIXES)} | {*_KERNEL_FILES}
+        index: dict[str, list[str]] = {}
+        for directory in self._directories:
+            for folder, _, names in os.walk(directory):
+                for name in sorted(wanted.intersection(names)):
+                    index.setdefault(name, []).append(os.path.join(folder, name))
+        return index
+
+    # ---- the kernel
+
+    def _running_kernel(self, build_id: str) -> Found:
+        """The names of this machine's kernel."""
+        if not build_id:
+            return None, "no build id says which kernel it is"
+        own = kernel.own_build_id()
+        if not _same(own, build_id):
+            return None, f"wrong build id: this machine's has {own or 'none'}, the profile {build_id}"
+        names = kernel.Kallsyms(kernel.PROC_KALLSYMS, self._demangle)
+        return (None if names.reason else names), names.reason
+
+    def _module(self, module: str) -> Names | None:
+        """The names of a module, if kallsyms of the boot that was recorded have them."""
+        if self._kernel is None:
+            return None
+        names, _ = self.find(self._kernel.path, self._kernel.build_id)
+        if not isinstance(names, kernel.Kallsyms) or names.link_address(0, 0, self._kernel.offset):
+            return None
+        part = names.part(module)
+        return None if part.reason else part
+
+    def _vdso(self, build_id: str) -> Found:
+        """The vdso: kernel code in every process, in no file.  It is this process's own, if the kernel is the same."""
+        if not build_id:
+            return None, "the kernel's own code, and no build id says of which kernel"
+        if self._own_vdso is None:
+            self._own_vdso = own_vdso()
+        elf = self._own_vdso
+        if elf.reason or _same(elf.build_id, build_id):
+            return (None if elf.reason else elf), elf.reason
+        return None, f"wrong build id: this machine's has {elf.build_id}, the profile {build_id}"
+
+    # ---- files
+
+    def _open(self, path: str) -> Names:
+        if path not in self._opened:
+            self._opened[path] = self._open_new(path)
+        return self._opened[path]
+
+    def _open_new(self, path: str) -> Names:
+        elf = kept_object(path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle)
+        if elf.reason != NOT_ELF:
+            return elf
+        if is_perf_map(path):
+            return _texts.get(path, self._demangle, lambda: PerfMap(path, self._demangle))
+        if kernel.is_kallsyms(bytes(elf.content[:64])):
+            return _texts.get(path, self._demangle, lambda: kernel.Kallsyms(path, self._demangle))
+        return elf
+
+
+def own_vdso() -> ElfObject:
+    """The vdso of this process, as an object; its `reason` tells why there is none."""
+    vdso = b""
+    try:
+        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+            line = next((line for line in maps if line.rstrip().endswith(_VDSO)), "0-0 ")
+            start, limit = (int(number, 16) for number in line.split()[0].split("-"))
+            memory.seek(start)
+            vdso = memory.read(limit - start)
+    except OSError:
+        pass  # it stays empty; the object's `reason` tells why
+    return ElfObject(_VDSO, content=vdso)
+
+
+def _is_own(path: str) -> bool:
+    """Whether a file is this user's or root's: anybody may write to /tmp."""
+    try:
+        return os.stat(path).st_uid in (0, os.geteuid())
+    except OSError:
+        return False
+
+
+def _same(a: str, b: str) -> bool:
+    """Whether two build ids are the same; perf fills short ones with zeros."""
+    return a.rstrip("0") == b.rstrip("0")
+
+
+def _differs(names: Names, build_id: str) -> bool:
+    """Whether a file is of another build; it is not if that is unknown."""
+    return bool(names.build_id and build_id) and not _same(names.build_id, build_id)
+
+
+def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
+    ids = [build_id, *(build_id[:n] for n in (32, 16) if len(build_id) > n and not build_id[n:].strip("0"))]
+    stems = [os.path.join(".build-id", i[:2], i[2:]) for i in ids if len(i) > 2]
+    candidates = [os.path.join(d, stem + suffix) for d in directories for stem in stems for suffix in _IN_CACHES]
+    return [path for path in candidates if os.path.isfile(path)]
+
+
+def _is_named(path: str, name: str) -> bool:
+    mine = os.path.basename(path)
+    return bool(name) and (mine == name or any(mine == name + suffix for suffix in _DEBUG_SUFFIXES))
+
+
+def _fits(file: Names, path: str) -> bool:
+    """Whether a file is an object's by its name, or by what it is for the kernel."""
+    if kernel.is_kernel(path):
+        return isinstance(file, kernel.Kallsyms) or (isinstance(file, ElfObject) and file.is_kernel)
+    name = os.path.basename(path)
+    return _is_named(file.path, name) or (isinstance(file, PerfMap) and is_perf_map(name) and file.path.endswith(name))

@@ -1,0 +1,116 @@
+"""The names of a kernel and its modules: kallsyms.
+
+    ffffffff81000000 T _text
+    ffffffffc05c1000 t ext4_evict_inode<tab>[ext4]
+
+A symbol reaches to the next one.  Of several at one address the last one counts, as for perf.
+
+Kernels are moved to a random address at each boot.  A recording has the address of the symbol `_text` (or `_stext`) in
+its kernel, so the kallsyms of another boot and a vmlinux serve as well.  Modules are moved apart from the kernel.
+Source: Linux kernel/kallsyms.c, tools/perf/util/symbol.c (kallsyms__delta).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.symbols.elf import build_id_in
+from fastprof.symbols.names import NameTable
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.names import Symbol
+
+PROC_KALLSYMS = "/proc/kallsyms"
+_NOTES = "/sys/kernel/notes"
+_REFERENCES = ("_text", "_stext")
+_LINE = rb"^([0-9a-f]{%d} [TtWwDdBbVv] [^\s]+(?:\t\[[^\]\s]+\])?)[ \t]*$"
+_FIRST_LINE = re.compile(rb"[0-9a-f]{8}(?:[0-9a-f]{8})? [A-Za-z?] \S")
+_MODULE = re.compile(r"(?:.*/)?\[?([^/\]]+?)(?:\.ko(?:\.\w+)?)?\]?$")
+
+
+def is_kernel(path: str) -> bool:
+    """Whether that is how a profile names the kernel itself."""
+    return path.startswith("[kernel.kallsyms]")
+
+
+def module_of(path: str) -> str:
+    """The name of a kernel's module, `ext4` for `[ext4]` and `/lib/modules/6.1/kernel/fs/ext4.ko.xz`; "" if the path is
+    none of these."""
+    is_module = re.search(r"\.ko(?:\.\w+)?$", path) or re.fullmatch(r"\[[\w-]+\]", path)
+    match = _MODULE.match(path) if is_module and path != "[vdso]" else None
+    return match[1].replace("-", "_") if match else ""
+
+
+def moved_kernel(address: int, reference: int, address_of: Callable[[str], int | None]) -> int:
+    """The address, in a file with the symbols of a kernel, of an address in the running kernel.  `reference` is the
+    running kernel's `_text`, 0 for unknown."""
+    if reference:
+        for name in _REFERENCES:
+            at = address_of(name)
+            if at is not None:
+                return (address - reference + at) % (1 << 64)
+    return address
+
+
+def own_build_id() -> str:
+    """The build id of the running kernel, "" if it is hidden."""
+    try:
+        with open(_NOTES, "rb") as file:
+            return build_id_in(file.read(1 << 16), 4, "<" if sys.byteorder == "little" else ">")
+    except OSError:
+        return ""
+
+
+def is_kallsyms(head: bytes) -> bool:
+    """Whether a file that begins like this is the text of kallsyms, or a System.map."""
+    return _FIRST_LINE.match(head) is not None
+
+
+class Kallsyms(NameTable):
+    """The symbols of a kernel, or of one of its modules."""
+
+    def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:
+        super().__init__(path, demangle)
+        data = self._read()
+        self._width = 16 if re.match(rb"[0-9a-f]{16} ", data) else 8
+        self._lines: list[bytes] = re.findall(_LINE % self._width, data, re.MULTILINE)
+        self._lines.sort(key=self._start)  # stable
+        if not self.reason and (not self._lines or not self._lines[-1][: self._width].strip(b"0")):
+            self.reason = "all addresses are hidden" if self._lines else "no symbols"
+        self._all = self._lines
+        self._parts: dict[str, Kallsyms] = {}
+
+    def part(self, module: str) -> Kallsyms:
+        """The symbols of a module, or of the kernel itself for ""."""
+        if module not in self._parts:
+            part = self._parts[module] = Kallsyms.__new__(Kallsyms)
+            part.__dict__.update(self.__dict__)
+            mark = b"\t[%b]" % os.fsencode(module)
+            part._lines = [line for line in self._all if (line.endswith(mark) if module else b"\t" not in line)]
+            part.reason = self.reason or ("" if part._lines else "no symbols")
+        return self._parts[module]
+
+    def link_address(self, address: int, start: int, offset: int) -> int:
+        return moved_kernel(address, offset, self.address_of)
+
+    def address_of(self, name: str) -> int | None:
+        """The address of a symbol, None if it is not there."""
+        end = b" " + name.encode()
+        return next((int(line[: self._width], 16) for line in self._lines if line.endswith(end)), None)
+
+    def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        answers: list[tuple[Symbol, ...]] = []
+        for address in addresses:
+            at = bisect_right(self._lines, b"%0*x" % (self._width, address), key=self._start)
+            name = self._lines[at - 1][self._width + 3 :].partition(b"\t")[0] if at else b""
+            answers.append(self._chain(name))
+        return answers
+
+    def _start(self, line: bytes) -> bytes:
+        return line[: self._width]

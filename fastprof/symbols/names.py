@@ -1,0 +1,67 @@
+"""What has names for addresses: Symbol, and what tables of names share."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.symbols.demangle import demangle
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+
+
+class Symbol(NamedTuple):
+    """One function at an address; an inline chain is a tuple of these, innermost first.
+
+    Lines count from 1, 0 is unknown. `start_line` is the line where the function begins, 0 for an inlined function.
+    `file` is "" when unknown, else the compilation directory joined with the file's name.
+    """
+
+    name: str
+    system_name: str
+    file: str = ""
+    line: int = 0
+    start_line: int = 0
+
+
+class NameTable:
+    """A file with names by address, which answers as an ElfObject does.
+
+    Never raises for a file that cannot be read: `reason` tells why.  `note` tells what of it is not understood.
+    """
+
+    build_id = ""
+
+    def __init__(self, path: str | os.PathLike[str], demangle: Demangle) -> None:
+        self.path = os.fspath(path)
+        self.reason = ""
+        self.note = ""
+        self.refused: set[str] = set()
+        self._demangle = demangle
+
+    def link_address(self, address: int, start: int, offset: int) -> int | None:
+        """As ElfObject.link_address."""
+        return address
+
+    def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        """As ElfObject.lookup_many."""
+        raise NotImplementedError
+
+    def _read(self) -> bytes:
+        """The file, b"" if it cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return file.read()
+            self.reason = "not a file"
+        except OSError as error:
+            self.reason = error.strerror or "cannot be read"
+        return b""
+
+    def _chain(self, name: bytes, file: str = "", line: int = 0) -> tuple[Symbol, ...]:
+        """The one function of this name, () for b""."""
+        text = str(name, "utf-8", "replace")
+        return (Symbol(demangle(text, self._demangle, self.refused), text, file, line),) if name else ()

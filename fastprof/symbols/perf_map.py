@@ -1,0 +1,56 @@
+"""Maps of code that a virtual machine compiled: perf-PID.map."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.owner import owned
+from fastprof.core.words import counted
+from fastprof.symbols.names import NameTable
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.names import Symbol
+
+_PERF_MAP = re.compile(r"perf-\d+\.map$")
+_PERF_MAP_LINE = re.compile(
+    rb"^[ \t]*+(?:0[xX])?([0-9a-fA-F]{1,16})[ \t]++(?:0[xX])?([0-9a-fA-F]{1,16})[ \t]([^\n\0]++)[^\n]*+$", re.MULTILINE
+)
+
+
+def is_perf_map(path: str) -> bool:
+    """Whether that is the name of a map of compiled code."""
+    return _PERF_MAP.search(path) is not None
+
+
+class PerfMap(NameTable):
+    """A map of code that a virtual machine compiled: start, size and name of each function, in hexadecimal digits.
+
+        7f7ab8ec71c0 270 int java.lang.Object.hashCode()
+
+    Where functions overlap, the later line counts: a virtual machine uses the memory of functions that it deleted for
+    new ones.  Source: Linux tools/perf/Documentation/jit-interface.txt.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:
+        super().__init__(path, demangle)
+        data = self._read()
+        self._names: list[bytes] = []
+        self._space = owned(lib.fp_space_new(), lib.fp_space_free, "symbols")
+        self._hit = ffi.new("struct fp_space_hit *")
+        for start, size, name in _PERF_MAP_LINE.findall(data):
+            if lib.fp_space_map(self._space, 0, int(start, 16), int(size, 16), 0, len(self._names), 0):
+                raise MemoryError("no memory for symbols")
+            self._names.append(name)
+        wrong = len(re.findall(rb"^[^\n]*[^\s\0]", data, re.MULTILINE)) - len(self._names)
+        if wrong:
+            self.note = f"{counted(wrong, 'line is', 'lines are')} not understood"
+
+    def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        space, hit = self._space, self._hit
+        found = [lib.fp_space_find(space, 0, address, hit) and self._names[hit.word] for address in addresses]
+        return [self._chain(name or b"") for name in found]
