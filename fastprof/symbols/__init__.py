@@ -12,8 +12,8 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     short="-s",
     group="symbols",
     help="read symbols from BINARY; repeatable",
-    details="BINARY is a program, a shared object, a vmlinux, a kallsyms, a perf-PID.map, a directory of them, or a "
-    "map made by `llvm-xray extract`.",
+    details="BINARY is a program, a shared object, a vmlinux, a kallsyms, a perf-PID.map, a jit-PID.dump, a directory "
+    "of them, or a map made by `llvm-xray extract`.",
 )
 SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
 SYSROOT = Option(

@@ -10,6 +10,7 @@ from fastprof.core.errors import SymbolError
 from fastprof.symbols import kernel
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
+from fastprof.symbols.jitdump import JitDump, is_jitdump
 from fastprof.symbols.kept import Kept
 from fastprof.symbols.objects import DEBUG_DIRS, MOST_KEPT, ElfObject, kept_object
 from fastprof.symbols.perf_map import PerfMap, is_perf_map
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
     from fastprof.symbols.symbolizer import Mapping
 
-    Names = ElfObject | PerfMap | kernel.Kallsyms
+    Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
     Found = tuple[Names | None, str]  # or why there is none
 
 _VDSO = "[vdso]"
@@ -26,7 +27,7 @@ _DEBUG_SUFFIXES = (".debug", ".dbg")
 _PERF_CACHE = "~/.debug"
 _IN_CACHES = ("", ".debug", "/elf", "/vdso", "/kallsyms")  # after .build-id/xx/yyyy; the last three are perf's
 _KERNEL_FILES = ("vmlinux", "kallsyms", "System.map")
-_texts = Kept["PerfMap | kernel.Kallsyms"](MOST_KEPT)
+_others = Kept["Names"](MOST_KEPT)  # than ELF files
 
 
 class Finder:
@@ -227,9 +228,12 @@ class Finder:
         if elf.reason != NOT_ELF:
             return elf
         if is_perf_map(path):
-            return _texts.get(path, self._demangle, lambda: PerfMap(path, self._demangle))
-        if kernel.is_kallsyms(bytes(elf.content[:64])):
-            return _texts.get(path, self._demangle, lambda: kernel.Kallsyms(path, self._demangle))
+            return _others.get(path, self._demangle, lambda: PerfMap(path, self._demangle))
+        head = bytes(elf.content[:64])
+        if is_jitdump(head):
+            return _others.get(path, self._demangle, lambda: JitDump(path, self._demangle))
+        if kernel.is_kallsyms(head):
+            return _others.get(path, self._demangle, lambda: kernel.Kallsyms(path, self._demangle))
         return elf
 
 
