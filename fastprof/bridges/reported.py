@@ -6,6 +6,6 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     warnings={
-        "missing-labels": "{--labels:=}{name}: the input names no {name}, so no sample is labelled with one",
+        "missing-labels": "{--labels:=}{name}: the input has no {name} names, so no sample gets this label",
     },
 )

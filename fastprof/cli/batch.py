@@ -245,7 +245,7 @@ def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     _say_failed([record for record in log.failed if "input" not in record])
     print_warnings(log.warned(flags=True))
     for flag in log.idle_flags:
-        print_message(f"warning: {flag} did nothing for any of these files")
+        print_message(f"warning: {flag} had no effect on any of these files")
     noted = []
     if log.n_warnings:
         noted.append(f"{counted(log.n_warnings, 'warning')}, see {os.path.join(_folder(args), FOLDER)}")

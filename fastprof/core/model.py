@@ -484,7 +484,7 @@ class Batch:
         return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
 
     def payload(self, row: int) -> bytes:
-        """The payload of an event row of a timeline.  Errors: IndexError, ValueError for a row that has none."""
+        """The event payload row of a timeline.  Errors: IndexError, ValueError for a row that has none."""
         row = index(row)
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")

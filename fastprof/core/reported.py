@@ -2,8 +2,8 @@
 
     REPORTED = reported(
         shared=("orphan-exits",),
-        repairs={"blank-lines": ("line without text", "lines without text")},
-        warnings={"zero-period": "{file}: the period is 0, so is all CPU time; use {--period}"},
+        repairs={"blank-lines": ("blank line", "blank lines")},
+        warnings={"zero-period": "{file}: the period is 0, so all CPU times are 0; use {--period}"},
     )
     log.count(REPORTED["blank-lines"], n)
     log.warn(REPORTED["zero-period"], file=source.name)
@@ -69,8 +69,8 @@ SHARED |= reported(
         "clamped-times": ("time clamped", "times clamped"),
         "orphan-exits": ("orphan exit", "orphan exits"),
         "samples-without-stack": (
-            "sample without stack, given the function [no stack]",
-            "samples without stack, given the function [no stack]",
+            "sample without a stack, shown as [no stack]",
+            "samples without a stack, shown as [no stack]",
         ),
         "unfinished-calls": ("unfinished call", "unfinished calls"),
         "unwound-frames": ("unwound frame", "unwound frames"),
@@ -78,28 +78,28 @@ SHARED |= reported(
     losses={
         "inputs-passed-over": ("input that could not be read", "inputs that could not be read"),
         "damaged-records": ("damaged record", "damaged records"),
-        "skipped-bytes": ("byte passed over", "bytes passed over"),
-        "unreadable-lines": ("line that could not be read", "lines that could not be read"),
-        "unreadable-rest": ("end of a text that could not be read", "ends of texts that could not be read"),
+        "skipped-bytes": ("byte skipped", "bytes skipped"),
+        "unreadable-lines": ("unreadable line", "unreadable lines"),
+        "unreadable-rest": ("file whose end could not be read", "files whose ends could not be read"),
     },
     not_representable={
-        "addresses": ("frame whose address is left out", "frames whose address is left out"),
+        "addresses": ("frame whose address is dropped", "frames whose address is dropped"),
         "build-ids": ("build id", "build ids"),
         "call-arguments": ("call argument", "call arguments"),
         "events": ("event", "events"),
-        "part-addresses": ("part whose addresses are left out", "parts whose addresses are left out"),
-        "places": ("frame whose address, file or line is left out", "frames whose address, file or line is left out"),
-        "replaced-bytes": ("byte of a name that is no UTF-8, replaced", "bytes of names that are no UTF-8, replaced"),
-        "rounded-weights": ("weight with a fraction, rounded", "weights with a fraction, rounded"),
+        "part-addresses": ("part whose addresses are dropped", "parts whose addresses are dropped"),
+        "places": ("frame whose address, file or line is dropped", "frames whose address, file or line is dropped"),
+        "replaced-bytes": ("non-UTF-8 byte of a name, replaced", "non-UTF-8 bytes of names, replaced"),
+        "rounded-weights": ("fractional weight, rounded", "fractional weights, rounded"),
         "sample-labels": ("label of a sample", "labels of samples"),
         "sample-times": ("time of a sample", "times of samples"),
         "start-time": (
-            "the time of the start, from which times are counted",
-            "the time of the start, from which times are counted",
+            "start time, from which times are counted",
+            "start times, from which times are counted",
         ),
         "thread-numbers": (
-            "thread whose number another has, too, given a new one",
-            "threads whose numbers others have, too, given new ones",
+            "thread with a duplicate number, renumbered",
+            "threads with duplicate numbers, renumbered",
         ),
         "units": ("unit of a value type", "units of value types"),
         "value-names": ("name of a value type", "names of value types"),
@@ -107,7 +107,7 @@ SHARED |= reported(
     },
     warnings={
         "object-notes": "{path}: {note}",
-        "only-zeros": "{name} is 0 everywhere; {--value:=}NAME chooses another value type: {others}",
+        "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",
         "unread-inputs": "{error}",
     },
 )
@@ -115,14 +115,14 @@ SHARED |= reported(
 # Entries of core itself.
 REPORTED = reported(
     losses={
-        "cut-names": ("name cut after {most}", "names cut after {most}"),
+        "cut-names": ("name truncated to {most}", "names truncated to {most}"),
         "damaged-streams": (
             "damaged {kind} stream, read up to the damage",
             "damaged {kind} streams, read up to the damage",
         ),
         "shortened-files": (
-            "file that became shorter while it was read",
-            "files that became shorter while they were read",
+            "file that shrank while it was read",
+            "files that shrank while they were read",
         ),
     },
     left_out={"filtered-rows": ("row by {options}", "rows by {options}")},

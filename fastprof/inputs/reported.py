@@ -6,7 +6,7 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     warnings={
-        "other-files": "{path}: not read, being no files: {names}",
+        "other-files": "{path}: skipped, not regular files: {names}",
         "store-notes": "{path}: {note}",
     },
 )

@@ -7,6 +7,6 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("inputs-passed-over", "unread-inputs"),
     warnings={
-        "store-itself": "{input}: is the store itself, and is left out",
+        "store-itself": "{input}: skipped, it is the store itself",
     },
 )

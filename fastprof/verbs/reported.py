@@ -13,20 +13,18 @@ REPORTED = reported(
         ),
     },
     warnings={
-        "worker-left-out": "Dask: the worker {worker} is left out: {why}",
-        "worker-not-believed": "Dask: the worker {worker}: {why}; such files are tried elsewhere",
-        "changed-source": (
-            "{path} was changed after the profile was recorded: its lines may not be those of the profile"
-        ),
-        "idle-options": "{option} did nothing for any of these files",
+        "worker-left-out": "Dask: worker {worker} is not used: {why}",
+        "worker-not-believed": "Dask: worker {worker}: {why}; its files are retried on other workers",
+        "changed-source": ("{path} was changed after the profile was recorded: line numbers may not match"),
+        "idle-options": "{option} had no effect on any of these files",
         "mangled-names": "{path}: {names}",
-        "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR says where to look",
+        "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR adds a directory to search",
         "no-disassembly": "{error}",
         "no-instructions": "{reason}",
         "no-value-types": "{inputs}no value types: there is nothing to compare",
-        "other-build": "{path}: costs inside of instructions: it seems to be another build",
-        "partly-missing-value": "{option}: parts of the input have no {name} and count as 0",
-        "short-source": "{path}: has {lines}, but the profile has costs of line {line:,}",
+        "other-build": "{path}: has costs in the middle of instructions: it seems to be another build",
+        "partly-missing-value": "{option}: some parts of the input have no {name}, counted as 0",
+        "short-source": "{path}: has {lines}, but the profile has costs at line {line:,}",
         "uncomputed-events": "inherited event {name:.80} cannot be computed: {problem}",
     },
 )

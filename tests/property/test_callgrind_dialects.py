@@ -161,9 +161,7 @@ def test_every_dialect_reads_back_as_the_model(
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
     lines = data.split(b"\n")
     repairs = {
-        "positions: lines in another order than instr bb line": sum(
-            line.startswith(b"positions: line ") for line in lines
-        ),
+        "positions: lines not in the order instr bb line": sum(line.startswith(b"positions: line ") for line in lines),
         "summary or totals without a colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
         "counts with a fraction or exponent, rounded": sum(map(data.count, ROUNDED)),
     }

@@ -278,8 +278,8 @@ def test_speedscope(data: bytes) -> None:
                         samples[value_type.name, names_of(model, stack)] += value
             assert +samples == +expected.samples
         counts = profile.log.not_representable
-        assert counts["weights with a fraction, rounded"] == expected.rounded
-        assert counts["profiles of another kind than the first one"] == expected.others
+        assert counts["fractional weights, rounded"] == expected.rounded
+        assert counts["profiles of another kind than the first"] == expected.others
     event(profile.view)
 
 

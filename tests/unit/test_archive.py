@@ -180,25 +180,25 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     _, log = read_dump(data[: chunks[3].offset + 100], lenient=True)
     nbytes = chunks[3].nbytes
     assert f"at byte {chunks[3].offset}: the file ends inside a chunk of rows of {nbytes} bytes" in log.warnings[1]
-    assert f"no end: 1,500 rows are there, the last at time {times[1499]}" in log.warnings[2]
+    assert f"the end of the profile is missing: 1,500 rows are left, the last at time {times[1499]}" in log.warnings[2]
 
     shorter = data[: chunks[1].offset] + data[chunks[2].offset :]
     got, log = read_dump(shorter, lenient=True)
     assert log.losses == {"indexes": 1, "rows": 500}
-    assert "the profile has 2,500 rows, but 2,000 rows are there" in log.warnings[-1]
+    assert "the profile has 2,500 rows, but 2,000 rows are left" in log.warnings[-1]
 
     damaged = bytearray(data[: index.offset])
     damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1
     got, log = read_dump(bytes(damaged), lenient=True)
     assert log.losses == {"indexes": 1, "chunks": 1, "rows": 500}
-    assert f"a chunk of unknown many rows is lost, after time {times[999]}" in log.warnings[1]
+    assert f"a chunk of an unknown number of rows is lost, after time {times[999]}" in log.warnings[1]
     assert sum(row[0] == "row" for row in got) == 2000
 
 
 def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
     data, _ = write_archive(stacks, rows=50)
     end = next(s for s in sections(data) if s.type == archive_sections.END)
-    with pytest.raises(FormatError, match="has 60 rows, but 50 rows are there") as error:
+    with pytest.raises(FormatError, match="has 60 rows, but 50 rows are left") as error:
         read_dump(_with_end(data, {"kinds": [60]}))
     assert error.value.offset == end.offset
 

@@ -383,7 +383,7 @@ def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFix
     shutil.rmtree(tmp_path / "out")
     only = [*given, "-s", str(CORPUS / "xray/pool-clang19"), "--include", "*.callgrind"]
     assert main(only) == 0
-    assert "warning: --symbols did nothing for any of these files\n" in capsys.readouterr().err
+    assert "warning: --symbols had no effect on any of these files\n" in capsys.readouterr().err
     assert main([*given, "--time-range", "0:1000000000000000"]) == 1
     assert "3.callgrind: --time-range would do nothing from callgrind to folded" in capsys.readouterr().err
 

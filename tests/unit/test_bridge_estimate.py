@@ -66,7 +66,7 @@ def test_functions_that_are_called_by_name_in_another_file_are_warned_of() -> No
     assert estimate(rows, log) == {"main": (10,), "sleep": (30,)}
     assert log.warnings == [
         "75.0 % of the cost is below 1 function without callers; functions of the same name in another file or object "
-        "are called and have no costs"
+        "are called but have no costs"
     ]
     log = Log()
     estimate([*rows, cost(elsewhere, 1)], log)
@@ -81,7 +81,7 @@ def test_example_of_the_docs() -> None:
         "main>a>c": (20, 4),
         "main>b>c": (5, 1),
     }
-    assert log.not_representable == {"call counts": 4, "parts whose addresses are left out": 1}
+    assert log.not_representable == {"call counts": 4, "parts whose addresses are dropped": 1}
     assert estimate(DIAMOND, stacks="arcs") == {
         "main>a": (10, 1),
         "main>b": (5, 0),
@@ -116,7 +116,7 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     log = Log()
     assert estimate(rows, log, prune=0.01) == {"f0>c": (901,), "[pruned]>c": (99,)}
     assert log.warnings == [
-        "9.9 % of the cost stands under [pruned], without all of its callers; a smaller prune= shows more"
+        "9.9 % of the cost is under [pruned], without all of its callers; a smaller prune= shows more"
     ]
     # what is under contexts that are too small keeps its last callers, unless these are too small, too
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
@@ -125,7 +125,7 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     rows += [cost("a", 500), call("b", "d", 9), cost("d", 9)]
     log = Log()
     assert estimate(rows, log, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>b>c>a": (500,), "[pruned]>d": (9,)}
-    assert log.warnings[0].startswith("100.0 % of the cost stands under [pruned]")
+    assert log.warnings[0].startswith("100.0 % of the cost is under [pruned]")
     # in part: main > b > c is large enough, the other callers of b are not
     rows = [call("main", "b", 500)] + [call(name(n), "b", 1) for n in range(500)]
     rows += [call("b", "c", 1000), cost("c", 1000)]
@@ -216,7 +216,7 @@ def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert total == 10**9
     assert n <= 5100
     assert model.count("stacks") < 5100
-    assert log.warnings[0].startswith("too many stacks of callers for prune=0: those below ")
+    assert log.warnings[0].startswith("too many call paths for prune=0: paths below ")
     assert "under [pruned]" in log.warnings[1]
 
 
@@ -259,8 +259,8 @@ def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     assert lines["b", 0] > 0
     assert lines["[pruned]", 0] > 0
     assert sum(lines.values()) == 3490
-    assert any("functions whose names there is no room for" in w for w in log.warnings)
-    assert any("there is no room for all lines" in w for w in log.warnings)
+    assert any("functions whose names do not fit" in w for w in log.warnings)
+    assert any("not all lines fit" in w for w in log.warnings)
 
 
 def test_details_that_come_again_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

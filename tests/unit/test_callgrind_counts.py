@@ -13,7 +13,7 @@ LENIENT = Options(lenient=True)
 HEADER = b"version: 1\nevents: Ir Dr\n"
 
 
-UNSIGNED = "counts below 0 that were written as 2^64 more"
+UNSIGNED = "negative counts written as 2^64 more"
 
 
 def unsigned(value: int) -> bytes:
@@ -62,7 +62,7 @@ def test_counts_beyond_2_to_the_63_that_no_sum_explains(sums: bytes) -> None:
     parts, log = read_parts(data, LENIENT)
     assert parts[0].sums == [3, -38] and UNSIGNED not in log.repairs
     lost = 2 + (unsigned(-37) in sums)
-    assert log.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] == lost
+    assert log.losses["counts above 2^63, read as 2^64 less without a sum that confirms it"] == lost
 
 
 def test_a_rounded_count_of_a_cachegrind_summary_is_counted_once() -> None:
@@ -85,7 +85,7 @@ def test_counts_that_are_never_below_0_without_a_sign(count: bytes) -> None:
         read_parts(HEADER + b"fn=f\n1 " + count + b"\nsummary: -1\n")
     # and those of a line that is lost are not counted
     data = HEADER + b"fn=f\n1 " + unsigned(-5) + b" 6 7\n1 " + count + b"\n"
-    assert read_parts(data, LENIENT)[1].losses == {"lines that could not be read": 2}
+    assert read_parts(data, LENIENT)[1].losses == {"unreadable lines": 2}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_comments_behind_counts_are_left_out_and_counted() -> None:
         ((0x14, 0, 0), (0, 0)),
         ((0x18, 0, 2), (5, 0)),
     ]
-    assert log.not_representable == {"comments behind the counts of a line": 3}
+    assert log.not_representable == {"comments after the counts of a line": 3}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_count_may_have_a_fraction_or_an_exponent(text: bytes, count: int | No
     assert parts[0].totals == [3, -count]
     assert log.repairs == {"counts with a fraction or exponent, rounded": 4}
     assert log.warnings == [
-        "input: line 6: a count with a fraction or exponent; such counts are taken as the nearest whole number"
+        "input: line 6: a count with a fraction or exponent; such counts are rounded to the nearest whole number"
     ]
 
 
@@ -186,6 +186,6 @@ def test_what_is_lost_with_its_line_is_not_rounded() -> None:
 def test_more_than_64_bits_of_cost_is_an_error() -> None:
     data = HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n2 1\n"
     _, log = read_parts(data + b"totals: 5\n")
-    assert log.warnings == ["input: the sum of a part's costs passes 2^63 - 1"]
+    assert log.warnings == ["input: the sum of a part's costs exceeds 2^63 - 1"]
     with pytest.raises(FastprofError):
         rewrite(HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n1 1\n", "cachegrind")

@@ -75,7 +75,7 @@ def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
     rows = [(1, 10, 0), (2, 20, 0)]
     name, values, log = chosen(rows)
     assert (name, values) == ("cpu", [0, 0])
-    assert log.warnings == ["cpu is 0 everywhere; value=NAME chooses another value type: alloc, space"]
+    assert log.warnings == ["cpu is 0 everywhere; value=NAME selects another value type: alloc, space"]
     assert not chosen([*rows, (0, 0, 5)])[2].warnings
     assert not chosen(rows, default="alloc")[2].warnings
     assert not chosen(rows, value="cpu")[2].warnings
@@ -142,7 +142,7 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
 def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(b"events: Ge Ir Dr\nfn=main\n1 0 10 5\nfn=f\n3 0 2 2\n")
-    warning = "Ge is 0 everywhere; value=NAME chooses another value type: Ir, Dr"
+    warning = "Ge is 0 everywhere; value=NAME selects another value type: Ir, Dr"
     with pytest.raises(UsageError, match=f"nothing of it can be written as folded.*; {warning}"):
         fastprof.convert(path, tmp_path / "x.folded")
     found, same = fastprof.top(path), fastprof.diff(path, path)

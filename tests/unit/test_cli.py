@@ -91,9 +91,9 @@ def test_the_log() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
         rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames; "
-        rb"not representable: 2,329 calls whose CPU is left out \(.*\), 2,329 calls, kept as sums without their times, "
-        rb"4 threads, added up \(--per-thread keeps them apart\)\n"
-        rb"fastprof: warning: .*: functions are shown by their numbers: .*\n",
+        rb"not representable: 2,329 calls whose CPU is dropped \(.*\), 2,329 calls, summed up without their times, "
+        rb"4 threads, merged \(--per-thread keeps them separate\)\n"
+        rb"fastprof: warning: .*: functions are shown by number: .*\n",
         done.stderr,
     )
     quiet = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr
@@ -366,7 +366,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     done = run("convert", str(tmp_path), "--to", "xray")
-    assert b"fastprof: warning: %s: not read, being no files: pipe, link\n" % os.fsencode(tmp_path) in done.stderr
+    assert b"fastprof: warning: %s: skipped, not regular files: pipe, link\n" % os.fsencode(tmp_path) in done.stderr
 
 
 @pytest.mark.parametrize(

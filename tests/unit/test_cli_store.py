@@ -54,7 +54,7 @@ def test_the_store_itself_is_no_input(runs: Path, capsys: pytest.CaptureFixture[
     archive("add", "runs/s.fpa", "runs")
     archive("add", "runs/s.fpa", "runs", "--skip-existing")
     assert names("runs/s.fpa") == NAMES
-    assert "runs/s.fpa: is the store itself, and is left out" in capsys.readouterr().err
+    assert "runs/s.fpa: skipped, it is the store itself" in capsys.readouterr().err
 
 
 def test_names_that_are_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

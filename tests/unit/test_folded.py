@@ -46,7 +46,7 @@ def test_stacks_that_come_again_are_the_same(capacity: int) -> None:
     opened = open_input(data, from_="folded")
     found = [row for rows in fastprof_rows(opened, capacity) for row in rows]
     assert [(tuple(name.encode() for name in stack), (value,)) for stack, value in found] == expected.rows
-    assert opened.log.repairs["frames without a name, called [unknown]"] == sum(";;" in line for line in lines)
+    assert opened.log.repairs["unnamed frames, shown as [unknown]"] == sum(";;" in line for line in lines)
 
 
 def test_more_stacks_than_are_remembered(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_line_that_the_file_cuts(tmp_path: Path) -> None:
     text, log = converted("main;f 5\nmain;g 1", tmp_path)
     assert text == "main;f 5\nmain;g 1\n"
     assert codes(log.repairs) == {"open-end": 1}
-    assert any("may have been cut off" in warning for warning in log.warnings)
+    assert any("may be truncated" in warning for warning in log.warnings)
 
 
 def test_fractions(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_fractions(tmp_path: Path) -> None:
     written, log = converted(text, tmp_path)
     assert written == "a 1\nb 1\nc 3\nd 2\n"
     assert codes(log.repairs) == {"rounded-counts": 2}
-    assert "line 1: a count with a fraction" in log.warnings[0]
+    assert "line 1: a fractional count" in log.warnings[0]
     written, log = converted(text, tmp_path, decimals=2)
     assert written == "a 50\nb 149\nc 300\nd 200\n"
     assert not log.repairs

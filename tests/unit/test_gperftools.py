@@ -83,7 +83,7 @@ def test_records_without_count_or_stack_are_kept() -> None:
 
 def test_no_trailer_is_a_repair() -> None:
     got = dump(reference.write([(1, (0x1000,))], trailer=False), "gperftools")
-    assert got.log.repairs == {"files without trailer": 1}
+    assert got.log.repairs == {"files without a trailer": 1}
 
 
 @pytest.mark.parametrize("lenient", [False, True])
@@ -91,8 +91,8 @@ def test_a_list_of_mapped_objects_that_is_cut_is_said(lenient: bool) -> None:
     for end, n in ((None, 0), (-1, 1), (-70, 1)):
         log = dump(SMALL[:end], "gperftools", options=Options(lenient=lenient)).log
         counter = log.losses if lenient else log.repairs
-        assert counter.get("lists of mapped objects that end within a line", 0) == n
-        assert any("may have been cut off" in warning for warning in log.warnings) == bool(n)
+        assert counter.get("lists of mapped objects that end in the middle of a line", 0) == n
+        assert any("may be truncated" in warning for warning in log.warnings) == bool(n)
 
 
 def test_no_records() -> None:
@@ -102,7 +102,7 @@ def test_no_records() -> None:
 def test_cut_chains_are_said() -> None:
     log = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").log
     assert log.facts["samples_cut_at_254_frames"] == 3
-    assert "cut by the profiler" in log.warnings[0]
+    assert "the profiler cut" in log.warnings[0]
 
 
 # ---- frames the profiler left behind ----
@@ -338,7 +338,7 @@ def test_cut_at_every_byte() -> None:
 
 def test_lenient_says_what_is_lost() -> None:
     got = dump(SMALL[:80], "gperftools", options=LENIENT)  # header 40, record 32, 8 bytes of the next
-    assert got.log.losses == {"damaged records": 1, "bytes passed over": 8}
+    assert got.log.losses == {"damaged records": 1, "bytes skipped": 8}
     assert [values[0] for _, _, values in got.rows] == [2]
 
 
@@ -348,7 +348,7 @@ def test_a_depth_that_cannot_be() -> None:
         dump(bad, "gperftools")
     good_after = bad + struct.pack("<3Q", 0, 1, 0) + MAPS
     got = dump(good_after, "gperftools", options=LENIENT)
-    assert got.log.losses == {"damaged records": 1, "bytes passed over": 24}
+    assert got.log.losses == {"damaged records": 1, "bytes skipped": 24}
     assert got.mappings[0][0] == b"/srv/my demo/prog"
 
 
@@ -394,7 +394,7 @@ def test_forked_processes_have_written_what_they_were_born_with(word: int, order
     assert sorted(got.summed().items()) == sorted(alone.summed().items())
     assert got.mappings == alone.mappings
     assert got.log.facts["samples"] == 18
-    assert got.log.repairs == {"profiles by forked processes in the file": 2}
+    assert got.log.repairs == {"profiles of forked processes in the same file": 2}
 
 
 def test_a_forked_process_that_ends_last() -> None:
@@ -408,7 +408,7 @@ def test_records_after_the_text_are_summed_where_no_header_says_that_they_begin_
     rest = reference.write(AFTER, text=MAPS)[40:]
     got = dump(reference.write(BEFORE, text=MAPS) + rest, "gperftools", chunk=chunk)
     assert sorted(values[0] for _, _, values in got.rows) == [2, 6, 10]
-    assert got.log.repairs == {"profiles by forked processes in the file": 1}
+    assert got.log.repairs == {"profiles of forked processes in the same file": 1}
     assert any("more than once" in text for text in got.log.warnings)
 
 
@@ -417,7 +417,7 @@ def test_records_after_the_text_are_cut() -> None:
     with pytest.raises(FormatError) as error:
         dump(data, "gperftools")
     assert error.value.offset == len(data) - 30
-    assert dump(data, "gperftools", options=LENIENT).log.losses == {"damaged records": 1, "bytes passed over": 30}
+    assert dump(data, "gperftools", options=LENIENT).log.losses == {"damaged records": 1, "bytes skipped": 30}
 
 
 def test_zeros_after_the_text_are_no_records() -> None:
@@ -443,7 +443,7 @@ def test_what_the_format_cannot_say_is_counted() -> None:
     pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
     _, log = rewrite(pprof, "pprof", "gperftools")
     assert log.not_representable == {
-        "frames without address": 1,
+        "frames without an address": 1,
         "function names (gperftools profiles hold only addresses)": 1,
     }
 

@@ -269,7 +269,7 @@ def test_expand(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "broken").symlink_to("nowhere")
     assert expand([str(tmp_path)], log.warn) == files
-    assert log.warnings == [f"{tmp_path}: not read, being no files: broken, link"]
+    assert log.warnings == [f"{tmp_path}: skipped, not regular files: broken, link"]
     with pytest.raises(FastprofError, match="empty: a directory without files"):
         expand([str(tmp_path / "empty")], log.warn)
     errors: list[FastprofError] = []
@@ -303,7 +303,7 @@ def test_a_file_that_became_shorter_is_an_error(lenient: bool, tmp_path: Path) -
     os.truncate(path, 300_000)
     if lenient:
         assert len(read_all(source)) == 300_000
-        assert log.losses == {"files that became shorter while they were read": 1}
+        assert log.losses == {"files that shrank while they were read": 1}
     else:
         with pytest.raises(FastprofError, match=f"became shorter while it was read: 300000 of {len(TEXT)} bytes"):
             read_all(source)

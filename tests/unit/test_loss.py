@@ -36,7 +36,9 @@ def test_a_difference_of_which_nothing_is_written_is_an_error(tmp_path: Path) ->
     old, new, out = tmp_path / "old.folded", tmp_path / "new.folded", tmp_path / "out.folded"
     old.write_text("main;f 5\n")
     new.write_text("main;f 3\n")
-    with pytest.raises(fastprof.UsageError, match="nothing of it can be written as folded: 1 stack of negative value"):
+    with pytest.raises(
+        fastprof.UsageError, match="nothing of it can be written as folded: 1 stack with a negative value"
+    ):
         fastprof.diff(old, new, out)
     assert not out.exists()
     fastprof.diff(old, old, out)
@@ -49,11 +51,11 @@ def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
     log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
     assert log.rows["samples written"] == 1
     assert log.warnings == [
-        "25.0 % of the cost is left out, in samples that have no address or are negative",
+        "25.0 % of the cost is dropped: samples that have no address or are negative",
     ]
     path.write_bytes(NO_LINES % (75, -25))
     log = fastprof.convert(path, tmp_path / "out.folded")
-    assert log.warnings == ["25.0 % of the cost is left out, in stacks of values below 0, or rounded to 0"]
+    assert log.warnings == ["25.0 % of the cost is dropped: stacks with negative values, or rounded to 0"]
 
 
 def test_frames_left_out_are_said(tmp_path: Path) -> None:
@@ -61,4 +63,4 @@ def test_frames_left_out_are_said(tmp_path: Path) -> None:
     arc = b"cfn=f\ncalls=1 0x20 3\n0 1 25\n"
     path.write_bytes(WITH_ADDRESSES.replace(b"75\n", b"75\n" + arc).replace(b"0 3 25", b"0x20 3 25"))
     log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
-    assert log.warnings == ["25.0 % of the cost is under stacks of which frames without address are left out"]
+    assert log.warnings == ["25.0 % of the cost is in stacks that lose frames without an address"]

@@ -38,11 +38,11 @@ def said(name: str, path: str, folder: object, *more: str) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_numbers_of_xray(name: str, tmp_path: object) -> None:
-    assert said(name, XRAY, tmp_path).count("give the program that wrote the log with --symbols") == 1
+    assert said(name, XRAY, tmp_path).count("name the program that wrote the log with --symbols") == 1
     assert "--symbols" not in said(name, XRAY, tmp_path, "-s", PROGRAM, *["--replace"] * (name == "archive"))
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "archive"])  # which keeps addresses
 def test_addresses(name: str, tmp_path: object) -> None:
-    assert said(name, ADDRESSES, tmp_path).count("give their programs and shared objects with --symbols") == 1
+    assert said(name, ADDRESSES, tmp_path).count("name their programs and shared objects with --symbols") == 1
     assert "--symbols" not in said(name, ADDRESSES, tmp_path, "--no-symbols")

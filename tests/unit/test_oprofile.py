@@ -128,7 +128,7 @@ def test_bad_names(path: str, tmp_path: Path) -> None:
         Read(session)
     kept = Read(session, lenient=True)
     assert sum(kept.costs.values()) == 12
-    assert kept.log.losses == {"sample files with names that are none": 1}
+    assert kept.log.losses == {"sample files with invalid names": 1}
 
 
 # ---- what is an input ---------------------------------------------------
@@ -367,7 +367,7 @@ def test_a_file_that_was_changed(tmp_path: Path) -> None:
     assert "was changed since the profile was made" in read.log.warnings[0]
     read = Read(session, symbols=(str(tmp_path),))
     assert read.functions() == {"main": 3, "f(int)": 9}
-    assert "was changed since the profile was made" in read.log.warnings[0]
+    assert "newer than the profile" in read.log.warnings[0]
 
 
 @pytest.mark.parametrize("where", ["folder", "file", "archive"])
@@ -436,7 +436,7 @@ def test_a_kernel_that_was_sampled_without_its_image(tmp_path: Path) -> None:
 def test_a_file_for_symbols_that_is_not_used(tmp_path: Path) -> None:
     session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES)})
     y = image(tmp_path / "y")
-    assert f"{y}: has the name of no image in the profile" in Read(session, symbols=(str(y),)).log.warnings
+    assert f"{y}: matches no image in the profile" in Read(session, symbols=(str(y),)).log.warnings
     with pytest.raises(FastprofError, match="No such file"):
         Read(session, symbols=(str(tmp_path / "absent"),))
 
@@ -525,8 +525,8 @@ def test_lenient_keeps_what_is_there(tmp_path: Path) -> None:
     assert sum(read.costs.values()) == 110
     assert read.log.losses == {
         "nodes missing at the ends of sample files": 90,
-        "sample files that are damaged": 1,
-        "sample files that end too early": 1,
+        "damaged sample files": 1,
+        "truncated sample files": 1,
     }
 
 
@@ -551,8 +551,8 @@ def test_lost_samples(tmp_path: Path) -> None:
     log = fastprof.info(write_session(tmp_path, files | {path_of(X): sample_file(NODES)}))
     assert log.facts["samples_lost"] == {"lost_record": 3}
     assert [w.partition(": ")[2] for w in log.warnings if "lost" in w or "throttled" in w] == [
-        "3 samples were lost, 1,000 were taken",
-        "the kernel has throttled CPU: it was sampled less often than asked for",
+        "3 samples were lost, 1,000 were recorded",
+        "the kernel throttled CPU: it was sampled less often than requested",
     ]
 
 

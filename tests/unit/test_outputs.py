@@ -260,7 +260,7 @@ def test_calls_still_open_end_in_their_own_input(tmp_path: Path) -> None:
     output = tmp_path / "o.speedscope.json"
     report = fastprof.convert([tmp_path / "one", tmp_path / "two"], output, from_="xray", time_unit="ticks")
     assert report.repairs == {"unfinished calls": 4}
-    start = {"the time of the start, from which times are counted": 1}
+    start = {"start times, from which times are counted": 1}
     assert report.not_representable == {"numbers of threads": 2, **start}
     one, two = json.loads(output.read_bytes())["profiles"]
     assert (one["name"], two["name"]) == ("one, thread 7", "two, thread 8")

@@ -74,7 +74,7 @@ def test_a_name_that_is_not_utf8_is_mended_and_counted() -> None:
     done = convert_bytes(log.bytes(), "xray", "perfetto", Options(mod_funcname=('s/#1/f\udcff<b>"/',)))
     (track,) = perfetto.read(done.data)
     assert [slice_.name for slice_ in track.slices] == ['f\ufffd<b>"', "#2"]
-    assert done.log.not_representable == {"names that are not UTF-8, mended": 1}
+    assert done.log.not_representable == {"non-UTF-8 names, repaired": 1}
 
 
 def test_what_has_no_times_is_refused_with_what_to_choose() -> None:

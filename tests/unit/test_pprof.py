@@ -233,7 +233,7 @@ def test_sparse_ids_and_unknown_mappings() -> None:
     p.location[1].mapping_id = 77
     got = dump(p.SerializeToString(), "pprof")
     assert got.rows == reference.rows(p)
-    assert got.log.repairs == {"locations of unknown mappings": 1}
+    assert got.log.repairs == {"locations with unknown mappings": 1}
 
 
 def invalid(change: Callable[[Any], None]) -> bytes:
@@ -325,7 +325,7 @@ def test_other_functions_without_ids_are_refused(spoil: Callable[[Any], None]) -
     assert dump(data, "pprof", options=Options(lenient=True)).log.losses["damaged table entries"] >= 2
 
 
-@pytest.mark.parametrize(("line", "says"), [(-1, "line numbers below 0"), (1 << 32, "line numbers beyond 32 bits")])
+@pytest.mark.parametrize(("line", "says"), [(-1, "negative line numbers"), (1 << 32, "line numbers beyond 32 bits")])
 def test_lines_that_no_source_has(line: int, says: str) -> None:
     got = dump(invalid(_set("location.0.line.0.line", line)), "pprof")
     assert got.log.not_representable[says] == 1
@@ -394,7 +394,7 @@ def test_a_last_field_that_is_cut_is_a_loss() -> None:
     for cut in range(1, len(samples[-1])):
         got = dump(whole[:-cut], "pprof", options=LENIENT)
         assert len(got.rows) == 2
-        assert got.log.losses == {"bytes passed over": len(samples[-1]) - cut}
+        assert got.log.losses == {"bytes skipped": len(samples[-1]) - cut}
 
 
 @pytest.mark.parametrize("at", range(len(SMALL)))
@@ -474,7 +474,7 @@ def test_strings_that_are_not_utf8_are_mended() -> None:
     reference.check(p)
     names = [row[0][0][3][0][0].decode() for row in reference.rows(p)]
     assert names == ["a\ufffdb", "a\ufffdb [2]", "\ufffd" * 3, "ü😀"]
-    assert log.not_representable["strings that are not UTF-8, mended"] == 3
+    assert log.not_representable["non-UTF-8 strings, repaired"] == 3
 
 
 def test_return_addresses_are_moved_into_the_call_once() -> None:

@@ -210,7 +210,7 @@ def test_text_that_is_not_quite_json(name: str) -> None:
     assert repairs(data) == expected
     killed = "cut" in name
     assert [*map(str, fastprof.info(data, from_="trace-event").warnings)] == (
-        ["the trace ends before it is complete, as after its writer was killed; the rest is missing"] * killed
+        ["the trace is incomplete, as if its writer had been killed; the rest is missing"] * killed
     )
 
 

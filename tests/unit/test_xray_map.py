@@ -188,7 +188,7 @@ def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
         f"{program}: seems to be another build or object: in no map: 2 of 4 functions of the log",
     ]
     assert product.graph(log.bytes()).log.warnings == [
-        "input: functions are shown by their numbers: XRay logs hold no names; give the program that wrote the log "
+        "input: functions are shown by number: XRay logs hold no names; name the program that wrote the log "
         "with symbols="
     ]
 
@@ -231,7 +231,7 @@ def test_a_log_without_names_says_where_to_get_them(tmp_path: Path) -> None:
     (tmp_path / "x.xray").write_bytes(log.bytes())
     told = fastprof.convert(tmp_path / "x.xray", tmp_path / "x.callgrind").warnings
     assert told == [
-        f"{tmp_path}/x.xray: functions are shown by their numbers: XRay logs hold no names; give the program that "
+        f"{tmp_path}/x.xray: functions are shown by number: XRay logs hold no names; name the program that "
         "wrote the log with symbols="
     ]
     assert fastprof.convert(tmp_path / "x.xray", tmp_path / "y.xray").warnings == []  # which holds none either

@@ -101,10 +101,8 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
     if c.prune > prune:
         log.warn(REPORTED["many-callers"], where=where, asked=prune, share=c.prune)
     if c.pruned > 0:
-        those = counted(
-            c.unnamed, "function whose name there is no room for", "functions whose names there is no room for"
-        )
-        unnamed = f", with it {those}" if c.unnamed else ""
+        those = counted(c.unnamed, "function whose name does not fit", "functions whose names do not fit")
+        unnamed = f" (including {those})" if c.unnamed else ""
         log.warn(REPORTED["pruned-cost"], where=where, share=percent(c.pruned), unnamed=unnamed)
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]

@@ -12,16 +12,16 @@ REPORTED = reported(
     },
     warnings={
         "many-callers": (
-            "{where}too many stacks of callers for {--prune:=}{asked:g}: those below {share:.2g} of the total end, too"
+            "{where}too many call paths for {--prune:=}{asked:g}: paths below {share:.2g} of the total are pruned, too"
         ),
         "pruned-cost": (
-            "{where}{share} of the cost stands under [pruned], without all of its callers{unnamed}; a smaller "
+            "{where}{share} of the cost is under [pruned], without all of its callers{unnamed}; a smaller "
             "{--prune} shows more"
         ),
         "uncalled-functions": (
             "{where}{share} of the cost is below {functions} without callers; functions of the same name in "
-            "another file or object are called and have no costs"
+            "another file or object are called but have no costs"
         ),
-        "unplaced-cost": "{where}{share} of the cost is summed up by function: there is no room for all {places}",
+        "unplaced-cost": "{where}{share} of the cost is summed up by function: not all {places} fit",
     },
 )

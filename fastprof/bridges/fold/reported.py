@@ -15,14 +15,14 @@ REPORTED = reported(
         "unwound-frames",
     ),
     not_representable={
-        "call-times": ("call, kept as a sum without its time", "calls, kept as sums without their times"),
+        "call-times": ("call, summed up without its time", "calls, summed up without their times"),
         "cpus": (
-            "call whose CPU is left out ({--labels:=}cpu keeps it in stacks)",
-            "calls whose CPU is left out ({--labels:=}cpu keeps it in stacks)",
+            "call whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
+            "calls whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
         ),
     },
     warnings={
-        "different-clocks": "the inputs' clocks differ: times of the later ones are rounded to ticks of the first",
-        "no-records": "the input has no records: the profile is valid and empty",
+        "different-clocks": "the inputs' clocks differ: times of later inputs are rounded to ticks of the first",
+        "no-records": "the input has no records: the output is valid but empty",
     },
 )

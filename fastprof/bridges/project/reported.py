@@ -8,10 +8,10 @@ REPORTED = reported(
     shared=("sample-labels", "sample-times"),
     not_representable={
         "inlined": (
-            "inlined function, now costs of its callers ({--inline-calls} keeps it)",
-            "inlined functions, now costs of their callers ({--inline-calls} keeps them)",
+            "inlined function, merged into its caller ({--inline-calls} keeps it)",
+            "inlined functions, merged into their callers ({--inline-calls} keeps them)",
         ),
-        "inlined-calls": ("inlined function, now called like others", "inlined functions, now called like others"),
-        "joined-stacks": ("call stack, kept as single calls", "call stacks, kept as single calls"),
+        "inlined-calls": ("inlined function, written as a call", "inlined functions, written as calls"),
+        "joined-stacks": ("call stack, reduced to call arcs", "call stacks, reduced to call arcs"),
     },
 )

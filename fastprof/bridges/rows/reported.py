@@ -26,44 +26,44 @@ REPORTED = reported(
     not_representable={
         "header-fields": ("header field ({fields})", "header fields ({fields})"),
         "columns": ("column of a line", "columns of lines"),
-        "cpus": ("row whose CPU is left out", "rows whose CPU is left out"),
-        "deep-stacks": ("sample with too many frames, cut", "samples with too many frames, cut"),
-        "default-type": ("value type to show first", "value types to show first"),
+        "cpus": ("row whose CPU is dropped", "rows whose CPU is dropped"),
+        "deep-stacks": ("sample with too many frames, truncated", "samples with too many frames, truncated"),
+        "default-type": ("default value type", "default value types"),
         "first-lines": ("first line of a function", "first lines of functions"),
         "frames": (
             "frame of a stack ({--table:=}frames writes them)",
             "frames of stacks ({--table:=}frames writes them)",
         ),
         "function-places": (
-            "function whose object, file or first line is left out",
-            "functions whose object, file or first line is left out",
+            "function whose object, file or first line is dropped",
+            "functions whose object, file or first line is dropped",
         ),
         "idle-threads": ("name of a thread or process without rows", "names of threads and processes without rows"),
-        "inherited-events": ("event that is a formula of others", "events that are formulas of others"),
-        "jumps": ("target of a jump", "targets of jumps"),
+        "inherited-events": ("inherited event", "inherited events"),
+        "jumps": ("jump target", "jump targets"),
         "long-names": ("description of a value type", "descriptions of value types"),
         "mappings": ("address range of an object", "address ranges of objects"),
-        "objects": ("function whose object is left out", "functions whose object is left out"),
-        "parts": ("part, added up", "parts, added up"),
-        "payloads": ("payload of an event", "payloads of events"),
+        "objects": ("function whose object is dropped", "functions whose object is dropped"),
+        "parts": ("part, merged with the others", "parts, merged"),
+        "payloads": ("event payload", "event payloads"),
         "samples": ("sample ({--table:=}samples writes them)", "samples ({--table:=}samples writes them)"),
         "system-names": ("symbol name of a function", "symbol names of functions"),
         "thread-names": ("name of a thread or process", "names of threads and processes"),
         "thread-numbers": ("number of a thread", "numbers of threads"),
         "threads": (
-            "thread, added up ({--per-thread} keeps them apart)",
-            "threads, added up ({--per-thread} keeps them apart)",
+            "thread, merged with the others ({--per-thread} keeps them separate)",
+            "threads, merged ({--per-thread} keeps them separate)",
         ),
     },
     warnings={
         "cut-stacks": (
-            "{inputs}stacks of up to {deepest:,} frames are cut at {limit:,}, because each is written with all of"
-            " its frames; {--max-depth:=}{deepest} keeps them whole"
+            "{inputs}stacks of up to {deepest:,} frames are truncated to {limit:,}, because the format repeats all"
+            " frames with each sample; {--max-depth:=}{deepest} keeps them whole"
         ),
         "no-inherited-events": "{--compute-events:name}: the input has no inherited events that can be computed",
         "uncomputed-events": "inherited event {name:.80} cannot be computed: {problem}",
         "unknown-clock": "the clock's frequency is unknown: times are in ticks",
-        "unnamed-addresses": "some addresses have no names; give their programs and shared objects with {--symbols}",
+        "unnamed-addresses": "some addresses have no symbols; name their programs and shared objects with {--symbols}",
         "unresolved-addresses": "{path}: {addresses} without a symbol: {reason}",
     },
 )

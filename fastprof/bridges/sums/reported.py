@@ -11,6 +11,6 @@ REPORTED = reported(
         "calls-and-jumps": ("call or jump", "calls and jumps"),
     },
     warnings={
-        "different-periods": "{differ}: no period is written",
+        "different-periods": "{differ}: the period is left out",
     },
 )

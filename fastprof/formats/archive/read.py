@@ -355,7 +355,7 @@ class ArchiveReader(Reader):
             read = self._rows_read if self._open else 0
             log.count(REPORTED["archive-chunks"])
             log.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
-            lost += f"a chunk of {counted(chunk.rows, 'row') if chunk.rows else 'unknown many rows'} is lost"
+            lost += f"a chunk of {counted(chunk.rows, 'row') if chunk.rows else 'an unknown number of rows'} is lost"
             if read:
                 lost += f" from row {read} on"
             if chunk.times:
@@ -383,7 +383,7 @@ class ArchiveReader(Reader):
         if not missing:
             return
         said = (
-            f"the profile has {counted(sum(kinds), 'row')}, but {counted(self._rows_kept, 'row is', 'rows are')} there"
+            f"the profile has {counted(sum(kinds), 'row')}, but {counted(self._rows_kept, 'row is', 'rows are')} left"
         )
         if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))

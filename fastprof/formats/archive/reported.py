@@ -21,6 +21,6 @@ REPORTED = reported(
         "archive-notes": "{file}: {note}",
         "lost-sections": "{lost}",
         "missing-rows": "{file}: {said}",
-        "no-end": "{file}: the profile has no end: {rows} there{last}",
+        "no-end": "{file}: the end of the profile is missing: {rows} left{last}",
     },
 )

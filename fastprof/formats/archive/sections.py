@@ -391,7 +391,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
                 at += TRAILER.size
                 continue
             found = _search(read_at, at + 1, size)
-            yield SectionError(at, f"{error.detail}; {found - at} bytes passed over", error.truncated or found == size)
+            yield SectionError(at, f"{error.detail}; {found - at} bytes skipped", error.truncated or found == size)
             at = found
             continue
         if section.nbytes > size - at:

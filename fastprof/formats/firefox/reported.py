@@ -17,9 +17,9 @@ REPORTED = reported(
     ),
     not_representable={
         "empty-calls": (
-            "call that took no time, which samples cannot show",
-            "calls that took no time, which samples cannot show",
+            "zero-length call, which samples cannot show",
+            "zero-length calls, which samples cannot show",
         ),
-        "invalid-utf8": ("byte of a name that is not UTF-8, mended", "bytes of names that are not UTF-8, mended"),
+        "invalid-utf8": ("non-UTF-8 byte of a name, replaced", "non-UTF-8 bytes of names, replaced"),
     },
 )

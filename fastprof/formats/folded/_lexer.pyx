@@ -58,7 +58,7 @@ cdef struct Level:
 # Counts over all lines.
 cdef struct Counts:
     uint64_t rows
-    uint64_t skipped  # lenient: lines that could not be read
+    uint64_t skipped  # lenient: unreadable lines
     uint64_t comments
     uint64_t blank  # lines
     uint64_t carriage_returns  # at the end of lines

@@ -7,40 +7,40 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("unreadable-lines",),
     repairs={
-        "blank-lines": ("line without text", "lines without text"),
-        "blanks-behind-counts": ("line with blanks behind the count", "lines with blanks behind the count"),
+        "blank-lines": ("blank line", "blank lines"),
+        "blanks-behind-counts": ("line with blanks after the count", "lines with blanks after the count"),
         "byte-order-marks": ("byte order mark", "byte order marks"),
         "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
-        "empty-frames": ("frame without a name, called [unknown]", "frames without a name, called [unknown]"),
+        "empty-frames": ("unnamed frame, shown as [unknown]", "unnamed frames, shown as [unknown]"),
         "no-frames": ("count without a stack", "counts without a stack"),
         "open-end": ("file that does not end in a newline", "files that do not end in a newline"),
-        "rounded-counts": ("count with a fraction, rounded", "counts with a fraction, rounded"),
+        "rounded-counts": ("fractional count, rounded", "fractional counts, rounded"),
         "trailing-empty-frames": (
-            "stack that ends in empty frames, left out",
-            "stacks that end in empty frames, left out",
+            "stack whose trailing empty frames are dropped",
+            "stacks whose trailing empty frames are dropped",
         ),
     },
     not_representable={
         "comments": ("comment", "comments"),
-        "negative-values": ("stack of negative value", "stacks of negative value"),
-        "no-stack": ("sample without stack, written as [no stack]", "samples without stack, written as [no stack]"),
+        "negative-values": ("stack with a negative value", "stacks with negative values"),
+        "no-stack": ("sample without a stack, written as [no stack]", "samples without a stack, written as [no stack]"),
         "renamed": (
-            "name that would be read as something else, changed",
-            "names that would be read as something else, changed",
+            "name that would be misread, changed",
+            "names that would be misread, changed",
         ),
         "rounded-times": ("time rounded to whole microseconds", "times rounded to whole microseconds"),
-        "zero-values": ("stack of value 0", "stacks of value 0"),
+        "zero-values": ("stack with value 0", "stacks with value 0"),
     },
     warnings={
         "fractions": (
-            "{file}: line {line}: a count with a fraction; such counts are taken as the nearest whole number, "
-            "{--decimals} keeps digits behind the point"
+            "{file}: line {line}: a fractional count; such counts are rounded to the nearest whole number, "
+            "{--decimals} keeps decimal places"
         ),
-        "maybe-cut-off": "{file}: does not end in a newline, so it may have been cut off",
-        "missing-cost": "{share} of the cost is left out, in stacks of values below 0, or rounded to 0",
+        "maybe-cut-off": "{file}: does not end in a newline: it may be truncated",
+        "missing-cost": "{share} of the cost is dropped: stacks with negative values, or rounded to 0",
         "two-counts": (
-            "{file}: its first lines end in two numbers each, which are taken for counts before and after; "
-            "{--counts:=}1 takes the first for part of a name"
+            "{file}: its first lines end in two numbers each, read as the counts before and after; "
+            "{--counts:=}1 reads the first one as part of the name"
         ),
     },
 )

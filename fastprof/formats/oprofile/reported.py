@@ -7,22 +7,22 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("object-notes",),
     repairs={
-        "trailing-bytes": ("byte behind the end of a sample file", "bytes behind the ends of sample files"),
+        "trailing-bytes": ("byte after the end of a sample file", "bytes after the ends of sample files"),
     },
     losses={
-        "damaged-archives": ("archive that ends at damage", "archives that end at damage"),
-        "cut-files": ("sample file that ends too early", "sample files that end too early"),
-        "damaged-files": ("sample file that is damaged", "sample files that are damaged"),
+        "damaged-archives": ("damaged archive, read up to the damage", "damaged archives, read up to the damage"),
+        "cut-files": ("truncated sample file", "truncated sample files"),
+        "damaged-files": ("damaged sample file", "damaged sample files"),
         "lost-nodes": ("node missing at the end of a sample file", "nodes missing at the ends of sample files"),
-        "unknown-files": ("sample file with a name that is none", "sample files with names that are none"),
+        "unknown-files": ("sample file with an invalid name", "sample files with invalid names"),
     },
     warnings={
-        "changed-image": "{path}: was changed since the profile was made: symbols may be wrong",
-        "changed-while-sampled": "{path}: was changed while it was sampled: its samples are of several files",
+        "changed-image": "{path}: newer than the profile: symbols may be wrong",
+        "changed-while-sampled": "{path}: changed while it was sampled: its samples belong to several files",
         "image-without-symbols": "{image}: no symbols: {reason}",
-        "lost-samples": "{file}: {samples}, {total:,} were taken",
+        "lost-samples": "{file}: {samples}, {total:,} were recorded",
         "mangled-names": "{names}",
-        "throttled-events": "{file}: the kernel has throttled {event}: it was sampled less often than asked for",
-        "unused-image": "{path}: has the name of no image in the profile",
+        "throttled-events": "{file}: the kernel throttled {event}: it was sampled less often than requested",
+        "unused-image": "{path}: matches no image in the profile",
     },
 )

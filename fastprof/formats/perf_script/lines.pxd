@@ -23,7 +23,7 @@ cdef struct Counts:
     uint64_t extras  # lines of registers, branches, source code
     uint64_t payloads  # of tracepoints
     uint64_t cpus  # samples whose CPU is known
-    uint64_t skipped  # lenient: lines that could not be read
+    uint64_t skipped  # lenient: unreadable lines
     uint64_t carriage_returns
     uint64_t without_period  # samples without, of events that have periods
     uint64_t source_lines  # that name no file

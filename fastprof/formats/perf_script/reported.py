@@ -15,7 +15,7 @@ REPORTED = reported(
     not_representable={
         "comments": ("comment", "comments"),
         "cpu-numbers": ("sample with a CPU number", "samples with a CPU number"),
-        "fields": ("sample with fields of a tracepoint", "samples with fields of a tracepoint"),
+        "fields": ("sample with tracepoint fields", "samples with tracepoint fields"),
         "registers-and-branches": (
             "line of registers, branches or source code",
             "lines of registers, branches or source code",
@@ -24,6 +24,6 @@ REPORTED = reported(
         "unknown-source-lines": ("source line that perf could not name", "source lines that perf could not name"),
     },
     warnings={
-        "maybe-cut-off": "{file}: does not end in a newline, so it may have been cut off",
+        "maybe-cut-off": "{file}: does not end in a newline: it may be truncated",
     },
 )

@@ -8,12 +8,12 @@ REPORTED = reported(
     shared=("thread-numbers",),
     not_representable={
         "deep-calls": (
-            "call or event below {depth} others, left out",
-            "calls and events below {depth} others, left out",
+            "call or event nested deeper than {depth}, dropped",
+            "calls and events nested deeper than {depth}, dropped",
         ),
-        "invalid-utf8": ("name that is not UTF-8, mended", "names that are not UTF-8, mended"),
+        "invalid-utf8": ("non-UTF-8 name, repaired", "non-UTF-8 names, repaired"),
     },
     warnings={
-        "no-times": "nothing has a time: the trace is valid and empty",
+        "no-times": "no row has a time: the trace is valid but empty",
     },
 )

@@ -8,21 +8,21 @@ REPORTED = reported(
     shared=("call-arguments", "events", "replaced-bytes", "rounded-weights", "start-time", "unreadable-rest"),
     repairs={
         "nested-frames": (
-            "frame of a sample that stands in an array of its own",
-            "frames of samples that stand in an array of their own",
+            "frame of a sample wrapped in an array",
+            "frames of samples wrapped in arrays",
         ),
     },
     losses={
         "unreadable-events": (
-            "event, sample or weight that could not be understood",
-            "events, samples or weights that could not be understood",
+            "unreadable event, sample or weight",
+            "unreadable events, samples or weights",
         ),
     },
     not_representable={
-        "deep-calls": ("call below {depth} others, left out", "calls below {depth} others, left out"),
-        "deep-frames": ("frame of samples beyond {depth}, left out", "frames of samples beyond {depth}, left out"),
-        "negative-values": ("value below 0, left out", "values below 0, left out"),
-        "other-profiles": ("profile of another kind than the first one", "profiles of another kind than the first one"),
-        "zero-values": ("sample of value 0, left out", "samples of value 0, left out"),
+        "deep-calls": ("call nested deeper than {depth}, dropped", "calls nested deeper than {depth}, dropped"),
+        "deep-frames": ("frame deeper than {depth}, dropped", "frames deeper than {depth}, dropped"),
+        "negative-values": ("negative value, dropped", "negative values, dropped"),
+        "other-profiles": ("profile of another kind than the first", "profiles of another kind than the first"),
+        "zero-values": ("sample with value 0, dropped", "samples with value 0, dropped"),
     },
 )

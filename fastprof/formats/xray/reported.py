@@ -20,20 +20,20 @@ REPORTED = reported(
     not_representable={
         "empty-events": ("empty event", "empty events"),
         "function-names": ("function name (XRay logs hold only ids)", "function names (XRay logs hold only ids)"),
-        "large-events": ("event of 2 GiB and more", "events of 2 GiB and more"),
+        "large-events": ("event of 2 GiB or more", "events of 2 GiB or more"),
         "shared-function-ids": (
-            "function id that another function has, too, replaced by another",
-            "function ids that another function has, too, replaced by others",
+            "duplicate function id, replaced",
+            "duplicate function ids, replaced",
         ),
         "wide-event-types": ("event type beyond 16 bits", "event types beyond 16 bits"),
         "wide-function-ids": (
-            "function id beyond 28 bits, replaced by another",
-            "function ids beyond 28 bits, replaced by others",
+            "function id beyond 28 bits, replaced",
+            "function ids beyond 28 bits, replaced",
         ),
     },
     warnings={
         "unnamed-functions": (
-            "{file}: functions are shown by their numbers: XRay logs hold no names; give the program that wrote "
+            "{file}: functions are shown by number: XRay logs hold no names; name the program that wrote "
             "the log with {--symbols}"
         ),
         "map-notes": "{note}",

@@ -419,7 +419,7 @@ const begin = async () => {
       "estimated, self costs are exact. The table, callers and callees are exact.");
     const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
     if (head.cut.some(value => value))
-      add("pruned", `${cut.join(", ")} of the cost stands under [pruned], in contexts too small for this page ` +
+      add("pruned", `${cut.join(", ")} of the cost is under [pruned], in contexts too small for this page ` +
         `(${exact(head["all contexts"])} there were); --prune 0 shows all. The table is exact.`);
     if (head.time && head.time["left out"])
       add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time["left out"])}`);
