@@ -309,7 +309,8 @@ static void run_register(struct fp_cfi_run *r, unsigned op) {
 
 /* A new location, which may not be before the present one. */
 static uint64_t advance_to(struct fp_cfi_run *r) {
-    const struct fp_cfi_cie *cie = r->cie ? r->cie : r->made;
+    const struct fp_cfi_cie *cie = r->cie;
+    if (!cie) return fp_dwarf_cursor_fail(&r->c); /* a CIE has none */
     const uint64_t to = r->section->is_eh ? take_pointer(r->section, &r->c, cie->encoding, cie->address_size)
                                           : fp_dwarf_take(&r->c, cie->address_size);
     return to < r->location ? fp_dwarf_cursor_fail(&r->c) : to - r->location;

@@ -95,6 +95,7 @@ static uint64_t load(struct evaluation *m, uint64_t address, uint64_t nbytes) {
     const uint64_t at = address - m->words->sp;
     uint64_t v = 0;
     if (!nbytes || nbytes > 8) return fail(m);
+    if (m->end != FP_UNWIND_COMPLETE) return 0;
     if (m->words->n < nbytes || at > m->words->n - nbytes) {
         m->end = FP_UNWIND_OUTSIDE;
         return 0;

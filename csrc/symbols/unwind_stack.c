@@ -263,7 +263,8 @@ static int step_full(const struct walk *w, const struct full *x, int exact, stru
     }
     if (ra->how == FP_CFI_UNSET && !(m->has_link && exact)) return FP_UNWIND_BROKEN;
     if (lost != FP_UNWIND_COMPLETE) return (int)lost;
-    if (!is_known(&new, m->return_register) || !is_known(&new, m->sp)) return FP_UNWIND_BROKEN;
+    if (!is_known(&new, m->return_register)) return FP_UNWIND_BROKEN;
+    if (!is_known(&new, m->sp)) set_register(&new, m->sp, cfa);
     set_register(&new, m->pc, new.values[m->return_register] & m->address_bits);
     *r = new;
     return GO_ON;

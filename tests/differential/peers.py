@@ -33,6 +33,7 @@ PACKAGES = {
     "objcopy": "binutils",
     "objdump": "binutils",
     "munged": "munge",
+    "perf": "linux-perf",
     "sbatch": "slurm-client",
     "timeout": "coreutils",
     "xvfb-run": "xvfb xauth",

@@ -1,4 +1,4 @@
-"""Unwinding beside ../shared/tools/perf/unwind_ref.py: the rules of real files, address by address."""
+"""Unwinding beside ../shared/tools/perf/unwind_ref.py: the rules of real files, and the stacks of recordings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,26 @@ import pytest
 
 from fastprof.symbols.elf import ElfFile
 from fastprof.symbols.unwind import UnwindTable
-from tests.support.paths import SHARED, needs_shared
-from tests.support.unwinding import NAMES, rules_of
+from tests.differential.peers import need
+from tests.reference import unwind as reference
+from tests.support.paths import SHARED, needs_shared, shared_data
+from tests.support.unwind_peer import compare
+from tests.support.unwinding import rules_of
 
 pytestmark = needs_shared
 
+REGISTERS = {
+    62: ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)), "ra"],
+    183: [*(f"x{n}" for n in range(31)), "sp", "pc"],
+}
 LIBRARIES = ["libc.so.6", "ld-linux-x86-64.so.2", "libstdc++.so.6"]
+PROGRAM = Path(__file__).parent / "programs" / "unwind.cpp"
+BUILDS = {
+    "dynamic": ["-O2"],
+    "static": ["-O1", "-static"],
+    "debug-frame": ["-O2", "-g", "-gz=zlib", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
+    "frame-pointers": ["-O1", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables"],
+}
 FOLDERS = ["perf-data/recorded/symfs", "heap/elf", "gperftools/bin", "xray"]
 
 
@@ -39,41 +53,31 @@ def reference_rows(path: Path) -> Iterator[tuple[int, int, str]]:
             yield int(start, 16), int(end, 16), rule
 
 
-def sleb(data: bytes) -> int:
-    value = sum((byte & 127) << 7 * i for i, byte in enumerate(data))
-    return value - (1 << 7 * len(data)) if data[-1] & 64 else value
-
-
-def expected(rule: str, machine: int) -> str:
-    """A row of unwind_ref.py in our words; only what the program counter, sp and fp need."""
-    sp, fp = NAMES[machine]
-    link = "x30" if machine == 183 else "ra"
-    cfa, *others = rule.split()
+def row_of(start: int, end: int, text: str, machine: int) -> reference.Row | None:
+    """A row that unwind_ref.py prints; None for a damaged function."""
+    numbers = {name: number for number, name in enumerate(REGISTERS[machine])}
+    cfa, *others = text.split()
     if cfa == "!":
-        return "damaged"
-    is_signal = others[-1:] == ["S"]
-    rules = dict(other.split("=", 1) for other in others[: -1 if is_signal else None])
-    ra, saved = rules.get(link), rules.get(fp)
-    if ra and ra.startswith("undef"):
-        return "last"
-    block = bytes.fromhex(cfa[5:-1]) if cfa.startswith("expr") else b""
-    sp_code, fp_code = (0x77, 0x76) if machine == 62 else (0x8F, 0x8D)
-    blocks = [bytes.fromhex(x[5:-1]) if x and x.startswith("expr") else b"" for x in (ra, saved)]
-    if is_signal and block[:1] == bytes([sp_code]) and block[-1] == 6:
-        words = [sleb(block[1:-1]), sleb(blocks[1][1:]), sleb(blocks[0][1:])]
-        return "signal " + " ".join(f"{n}=*({sp}{w:+})" for n, w in zip(("cfa", "fp", "ra"), words, strict=True))
-    tail = f" ra={ra or ('link' if machine == 183 else 'lost')}" + (" S" if is_signal else "")
-    if block[:1] == bytes([fp_code]) and block[-1] == 6 and blocks[1][:1] == bytes([fp_code]):
-        return f"*({fp}{sleb(block[1:-1]):+}) fp=*({fp}{sleb(blocks[1][1:]):+}){tail}"
-    if len(block) == 11 and block.startswith(bytes.fromhex("770880003f1a")):
-        return f"plt{block[6] - 0x30} fp=same{tail}"
-    plain = re.fullmatch(rf"({sp}|{fp})([+-]\d+)", cfa)
-    known = (ra is None or ra.startswith("c")) and (saved is None or saved.startswith(("c", "undef", "same")))
-    if not plain or not known or sp in rules:
-        return "slow"
-    popped = saved and saved.startswith("c") and plain[1] == sp and int(saved[1:]) < -int(plain[2])
-    how = "lost" if saved and saved.startswith("undef") else saved if saved and saved.startswith("c") else "same"
-    return f"{cfa} fp={'same' if popped else how}{tail}"
+        return None
+
+    def number(name: str) -> int:
+        return numbers[name] if name in numbers else int(name[1:])
+
+    def value(text: str) -> reference.Value:
+        if match := re.fullmatch(r"(expr|valexpr)\((\w*)\)", text):
+            return {"expr": "at block", "valexpr": "is block"}[match[1]], bytes.fromhex(match[2])
+        if match := re.fullmatch(r"([cv])([+-]\d+)", text):
+            return {"c": "at", "v": "is"}[match[1]], int(match[2])
+        return {"u": ("undefined",), "s": ("same",), "r": ("register", 0, 0), "#": ("same",)}[text[0]]
+
+    of_cfa: reference.Value | None = None
+    if cfa.startswith("expr"):
+        of_cfa = "is block", bytes.fromhex(cfa[5:-1])
+    elif cfa != "?":
+        name, sign, offset = re.split("([+-])", cfa)
+        of_cfa = "register", number(name), int(sign + offset)
+    registers = {number(name): value(text) for name, _, text in (o.partition("=") for o in others if o != "S")}
+    return reference.Row(start, end, of_cfa, registers, others[-1:] == ["S"])
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
@@ -86,7 +90,8 @@ def test_rows(path: Path) -> None:
     edges = set(starts)
     for start, end, rule in rows:
         i = bisect.bisect_right(starts, start) - 1
-        want = expected(rule, elf.machine)
+        row = row_of(start, end, rule, elf.machine)
+        want = reference.rule_of(row, elf.machine) if row else "damaged"
         if i < 0 or ours[i][1] != want:
             wrong.append((hex(start), ours[i][1] if i >= 0 else None, want))
         edges -= {start, end}
@@ -97,3 +102,52 @@ def test_rows(path: Path) -> None:
     for (_, end), (start, _) in itertools.pairwise(covered):
         if end < start and end not in plts:
             assert ours[bisect.bisect_right(starts, end) - 1][1] == "gap"
+
+
+def assert_equal_stacks(path: Path, symfs: str, *, by_frame_pointers: bool) -> None:
+    counts, differing = compare(path, symfs, by_frame_pointers=by_frame_pointers)
+    assert counts["frames"] > 100
+    for ours, _, theirs, why in differing:
+        # It has no rule for a PLT that the linker left without one.
+        expected = [(pc, look != pc) for pc, look in theirs]
+        assert why == "no FDE" and len(expected) == 1 and ours[:1] == expected, (ours, theirs, why)
+
+
+@pytest.mark.parametrize("by_frame_pointers", [False, True])
+def test_recorded_stacks(by_frame_pointers: bool) -> None:
+    folder = shared_data("perf-data", "recorded")
+    assert_equal_stacks(folder / "cxx-dwarf.data", str(folder / "symfs"), by_frame_pointers=by_frame_pointers)
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Recordings of programs/unwind.cpp, made now."""
+    perf, compiler, folder = need("perf"), need("g++"), tmp_path_factory.mktemp("unwind")
+    made = {}
+    for name, options in BUILDS.items():
+        program, data = folder / name, folder / f"{name}.data"
+        subprocess.run([compiler, *options, str(PROGRAM), "-o", str(program)], check=True)
+        command = [
+            perf,
+            "record",
+            "-q",
+            "-e",
+            "cpu-clock:u",
+            "-F",
+            "1500",
+            "--call-graph",
+            "dwarf,4096",
+            "-o",
+            str(data),
+        ]
+        done = subprocess.run([*command, str(program)], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"perf cannot record here: {done.stderr.strip()[:200]}")
+        made[name] = data
+    return made
+
+
+@pytest.mark.parametrize("name", ["dynamic", "static", "debug-frame", "frame-pointers"])
+def test_new_stacks(recordings: dict[str, Path], name: str) -> None:
+    for by_frame_pointers in (False, True):
+        assert_equal_stacks(recordings[name], "", by_frame_pointers=by_frame_pointers)

@@ -7,6 +7,17 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.symbols.unwind import UnwindTable
 
+ENDS = {
+    lib.FP_UNWIND_COMPLETE: "complete",
+    lib.FP_UNWIND_OUTSIDE: "outside",
+    lib.FP_UNWIND_NO_MAP: "no map",
+    lib.FP_UNWIND_NO_FILE: "no file",
+    lib.FP_UNWIND_NO_TABLE: "no table",
+    lib.FP_UNWIND_BROKEN: "broken",
+    lib.FP_UNWIND_NOT_EXECUTABLE: "not executable",
+    lib.FP_UNWIND_NO_PROGRESS: "no progress",
+    lib.FP_UNWIND_TOO_DEEP: "too deep",
+}
 NAMES = {62: ("rsp", "rbp"), 183: ("sp", "x29")}
 
 
