@@ -157,7 +157,8 @@ def _print_text(found: Difference) -> None:
 def _print_rows(found: Difference, screen: Screen) -> None:
     k, value = found.shown, found.values[found.shown]
     rows = [row for row in found.rows if row.old[k] != row.new[k]]
-    scale = Scale.of(max(max(abs(row.old[k]), abs(row.new[k])) for row in rows), value.unit)
+    costs = [cost for row in rows for cost in (row.old[k], row.new[k])]
+    scale = Scale.of(max(map(abs, costs)), value.unit, costs)
     total = max(abs(value.old), abs(value.new))
     figures = [
         (

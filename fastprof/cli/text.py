@@ -5,8 +5,8 @@
     rows = [("self %", cost.title("self"), "function"), (percent(41, 100), cost(2_125_572_000), "work")]
     print_table(rows, right=(0, 1), narrow=(2,), shares=(None, 0.41), screen=screen)
 
-    self %    self ms  function
-      41.0  2,125.572  work
+    self %  self s  function
+      41.0    2.13  work
 
 Rows are printed in the order in which they come.  A pipe gets the same text, without colours and as wide as it is.
 """
@@ -61,11 +61,11 @@ class Screen(NamedTuple):
 PIPE = Screen()
 
 # Units by the names that value types give them: how many of the smallest one, and the names of the larger ones, each
-# with the figure from which on the next one is used.  Counts are exact up to 999,999,999, the others have at most four
-# digits before the point.
-_TIME = (("ns", 1, 10**4), ("us", 10**3, 10**7), ("ms", 10**6, 10**10), ("s", 10**9, 10**99))
-_BYTES = (("B", 1, 10**4), ("KiB", 1 << 10, 10**4 << 10), ("MiB", 1 << 20, 10**4 << 20), ("GiB", 1 << 30, 10**99))
-_COUNT = (("", 1, 10**9), ("M", 10**6, 10**10), ("G", 10**9, 10**13), ("T", 10**12, 10**99))
+# with the figure from which on the next one is used.  Counts are exact up to 999,999,999.
+_TIME = (("ns", 1, 10**3), ("us", 10**3, 999_500), ("ms", 10**6, 999_500_000), ("s", 10**9, 10**99))
+_BYTES = (("B", 1, 1 << 10), ("KiB", 1 << 10, 1 << 20), ("MiB", 1 << 20, 1 << 30), ("GiB", 1 << 30, 10**99))
+_COUNT = (("", 1, 10**9), ("G", 10**9, 999_500 * 10**6), ("T", 10**12, 10**99))
+_COUNT_ALONE = (("", 1, 10**4), ("k", 10**3, 999_500), ("M", 10**6, 999_500 * 10**3), *_COUNT[1:])
 UNITS = {
     "nanoseconds": (1, _TIME),
     "ns": (1, _TIME),
@@ -83,33 +83,52 @@ UNITS = {
 
 
 class Scale(NamedTuple):
-    """How the figures of one column are written: all in the same unit, so that they can be compared at a glance."""
+    """How the figures of one column are written: all in the same unit, so that they can be compared at a glance.
 
-    unit: str  # "ms", "KiB", "M"; "" for plain counts
+    Where that would make 0.00 of most of them, each has its own unit.
+    """
+
+    unit: str  # "ms", "KiB", "G"; "" for plain counts, and if each figure has its own
     factor: int  # of one figure, in the smallest unit
     divisor: int
+    places: int = 0  # behind the point: the largest figure has three digits
+    each: str | None = None  # the unit of the value type, if each figure has its own
 
     @staticmethod
-    def of(largest: int, unit: str = "") -> Scale:
+    def of(largest: int, unit: str = "", figures: Iterable[int] = ()) -> Scale:
         """The scale of a column whose largest figure is `largest`.  `unit` is a value type's.
 
-        Scale.of(9_999, "nanoseconds")(9_999)           "9,999"       ns
-        Scale.of(41_000_000, "nanoseconds")(1_234_567)  "1.235"       ms
-        Scale.of(5_000_000_000)(5_000_000_000)          "5,000.000"   M
+        Scale.of(999, "nanoseconds")(999)               "999"    ns
+        Scale.of(41_000_000, "nanoseconds")(1_234_567)  "1.2"    ms
+        Scale.of(5_000_000_000)(5_000_000_000)          "5.00"   G
         """
         factor, scales = UNITS.get(unit.lower(), (1, _COUNT))
-        name, divisor = next((name, divisor) for name, divisor, below in scales if abs(largest) * factor < below)
-        return Scale(name, factor, divisor)
+        scale = _scaled(largest, factor, scales)
+        counted = [abs(figure) * factor for figure in figures if figure]
+        lost = sum(2 * size * 10**scale.places < scale.divisor for size in counted)
+        return Scale("", factor, 0, each=unit) if 2 * lost > len(counted) else scale
 
     def __call__(self, value: int) -> str:
+        if self.each is not None:
+            factor, scales = UNITS.get(self.each.lower(), (1, _COUNT_ALONE))
+            scale = _scaled(value, factor, scales)
+            return f"{scale(value)} {scale.unit}".rstrip() if value else "0"
         if self.divisor == 1:
             return f"{value * self.factor:,}"
-        thousandths = (abs(value) * self.factor * 2000 + self.divisor) // (2 * self.divisor)  # rounded
-        return f"{'-' * (value < 0)}{thousandths // 1000:,}.{thousandths % 1000:03d}"
+        parts = (abs(value) * self.factor * 2 * 10**self.places + self.divisor) // (2 * self.divisor)  # rounded
+        whole, rest = divmod(parts, 10**self.places)
+        return f"{'-' * (value < 0 < parts)}{whole:,}" + (f".{rest:0{self.places}d}" if self.places else "")
 
     def title(self, name: str) -> str:
         """The heading of the column: "self ms"; for a value type named like a unit just that: "ms"."""
         return f"{'' if name in UNITS else name} {self.unit}".strip()
+
+
+def _scaled(largest: int, factor: int, scales: Iterable[tuple[str, int, int]]) -> Scale:
+    size = abs(largest) * factor
+    name, divisor = next((name, divisor) for name, divisor, below in scales if size < below)
+    places = 0 if divisor == 1 or size * 100 >= 9995 * divisor else 1 if size * 1000 >= 9995 * divisor else 2
+    return Scale(name, factor, divisor, places)
 
 
 def percent(value: float, total: float = 1) -> str:

@@ -106,7 +106,8 @@ def _print_rows(found: Top) -> None:
         ("sum %", ["" if _is_cycle(row) else percent(row.cumulated_share) for row in rows]),
     ]
     if found.second:
-        second = Scale.of(max(abs(row.second or 0) for row in rows), _unit(found.second))
+        costs = [row.second or 0 for row in rows]
+        second = Scale.of(max(map(abs, costs)), _unit(found.second), costs)
         columns.insert(0, (second.title(found.second.name), [second(row.second or 0) for row in rows]))
     if rows[0].inclusive is not None:
         columns.append((cost.title("inclusive"), [cost(row.inclusive or 0) for row in rows]))
@@ -183,8 +184,8 @@ def _is_cycle(one: Row | Call) -> bool:
 
 def _scale(found: Top) -> Scale:
     """One scale for self and inclusive costs, which are compared with each other."""
-    figures = (figure or 0 for row in found.rows for figure in (row.self, row.inclusive))
-    return Scale.of(max(map(abs, figures)), _unit(found.value))
+    figures = [figure or 0 for row in found.rows for figure in (row.self, row.inclusive)]
+    return Scale.of(max(map(abs, figures)), _unit(found.value), figures)
 
 
 def _unit(value: ValueType) -> str:

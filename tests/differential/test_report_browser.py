@@ -210,6 +210,24 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
     assert axis == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns"]
 
 
+def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
+    """An axis or a pair has one unit, a column too, unless most of it were 0.00: a page had `0 ns | 2,000 us | 10 ms`."""
+    report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "page.html")
+    marks = "fastprof.view.marks(0, 1, 12).map(m => m[1].split(' ')[1])"
+    _, units, near = drive(
+        tmp_path / "page.html",
+        choose("#order", "in order of time"),
+        value(marks),
+        value("fastprof.view.marks(0.5, 0.50001, 8).map(m => m[1])"),
+    )
+    assert len(units) > 4 and len({*units}) == 1
+    assert len({*near}) == len(near) > 4
+    report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "heap.html")
+    rows, summary = drive(tmp_path / "heap.html", value(ROWS), text_of("#summary"))
+    assert [row[0] for row in rows[:4]] == ["31.7 MiB", "4.52 KiB", "4.21 KiB", "0"]
+    assert summary.endswith("inuse_space: 31.7 MiB")
+
+
 def test_a_difference_is_coloured(tmp_path: Path) -> None:
     (tmp_path / "old.folded").write_text("main;a 50\nmain;b 50\nmain;c 50\n")
     (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\nmain;c 50\n")

@@ -22,17 +22,21 @@ from tests.support.paths import REPO
     ("largest", "unit", "value", "text", "title"),
     [
         (999_999_999, "", 999_999_999, "999,999,999", "self"),
-        (1_000_000_000, "count", 1_000_000_000, "1,000.000", "self M"),
-        (9 * 10**12, "", -1_234_567_891, "-1.235", "self G"),
-        (10**19, "", 10**19, "10,000,000.000", "self T"),
-        (9_999, "nanoseconds", 9_999, "9,999", "self ns"),
-        (10_000, "nanoseconds", 1_234, "1.234", "self us"),
-        (-41_000_000_000, "nanoseconds", -41_000_000_000, "-41.000", "self s"),
-        (20, "microseconds", 20, "20.000", "self us"),
-        (3, "seconds", 3, "3,000.000", "self ms"),
-        (9_999, "bytes", 512, "512", "self B"),
-        (1 << 20, "bytes", 1536, "1.500", "self KiB"),
-        (5, "kilobytes", 5, "5,120", "self B"),
+        (1_000_000_000, "count", 1_000_000_000, "1.00", "self G"),
+        (9 * 10**12, "", -1_234_567_891_000, "-1.23", "self T"),
+        (10**19, "", 10**19, "10,000,000", "self T"),
+        (999, "nanoseconds", 999, "999", "self ns"),
+        (1_000, "nanoseconds", 1_234, "1.23", "self us"),
+        (999_499, "nanoseconds", 41_499, "41", "self us"),
+        (999_500, "nanoseconds", 999_500, "1.00", "self ms"),
+        (9_995_000, "nanoseconds", 9_995_000, "10.0", "self ms"),
+        (-41_000_000_000, "nanoseconds", -41_000_000_000, "-41.0", "self s"),
+        (-41_000_000_000, "nanoseconds", -1, "0.0", "self s"),
+        (20, "microseconds", 20, "20.0", "self us"),
+        (3, "seconds", 3, "3.00", "self s"),
+        (1_023, "bytes", 512, "512", "self B"),
+        (1 << 20, "bytes", 1536, "0.00", "self MiB"),
+        (5, "kilobytes", 5, "5.00", "self KiB"),
         (0, "nanoseconds", 0, "0", "self ns"),
         (12_345, "ticks", 12_345, "12,345", "self"),
     ],
@@ -40,6 +44,15 @@ from tests.support.paths import REPO
 def test_one_scale_for_a_column(largest: int, unit: str, value: int, text: str, title: str) -> None:
     scale = Scale.of(largest, unit)
     assert (scale(value), scale.title("self")) == (text, title)
+
+
+def test_each_figure_has_its_own_unit_if_most_were_zero_in_one() -> None:
+    counts = [5_000_000_000, 1_234_567, 45_678, 999, 0]
+    scale = Scale.of(5_000_000_000, "", counts)
+    assert [scale(count) for count in counts] == ["5.00 G", "1.23 M", "45.7 k", "999", "0"]
+    assert scale.title("self") == "self"
+    even = [5_000_000_000, 4_000_000_000, 30_000_000, 999]
+    assert Scale.of(even[0], "", even).title("self") == "self G"
 
 
 def test_a_value_type_called_like_a_unit_is_its_unit() -> None:

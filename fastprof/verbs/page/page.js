@@ -74,12 +74,12 @@ const begin = async () => {
     label: (fn, id) => fn === NONE ? view.name(fn, id) : labelOf(fn),
     // where the marks of the time axis stand, as shares of everything: round figures
     marks(from, to, most) {
-      const hertz = head.time["ticks per second"] || 1e9, length = head.time.length || 1;
-      const nanoseconds = (to - from) * length / hertz * 1e9 / most;
-      const power = 10 ** Math.floor(Math.log10(nanoseconds));
-      const step = [1, 2, 5, 10].find(n => n * power >= nanoseconds) * power * hertz / 1e9 / length;
-      const found = [];
-      for (let i = Math.ceil(from / step); i * step < to && found.length <= most; i++) found.push([i * step, timeText(i * step * length)]);
+      const length = head.time.length || 1, least = (to - from) * length * perTick / most;
+      const power = 10 ** Math.floor(Math.log10(least));
+      const step = [1, 2, 5, 10].find(n => n * power >= least) * power;
+      const write = axisText(to * length, step / perTick);
+      const found = [], share = step / perTick / length;
+      for (let i = Math.ceil(from / share); i * share < to && found.length <= most; i++) found.push([i * share, write(i * share * length)]);
       return found;
     },
     colour: box => colours.of(box),
@@ -88,10 +88,17 @@ const begin = async () => {
   // ---- the flame graph
 
   const trees = new Map();
-  const timeText = ticks => {
-    const hertz = head.time["ticks per second"];
-    return hertz ? figure(Math.round(ticks / hertz * 1e9), "nanoseconds").replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : " ") : `${exact(Math.round(ticks))} ticks`;
+  // Times are nanoseconds, or ticks where the profile does not say how long one is.
+  const hertz = head.time && head.time["ticks per second"], perTick = hertz ? 1e9 / hertz : 1;
+  const timeText = ticks => hertz ? figure(Math.round(ticks * perTick), "ns") : `${exact(Math.round(ticks))} ticks`;
+  // Points in time: in the unit of the latest one, as exact as the distance between two of them.
+  const axisText = (latest, step) => {
+    if (!hertz) return ticks => `${exact(Math.round(ticks))} ticks`;
+    const [unit, divisor] = TIME.find(([, , below]) => latest * perTick < below);
+    const places = divisor === 1 ? 0 : Math.max(0, Math.ceil(-Math.log10(step * perTick / divisor) - 1e-9));
+    return ticks => `${fixed(ticks * perTick / divisor, places)} ${unit}`;
   };
+  const beginText = ticks => axisText(head.time.length, (flame.to - flame.from) * head.time.length / 1e4)(ticks);
   const flame = new Flame(view, {
     hover: box => sayBox(box),
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
@@ -129,17 +136,19 @@ const begin = async () => {
     const {boxes} = flame, timed = state.order === "time", {id, fn, many} = box;
     const sum = figures => sumOf(box, figures);
     const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
-    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together, the first begins at ${timeText(boxes.begin[many[0]])}. Click to zoom.`);
-    else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${timeText(boxes.begin[id])}`);
+    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together, the first begins at ${beginText(boxes.begin[many[0]])}. Click to zoom.`);
+    else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${beginText(boxes.begin[id])}`);
     else if (head.compared) {
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : sum(view.tree.total[k]));
-      parts.push(`${figure(before, unit())} → ${figure(after, unit())}, ${signed(after - before, figure(after - before, unit()))} ` +
+      const [was, is, change] = pair([before, after, after - before], unit());
+      parts.push(`${was} → ${is}, ${signed(after - before, change)} ` +
         `(${signed(after - before, percent(after - before, base()))} of the total)`);
     } else {
       const k = state.event.old;
       const [all, own] = k < 0 ? [0, 0] : [sum(view.tree.total[k]), sum(view.tree.self[k])];
-      parts.push((isInclusiveKnown() ? `${shareText(all, view.tree.total[k]?.[0])}, ` : "") +
-        `self ${shareText(own, view.tree.total[k]?.[0])}` +
+      const [allText, ownText] = pair([all, own], unit()), whole = view.tree.total[k]?.[0];
+      parts.push((isInclusiveKnown() ? `${allText} (${percent(all, whole)}), ` : "") +
+        `self ${ownText} (${percent(own, whole)})` +
         (state.thread >= 0 ? " of the thread" : ""));
     }
     if (many && !timed) parts.push(" together. Click to zoom.");
@@ -159,15 +168,14 @@ const begin = async () => {
   const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), slim = matchMedia("(max-width: 1380px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
-    const largest = name => {
-      let found = 0;
-      for (const k of shownColumns()) for (const value of rowFigures(name, k)) found = Math.max(found, Math.abs(value));
-      return found;
+    const scale = name => {  // as the rows that are seen first need it
+      const largest = shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
+      return scaleOf(Math.max(0, ...largest), unit(), largest);
     };
     const number = (text, width, value, scale, kind) => ({
       title: text + (scale && scale.unit ? ` ${scale.unit}` : ""), width, value, kind, write: i => scale.write(value(i)),
     });
-    const own = scaleOf(largest("row self"), unit()), all = scaleOf(largest("row inclusive"), unit());
+    const own = scale("row self"), all = scale("row inclusive");
     const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
     const name = {title: "Function", width: 0, value: nameOf, fill: rowName};
     if (head.compared) {
@@ -241,7 +249,7 @@ const begin = async () => {
     const mine = (arcs.get(fn) || []).filter(at => column("arc callee")[at] === callee)
       .sort((a, b) => Math.abs(cost(b)) - Math.abs(cost(a)));
     if (!mine.length) return element("p", {class: "place"}, fn < nRows ? "none" : "not in this page: too small");
-    const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit());
+    const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit(), mine.map(cost));
     const rows = mine.map(at => {
       const other = column("arc function")[at];
       const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => choose(other, "details")}, labelOf(other));
@@ -410,7 +418,7 @@ const begin = async () => {
       add(head.compared ? input.side ? "new" : "old" : "input", `${input.name} (${input.format}, ${input.view})`);
     add("program", ...head.programs);
     for (const event of events) {
-      const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
+      const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
       add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
     }
     if (head.compared) add("colours", "red: costs more in the new profile, blue: less, the stronger the more of " +
@@ -437,7 +445,7 @@ const begin = async () => {
   byId("title").textContent = named;
   document.title = `${named} - fastprof report`;
   const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
-    const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
+    const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
     return `${event.name}: ${sides.join(" → ")}`;
   }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   const drawSummary = () => {

@@ -11,10 +11,12 @@ const element = (tag, properties = {}, ...children) => {
 };
 const byId = id => document.getElementById(id);
 
-// As cli/text.py: a column is in one unit.  [name, how many of the smallest one, the figure from which on the next is used]
-const TIME = [["ns", 1, 1e4], ["µs", 1e3, 1e7], ["ms", 1e6, 1e10], ["s", 1e9, Infinity]];
-const BYTES = [["B", 1, 1e4], ["KiB", 1024, 1e4 * 1024], ["MiB", 1048576, 1e4 * 1048576], ["GiB", 1073741824, Infinity]];
-const COUNT = [["", 1, 1e9], ["M", 1e6, 1e10], ["G", 1e9, 1e13], ["T", 1e12, Infinity]];
+// As cli/text.py: a column is in one unit, three digits long; each figure in its own where most would become 0.00.
+// [name, how many of the smallest one, the figure from which on the next is used]
+const TIME = [["ns", 1, 1e3], ["µs", 1e3, 999.5e3], ["ms", 1e6, 999.5e6], ["s", 1e9, Infinity]];
+const BYTES = [["B", 1, 1024], ["KiB", 1024, 1048576], ["MiB", 1048576, 1073741824], ["GiB", 1073741824, Infinity]];
+const COUNT = [["", 1, 1e9], ["G", 1e9, 999.5e9], ["T", 1e12, Infinity]];
+const COUNT_ALONE = [["", 1, 1e4], ["k", 1e3, 999.5e3], ["M", 1e6, 999.5e6], ...COUNT.slice(1)];
 // A Map: units come from the profile, and every object has a `constructor`.
 const UNITS = new Map(Object.entries({
   nanoseconds: [1, TIME], ns: [1, TIME], microseconds: [1e3, TIME], us: [1e3, TIME], milliseconds: [1e6, TIME],
@@ -22,17 +24,24 @@ const UNITS = new Map(Object.entries({
   bytes: [1, BYTES], byte: [1, BYTES], kilobytes: [1024, BYTES], megabytes: [1048576, BYTES],
 }));
 
-const scaleOf = (largest, unit) => {
-  const [factor, scales] = UNITS.get(unit.toLowerCase()) || [1, COUNT];
-  const [name, divisor] = scales.find(([, , below]) => Math.abs(largest) * factor < below) || scales[scales.length - 1];
-  const digits = divisor === 1 ? 0 : 3;
-  const write = value => (value * factor / divisor)
-    .toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
-  return {unit: name, write};
+const scaleOf = (largest, unit, figures = [], counts = COUNT) => {
+  const [factor, scales] = UNITS.get(unit.toLowerCase()) || [1, counts];
+  const size = Math.abs(largest) * factor;
+  const [name, divisor] = scales.find(([, , below]) => size < below) || scales.at(-1);
+  const places = divisor === 1 || size >= 99.95 * divisor ? 0 : size >= 9.995 * divisor ? 1 : 2;
+  const counted = figures.filter(value => value), least = divisor / 10 ** places / 2;
+  if (2 * counted.filter(value => Math.abs(value) * factor < least).length > counted.length)
+    return {unit: "", write: value => value ? figure(value, unit, COUNT_ALONE) : "0"};
+  return {unit: name, write: value => fixed(value * factor / divisor, places)};
 };
-const figure = (value, unit) => {
-  const scale = scaleOf(value, unit);
-  return scale.write(value) + (scale.unit && " " + scale.unit);
+const fixed = (value, places) =>
+  value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places}).replace(/^-(?=0(\.0*)?$)/, "");
+const withUnit = (value, scale) => scale.write(value) + (scale.unit && " " + scale.unit);
+const figure = (value, unit, counts) => withUnit(value, scaleOf(value, unit, [], counts));
+// Figures that are compared: of one unit.
+const pair = (values, unit) => {
+  const scale = scaleOf(Math.max(...values.map(Math.abs)), unit);
+  return values.map(value => withUnit(value, scale));
 };
 const exact = value => value.toLocaleString("en-US");
 const percent = (value, total) => total ? (100 * value / total).toFixed(1).replace(/^-0\.0$/, "0.0") + " %" : "-";
@@ -67,7 +76,7 @@ const packageOf = name => {
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));
   if (slash >= 0) return path.slice(0, path.indexOf(".", slash) < 0 ? slash : path.indexOf(".", slash));
-  const parts = path.split(".").slice(0, -1);
+  const parts = path.replace(/\.func\d.*/, "").split(".").slice(0, -1);
   if (parts.length > 1 && /^[A-Z]/.test(parts.at(-1))) parts.pop();
   return parts.join(".");
 };
