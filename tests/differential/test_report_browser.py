@@ -211,7 +211,7 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
 
 
 def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
-    """An axis or a pair has one unit, a column too, unless most of it were 0.00: a page had `0 ns | 2,000 us | 10 ms`."""
+    """An axis or a pair has one unit, a column too, unless most of it were 0.00: once `0 ns, 2,000 us, 10 ms`."""
     report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "page.html")
     marks = "fastprof.view.marks(0, 1, 12).map(m => m[1].split(' ')[1])"
     _, units, near = drive(
@@ -221,7 +221,7 @@ def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
         value("fastprof.view.marks(0.5, 0.50001, 8).map(m => m[1])"),
     )
     assert len(units) > 4 and len({*units}) == 1
-    assert len({*near}) == len(near) > 4
+    assert len({*near}) == len(near) > 3
     report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "heap.html")
     rows, summary = drive(tmp_path / "heap.html", value(ROWS), text_of("#summary"))
     assert [row[0] for row in rows[:4]] == ["31.7 MiB", "4.52 KiB", "4.21 KiB", "0"]
