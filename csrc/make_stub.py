@@ -74,7 +74,12 @@ NEW = """\
     def new(self, cdecl: Literal[{names}], init: object = ..., /) -> {made}: ...
 """
 CAST = """\
-    def cast(self, cdecl: str, value: object, /) -> Any: ...
+    @overload
+    def cast(self, cdecl: Literal[{names}], value: object, /) -> {made}: ...
+"""
+ANY = """\
+    @overload
+    def {name}(self, cdecl: str, {value}, /) -> Any: ...
 """
 INTS = ("int", "size_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
@@ -124,8 +129,14 @@ def stub(declarations: dict[str, tuple[object, int]]) -> str:
     made += [([f"{name}{end}" for name in INTS for end in (" *", "[]")], "Pointer[int]")]
     made += [(("double *", "double[]"), "Pointer[float]")]
     news = [NEW.format(names=", ".join(f'"{each}"' for each in names), made=type_) for names, type_ in made]
-    any_ = "    @overload\n    def new(self, cdecl: str, init: object = ..., /) -> Any: ...\n"
+    casts = [CAST.format(names=f'"{names[0]}"', made=type_) for names, type_ in made[: len(structs)]]
+    casts += [CAST.format(names=", ".join(f'"{name} *"' for name in INTS), made="Pointer[int]")]
+    methods = [
+        *news,
+        ANY.format(name="new", value="init: object = ..."),
+        *casts,
+        ANY.format(name="cast", value="value: object"),
+    ]
     classes = "\n".join(text for _, text in structs)
-    return (
-        HEAD + "".join(news) + any_ + CAST + "\n" + classes + "\n@type_check_only\nclass Lib:\n" + "".join(constants)
-    ) + "".join(functions) + "\nffi: FFI\nlib: Lib\n"  # fmt: skip
+    library = "\n@type_check_only\nclass Lib:\n" + "".join(constants + functions)
+    return HEAD + "".join(methods) + "\n" + classes + library + "\nffi: FFI\nlib: Lib\n"

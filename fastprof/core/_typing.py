@@ -5,6 +5,7 @@ from collections import namedtuple
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import IO as IO
     from typing import Any as Any
     from typing import ClassVar as ClassVar
@@ -14,9 +15,17 @@ if TYPE_CHECKING:
     from typing import Self as Self
     from typing import TypeVar
 
+    from fastprof.core._c import Pointer, fp_err
+
     T = TypeVar("T")
+
+    # What stands between Python and the C core (fastprof/core/_c.pyi has the rest).
+    Merger = Any  # a struct that merges runs: fp_merge, fp_fold_tree ...; it has `runs` and `to_refill`
+    Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of sorted records; how many, 0 at the end
+    Numbers = Sequence[int] | Pointer[int]  # an array of C is read like a list
+    Check = Callable[[int, fp_err], int]  # gives the status back; raises what a negative one means
 else:
-    IO = Any = ClassVar = NoReturn = Self = T = object
+    IO = Any = ClassVar = NoReturn = Self = T = Merger = Pull = Check = Numbers = object
 
     class Generic:
         def __class_getitem__(cls, parameters):

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from fastprof.core._c import CData
 
 
-def address_of(pointer: Any) -> int:
+def address_of(pointer: CData) -> int:
     """The address of a C object: compiled modules take it as a number.  The object is not kept alive by that."""
     return int(ffi.cast("uintptr_t", pointer))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, ClassVar, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
@@ -15,6 +15,9 @@ from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.words import Message, joined
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_in, fp_shares
 
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
@@ -36,7 +39,7 @@ class Summary:
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
         self._totals = ffi.NULL
         self._part = -1  # whose totals `c` has
-        self._others: dict[int, tuple[Any, int]] = {}  # of other parts
+        self._others: dict[int, tuple[Pointer[int], int]] = {}  # of other parts
 
     def reserve(self, n: int) -> None:
         """Room for the totals of n value columns."""
@@ -106,15 +109,15 @@ class Encoded(Batch):
     def __init__(self) -> None:
         super().__init__("timeline", 1)
 
-    def takers(self, shares: Any, give: Callable[[int], None]) -> list[int]:
-        """Which shares (struct fp_shares *) have to take their rows.  `give` gives a thread that has no share to one.
+    def takers(self, shares: fp_shares, give: Callable[[int], None]) -> list[int]:
+        """Which shares have to take their rows.  `give` gives a thread that has no share to one.
 
         To be called once.
         """
         raise NotImplementedError
 
-    def feed(self, share: int) -> Any:
-        """What gives the rows of one of them (struct fp_feed *)."""
+    def feed(self, share: int) -> fp_feed:
+        """What gives the rows of one of them."""
         raise NotImplementedError
 
     def answer(self, share: int) -> bool:
@@ -151,8 +154,8 @@ class Reader(Input):
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""
         return ((0, None),)
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
-        """Decode from `in_` (struct fp_in *) into `batch` (struct fp_batch *).
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        """Decode from `in_` into `batch`.
 
         FP_MORE: all whole records in the window were consumed; refill it.
         FP_FULL: drain the batch and call again with the same window.
@@ -199,7 +202,7 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
-    def take_all(self, take: Callable[[], int], err: Any) -> None:
+    def take_all(self, take: Callable[[], int], err: fp_err) -> None:
         """Call `take`, which takes rows of a batch, until it is done (0).  It returns FP_FULL when `out` is full."""
         while status := take():
             check_sums(status, err, self.model, self.format)
@@ -403,7 +406,7 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
         batch.reset()
 
 
-def batches_of(view: str, n_values: int, part: int, pull: Callable[[Any], int]) -> Iterator[Batch]:
+def batches_of(view: str, n_values: int, part: int, pull: Callable[[fp_batch], int]) -> Iterator[Batch]:
     """Batches of `part`, each valid until the next is asked for; at least one, which may be empty.
 
     `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises other

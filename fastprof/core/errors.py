@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.words import Message
+
+if TYPE_CHECKING:
+    from fastprof.core._c import FFI, fp_err
+    from fastprof.core.model import Model
 
 
 class FastprofError(Exception):
@@ -106,7 +110,7 @@ _GOT_SIGNED, _GOT_UNSIGNED, _GOT_HEX, _GOT_TEXT, _GOT_COLUMN = 1, 2, 3, 4, 5
 FP_E_OVERFLOW = -3
 
 
-def _found(err: Any, ffi: Any) -> str:
+def _found(err: fp_err, ffi: FFI) -> str:
     value = int(err.got)
     if err.got_kind == _GOT_TEXT:
         return repr(bytes(ffi.buffer(err.text, err.text_n)).decode("utf-8", "backslashreplace"))
@@ -115,7 +119,7 @@ def _found(err: Any, ffi: Any) -> str:
     return str(value) if err.got_kind == _GOT_UNSIGNED else hex(value)
 
 
-def check(status: int, err: Any, file: str, format_name: str) -> int:
+def check(status: int, err: fp_err, file: str, format_name: str) -> int:
     """Return a non-negative `status` as it is; raise what a negative one means.
 
     `err` is the `struct fp_err` that the failing call filled.  Raises
@@ -128,7 +132,7 @@ def check(status: int, err: Any, file: str, format_name: str) -> int:
     raise FormatError(file, format_name, _detail(err), offset=err.offset, line=err.line or None, code=status)
 
 
-def _detail(err: Any) -> str:
+def _detail(err: fp_err) -> str:
     from fastprof.core._c import ffi
 
     detail: str = ffi.string(err.what).decode()
@@ -139,13 +143,13 @@ def _detail(err: Any) -> str:
     return detail
 
 
-def inputs_of(model: Any) -> str:
+def inputs_of(model: Model) -> str:
     """The beginning of a bridge's error: "FILE: " or "FILE and N more: "; "" when nothing was read."""
     first, *more = model.inputs or [""]
     return f"{first} and {len(more)} more: " if more else f"{first}: " if first else ""
 
 
-def check_sums(status: int, err: Any, model: Any, bridge: str | Message, value_types: Iterable[Any] = ()) -> int:
+def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, value_types: Iterable[Any] = ()) -> int:
     """`check` for a bridge and for a writer, which name the inputs that the rows come from.  Their errors have no byte
     offset, because they are about sums of many rows, or about rows that a format has no room for.
 

@@ -15,11 +15,14 @@ from operator import index
 
 from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, T
 from fastprof.core.column import Column, address_of
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
 from fastprof.core.words import Message
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_table
 
 # Names of enum fp_op and enum fp_kind for people and SQL
 OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
@@ -383,10 +386,11 @@ class Model:
         object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
         return Function(object_name, self.string(file), self.string(name), self.string(system_name), line)
 
-    def _table(self, name: str) -> Any:
+    def _table(self, name: str) -> fp_table:
         if name not in _TABLES:
             raise KeyError(f"there is no table {name!r:.80}, only {', '.join(_TABLES)}")
-        return getattr(self.c, name)
+        table: fp_table = getattr(self.c, name)
+        return table
 
     def _known(self, table: str, row_id: int) -> int:
         """The id as an int: other types may convert to another number each time."""
@@ -397,7 +401,7 @@ class Model:
             raise IndexError(f"{table} {row_id} of {n}")
         return row_id
 
-    def _row(self, enter: Any, *columns: int) -> int:
+    def _row(self, enter: Callable[..., int], *columns: int) -> int:
         try:
             return self._id(enter(self.c, *columns))
         except OverflowError as error:
@@ -460,11 +464,11 @@ class Batch:
         """Names of the columns of this view; value columns are `values(k)`."""
         return tuple(_COLUMNS[self.view])
 
-    def _pointer(self, pointer: Any) -> Any:
+    def _pointer(self, pointer: T) -> T:
         """The same pointer, which keeps the batch's memory as long as it lives."""
         c = self.c
 
-        def keep(_: Any) -> None:
+        def keep(_: T) -> None:
             assert c  # which a closure keeps
 
         return ffi.gc(pointer, keep)

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable
 
 from fastprof.core import text_counts
 from fastprof.core._c import ffi
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
@@ -58,7 +61,7 @@ def match_part(model: Model, part: int | Part, n_values: int, events: list[Value
     return columns
 
 
-def match_columns(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> Any:
+def match_columns(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> Pointer[int]:
     """As `match_part`, for C: a uint32_t[]."""
     return ffi.new("uint32_t[]", match_part(model, part, n_values, events) or [0])
 

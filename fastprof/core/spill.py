@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_buf, fp_in
 
 not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, but the memory is uninitialized
 
@@ -51,18 +54,18 @@ class Groups(Spilled):
         super().__init__()
         self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offset in the file, bytes
 
-    def add(self, group: int, buffer: Any) -> None:
+    def add(self, group: int, buffer: fp_buf) -> None:
         """Write away what a struct fp_buf holds; the caller empties it."""
         self._blocks.setdefault(group, []).append((self.nbytes, int(buffer.n)))
         self.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
 
-    def take(self, group: int, buffer: Any) -> None:
+    def take(self, group: int, buffer: fp_buf) -> None:
         """Write away what a struct fp_buf holds, and free that."""
         if buffer.n:
             self.add(group, buffer)
             lib.fp_buf_free(ffi.addressof(buffer))
 
-    def windows(self, group: int, buffer: Any) -> Iterator[Any]:
+    def windows(self, group: int, buffer: fp_buf) -> Iterator[fp_in]:
         """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""
         blocks = self._blocks.get(group, ())
         block = not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
+    from fastprof.core._c import CData, fp_dwarf_bytes
     from fastprof.symbols.elf import ElfFile
 
 _OF_LINES = {lib.FP_DWARF_LINE: "debug_line", lib.FP_DWARF_LINE_STR: "debug_line_str"}
@@ -27,7 +28,7 @@ class _Sections:
 
     def __init__(self, elf: ElfFile, names: Mapping[int, str]) -> None:
         self._elf = elf
-        self._keep: list[Any] = []
+        self._keep: list[CData] = []
         self.c = ffi.new("struct fp_dwarf *", {"swap": elf.swapped, "address_size": elf.bits // 8})
         self.add(names)
 
@@ -73,7 +74,7 @@ class LineTables:
         place = self._place(self._ask(lib.fp_dwarf_lines_entry, address, self._found))
         return *place, bool(place[1] and self._found.is_body)
 
-    def _ask(self, question: Any, *arguments: Any) -> int:
+    def _ask(self, question: Callable[..., int], *arguments: CData | int) -> int:
         status = question(self._lines, *arguments)
         if status == lib.FP_ASK:
             self._sections.add(_OTHERS)
@@ -94,6 +95,6 @@ class LineTables:
         return known
 
 
-def _path(pieces: Any) -> str:
+def _path(pieces: fp_dwarf_bytes) -> str:
     names = [str(ffi.buffer(piece.p, piece.n), "utf-8", "replace") if piece.n else "" for piece in pieces]
     return posixpath.normpath(posixpath.join(*names)) if names[-1] else ""

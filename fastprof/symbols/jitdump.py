@@ -13,6 +13,7 @@ from fastprof.core.words import counted
 from fastprof.symbols.names import NameTable
 
 if TYPE_CHECKING:
+    from fastprof.core._c import fp_jitdump
     from fastprof.symbols.demangle import Demangle
     from fastprof.symbols.names import Symbol
 
@@ -25,12 +26,12 @@ def is_jitdump(head: bytes) -> bool:
 class JitDump(NameTable):
     """The code in a jitdump.  Its addresses here are offsets in the file, because memory is used again for other code.
 
-    `c` is the struct fp_jitdump *, None if `reason` tells why nothing can be read.
+    `c` is NULL if `reason` tells why nothing can be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:
         super().__init__(path, demangle)
-        self.c: Any = None
+        self.c: fp_jitdump = ffi.NULL
         try:
             with open(self.path, "rb") as file:
                 data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -38,6 +38,7 @@ from fastprof.symbols.kernel import moved_kernel
 from fastprof.symbols.names import Symbol
 
 if TYPE_CHECKING:
+    from fastprof.core._c import fp_symtab
     from fastprof.symbols.demangle import Demangle
     from fastprof.symbols.elf import Bytes
 
@@ -73,7 +74,7 @@ class ElfObject(ElfFile):
         self._lock = RLock()
         self._loaded = False
         self._debug: ElfObject | None = None
-        self._symbols: Any = None  # struct fp_symtab *
+        self._symbols: fp_symtab = ffi.NULL
         self._names: Bytes = b""
         self._has_inlines = False  # DWARF that symbolic can read
         self._symcache: Any = None
@@ -288,7 +289,7 @@ class ElfObject(ElfFile):
                 if split and not self._external:
                     self._remark("its debug information is in .dwo files, and there is no llvm-symbolizer to read them")
                 self._has_inlines = not self._external
-            if self._symbols is None and not self._has_inlines and not self._external:
+            if not self._symbols and not self._has_inlines and not self._external:
                 self.reason = "stripped: neither symbols nor debug information"
         except SymbolError as error:
             self.reason = f"damaged ELF file: {error}"
@@ -305,7 +306,7 @@ class ElfObject(ElfFile):
             self._symcache = symcache(source, info.size if info else 0)
         except (SymbolicError, SymbolError, StopIteration) as error:
             self._has_inlines = False
-            if self._symbols is None:
+            if not self._symbols:
                 self.reason = f"debug information cannot be read: {error}"
             else:
                 self._remark(f"debug information cannot be read: {error}")

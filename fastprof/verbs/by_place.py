@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.value import Column
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 _WHAT = "sums by place"
 
@@ -38,7 +41,7 @@ class Places:
         self.value_types: list[ValueType] = []
         self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._columns: dict[int, Pointer[int]] = {}  # of each part: where its values go
         self._value = Column(None, "--value")
         self.default = 0  # index of the default value type
 

@@ -301,7 +301,8 @@ class Finder:
     # ---- what rows are grouped by
 
     def _item(self, i: int) -> _Item:
-        figures = tuple(column[i] for column in self._columns.values())
+        own, inclusive, calls, second = (column[i] for column in self._columns.values())
+        figures = own, inclusive, calls, second
         cycle = self._cycles.get(self._costs.cycle_of(i)) if self._cycles else None
         return _Item(self._place(i), self._columns[self._key][i], figures, i, cycle)
 

@@ -13,7 +13,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold.fold import to_functions, to_graph
 from fastprof.bridges.project.project import calls_of, is_full
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -24,6 +24,9 @@ from fastprof.core.parts import match_columns
 from fastprof.core.value import Column
 from fastprof.core.words import Message
 from fastprof.plan import Way
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc
 
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
@@ -154,7 +157,7 @@ class Costs:
             self._fits(lib.fp_top_add(sums, ids, c.values + value * c.cap, other, c.n, self._err))
         self._named_stacks(sums, current)
 
-    def _named_stacks(self, sums: Any, part: int) -> None:
+    def _named_stacks(self, sums: fp_top, part: int) -> None:
         """Gives the sums of a part their names."""
         model = self.model
         for i in range(sums.cap):
@@ -173,7 +176,7 @@ class Costs:
         model = self.model
         project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
         events: list[ValueType] = []
-        columns: dict[int, Any] = {}
+        columns: dict[int, Pointer[int]] = {}
         for batch in batches:
             if batch.part not in columns:
                 part = model.parts[batch.part]
@@ -192,7 +195,7 @@ class Costs:
             self._add_up(project, events)
             self.calls_known &= calls_of(events) >= 0
 
-    def _add_up(self, project: Any, events: list[ValueType]) -> None:
+    def _add_up(self, project: fp_project, events: list[ValueType]) -> None:
         """Adds the stacks so far, and drops them."""
         self._fits(lib.fp_project_end(project, self._err), events)
         everything = Part(value_types=events)
@@ -201,14 +204,16 @@ class Costs:
         add_projected(project, events, [(self, value, second)], calls_of(events))
         lib.fp_project_empty(project)
 
-    def _projected(self, project: Any, events: list[ValueType], value: int, second: int, counts: Any) -> None:
+    def _projected(
+        self, project: fp_project, events: list[ValueType], value: int, second: int, counts: fp_top | None
+    ) -> None:
         top = ffi.addressof(self._c)
         if value >= 0:
             self._fits(lib.fp_top_stacks(project, _BY[self.by], value, second, self._places, top, self._err), events)
         if counts is not None:
             self._fits(lib.fp_top_add_calls(top, counts, self._err))
 
-    def _project_calls(self, project: Any, events: list[ValueType], calls: int) -> Any:
+    def _project_calls(self, project: fp_project, events: list[ValueType], calls: int) -> fp_top:
         """The functions' figures in the column of calls."""
         counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
         status = lib.fp_top_stacks(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
@@ -218,7 +223,7 @@ class Costs:
     def _begin_arcs(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, True)
 
-    def _select(self, project: Any, events: list[ValueType], calls: int) -> None:
+    def _select(self, project: fp_project, events: list[ValueType], calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
         self._fits(min(0, lib.fp_project_select(project, lib.FP_NO_ID, calls, totals, self._err)), events)
 
@@ -238,7 +243,7 @@ class Costs:
         if self._arcs and lib.fp_top_functions_index(self._functions):
             raise MemoryError("no memory for call arcs")
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> memoryview:
         """self, inclusive, calls or second, by id: a memoryview."""
         c = self._c
         return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
@@ -330,7 +335,7 @@ class Costs:
         return function, file, line
 
 
-def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
+def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
     """Adds the costs of a projection's stacks, after its end, to similar costs, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
@@ -354,7 +359,7 @@ def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, i
         costs.end_part()
 
 
-def _arcs(arcs: Any, n: int) -> list[Arc]:
+def _arcs(arcs: fp_top_arc, n: int) -> list[Arc]:
     return [Arc(a.caller, a.callee, a.cost, a.calls) for a in arcs[0:n]]
 
 

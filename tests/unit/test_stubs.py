@@ -93,6 +93,35 @@ def test_private_fields_are_hidden() -> None:
             assert re.findall(r"/\* private(?! from here on)[^*]*", part) == [], path.name
 
 
+def test_what_python_gives_to_c_has_a_type() -> None:
+    """mypy believes `Any`: a pointer to another struct would only be found when it runs."""
+    wrong = []
+    for path in (REPO / "fastprof").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        attributes = {
+            ast.unparse(node.target)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute) and untyped(node.annotation)
+        }
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            given = {ast.unparse(arg) for call in c_calls(function) for arg in call.args}
+            names = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs) if untyped(arg.annotation)}
+            wrong += [f"{path.name}:{function.lineno}: {name}" for name in sorted((names | attributes) & given)]
+            if function.name == "feed":
+                wrong += [f"{path.name}:{function.lineno}: {arg}" for arg in ("in_", "batch", "err") if arg in names]
+    assert wrong == []
+
+
+def untyped(annotation: ast.expr | None) -> bool:
+    """Is it Any, or a list or dictionary of that?"""
+    return annotation is not None and ast.unparse(annotation) in ("Any", "list[Any]", "dict[int, Any]", "Any | None")
+
+
+def c_calls(tree: ast.AST) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in found if ast.unparse(call.func).startswith("lib.")]
+
+
 def calls(tree: ast.AST, name: str) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == name]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.bridges.budget.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget, Holds
 from fastprof.core.errors import UsageError, check_sums, inputs_of
 from fastprof.core.log import Log, percent
@@ -24,6 +24,9 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
 from fastprof.core.words import Message, spelled
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 _BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
 
@@ -50,10 +53,10 @@ class Trim:
         self._model, self._size, self._options, self._holds = model, size, options, holds
         self._packed = Groups()
         self._events: list[ValueType] = []
-        self._columns: dict[int, Any] = {}  # by part: which event each of its values is
+        self._columns: dict[int, Pointer[int]] = {}  # by part: which event each of its values is
         self._weighed = -1  # the group that `_c` has weighed
-        self._totals: Any = ffi.NULL  # of that group, by event
-        self._values: Any = ffi.NULL  # the same of what was pruned
+        self._totals: Pointer[float] = ffi.NULL  # of that group, by event
+        self._values: Pointer[float] = ffi.NULL  # the same of what was pruned
 
     def read(self, batches: Iterable[Batch]) -> None:
         """Keep rows.  Errors: FastprofError for too many groups."""

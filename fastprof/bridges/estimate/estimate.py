@@ -21,7 +21,7 @@ from functools import partial
 from fastprof.bridges import FRAMES, PRUNE, STACKS, separating_labels
 from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log, percent
@@ -31,6 +31,9 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, match_columns, merge_parts, parts_since
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_batch
 
 # `--stacks`: which callers stand in a stack, and how the output says it.
 _CALLERS = {
@@ -53,7 +56,7 @@ def to_stacks(
     a sum beyond 2^63 - 1 or an id that is not there.
     """
     groups: dict[_Key, _Group] = {}
-    of_part: dict[int, tuple[_Group, Any]] = {}
+    of_part: dict[int, tuple[_Group, Pointer[int]]] = {}
     n_parts = len(model.parts)
     by, prune, last = options[FRAMES], options[PRUNE], None
     for batch in batches:
@@ -140,7 +143,7 @@ class _Group:
     def check(self, status: int) -> int:
         return check_sums(status, self._err, self._model, "graph to stacks", self.events)
 
-    def put(self, batch: Batch, columns: Any) -> None:
+    def put(self, batch: Batch, columns: Pointer[int]) -> None:
         positions = self._model.parts[batch.part].positions
         instr, line = "instr" in positions, "line" in positions
         self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
@@ -148,10 +151,10 @@ class _Group:
     def end(self, callers: int) -> None:
         self.check(lib.fp_estimate_end(self.c, callers, self._err))
 
-    def pull(self, thread: int, out: Any) -> int:
+    def pull(self, thread: int, out: fp_batch) -> int:
         return self.check(lib.fp_estimate_pull(self.c, thread, out, self._err))
 
-    def add(self, part: int, n_values: int) -> Any:
+    def add(self, part: int, n_values: int) -> Pointer[int]:
         columns = match_columns(self._model, part, n_values, self.events)
         self.sources.append(self._model.parts[part])
         if lib.fp_estimate_set_values(self.c, len(self.events)):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
-from fastprof.bridges.sums.sorted_runs import Halt, Merge, Pull, Sorted, Words
+from fastprof.bridges.sums.sorted_runs import Halt, Merge, Sorted, Words
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Check, Merger, Pull
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_feed, fp_fold
 
 # of one arc: struct fp_fold_arc, its share of the index, and of the orders or links when it is sorted
 _ARC_BYTES = 48 + 8 + 12
@@ -20,13 +22,11 @@ _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
 
-Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; raises what a negative one means
-
 
 class Accumulator:
     """The rows of a timeline are folded into it.  `limit`: bytes that it may take before it is written away."""
 
-    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+    def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         self.fold = fold
         self._lock = lock  # of the model
         self.halt = Halt()
@@ -53,8 +53,8 @@ class Accumulator:
         if self.check(lib.fp_fold_put(self.fold, batch.c, self._err)) == lib.FP_FULL:
             self._begin_anew()
 
-    def feed(self, feed: Any) -> int:
-        """Fold the rows of a struct fp_feed *, as far as it can alone.  Its status."""
+    def feed(self, feed: fp_feed) -> int:
+        """Fold the rows of a feed, as far as it can alone.  Its status."""
         while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
             self._begin_anew()
         return int(feed.status)
@@ -94,7 +94,7 @@ class Accumulator:
 class Arcs(Accumulator):
     """For a graph."""
 
-    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+    def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
         self._arcs, self._nodes = ArcRuns(fold.model, check), Words(lib.FP_NODE_WIDTH)
         self._arcs.halt = self._nodes.halt = self.halt
@@ -118,7 +118,7 @@ class Arcs(Accumulator):
         return len(self._arcs) > 0
 
     @property
-    def _folds(self) -> list[Any]:
+    def _folds(self) -> list[fp_fold]:
         return [self.fold, *(table.fold for table in self._joined)]
 
     def nodes(self) -> Merge:
@@ -148,14 +148,14 @@ class Arcs(Accumulator):
 class _PathRuns(Sorted):
     """Runs of call paths."""
 
-    def __init__(self, fold: Any, check: Check) -> None:
+    def __init__(self, fold: fp_fold, check: Check) -> None:
         super().__init__(1, "uint8_t")
         self._fold, self._check = fold, check
 
-    def new(self, n: int) -> Any:
+    def new(self, n: int) -> Merger:
         return owned(lib.fp_fold_tree_new(self._fold, n), lib.fp_fold_tree_free, "the merge of call paths")
 
-    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+    def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
         return self._check(lib.fp_fold_tree_pull(merge, to, n, got, err), err), int(got[0])
 
@@ -163,7 +163,7 @@ class _PathRuns(Sorted):
 class Paths(Accumulator):
     """For stacks."""
 
-    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+    def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
         # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
         fold.many = _MANY_CONTEXTS

@@ -6,13 +6,13 @@ from array import array
 from contextlib import ExitStack
 
 from fastprof.bridges.sums import sorted_runs
-from fastprof.bridges.sums.sorted_runs import Halt, Pull
+from fastprof.bridges.sums.sorted_runs import Halt
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Check, NamedTuple, Pull
 from fastprof.core.spill import Spilled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from fastprof.core._c import fp_model
 
 _RECORDS = 4096  # that are packed at a time
 _MEMORY = 4 << 20  # bytes for runs that become one
@@ -31,10 +31,9 @@ class ArcRun(NamedTuple):
 
 
 class ArcRuns:
-    """They are written to one unnamed temporary file.  `model`: a struct fp_model *, which has their functions; `check`
-    raises what a negative status means."""
+    """They are written to one unnamed temporary file.  `model` has their functions."""
 
-    def __init__(self, model: Any, check: Callable[[int, Any], int]) -> None:
+    def __init__(self, model: fp_model, check: Check) -> None:
         self.model, self.check = model, check
         self.runs: list[ArcRun] = []
         self.halt = Halt()

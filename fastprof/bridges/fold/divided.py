@@ -9,12 +9,13 @@ from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Encoded
 from fastprof.core.model import Batch, Model
 
 if TYPE_CHECKING:
     from fastprof.bridges.fold.accumulators import Accumulator
+    from fastprof.core._c import fp_shares
 
 _ROWS = 1 << 15  # of a batch that is lent: the larger they are, the fewer wake a thread
 _AHEAD = 8  # of them for each table are read and not yet taken; while a table is written away, about as many are read
@@ -35,7 +36,9 @@ class Divided:
     while `put` waits.
     """
 
-    def __init__(self, shares: Any, table: Callable[[int], Accumulator], whole: Accumulator, model: Model) -> None:
+    def __init__(
+        self, shares: fp_shares, table: Callable[[int], Accumulator], whole: Accumulator, model: Model
+    ) -> None:
         self._shares, self._table, self._whole, self._model = shares, table, whole, model
         n = shares.n
         self._tables: dict[int, Accumulator] = {}

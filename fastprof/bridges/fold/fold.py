@@ -22,7 +22,7 @@ from fastprof.bridges.sums.aggregate import merge as one_graph
 from fastprof.bridges.sums.sorted_runs import Merge
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
+from fastprof.core._typing import TYPE_CHECKING, ClassVar
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -61,7 +61,7 @@ def to_graph(
     yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Log())
 
 
-def to_functions(batches: Iterable[Batch], model: Model, options: Options, log: Log, costs: Any) -> Iterator[Batch]:
+def to_functions(batches: Iterable[Batch], model: Model, options: Options, log: Log, costs: fp_top) -> Iterator[Batch]:
     """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
     when functions call each other in turn."""
     by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
@@ -94,6 +94,8 @@ def to_stacks(
 
 if TYPE_CHECKING:
     from typing import TypeVar
+
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold_out, fp_top
 
     M = TypeVar("M", bound="_Machine")
 
@@ -147,7 +149,7 @@ class _Check:
     def __init__(self, model: Model, target: str) -> None:
         self._model, self._target = model, target
 
-    def __call__(self, status: int, err: Any) -> int:
+    def __call__(self, status: int, err: fp_err) -> int:
         types = _value_types(self._target == "stacks", self.in_ticks)
         return check_sums(status, err, self._model, f"timeline to {self._target}", types)
 
@@ -172,7 +174,7 @@ class _Machine:
         self._common: tuple[int, Part | None] = 0, None  # of how many sources, and what they say
         self._err = ffi.new("struct fp_err *")
 
-    def _new(self, share: int | None = None) -> Any:
+    def _new(self, share: int | None = None) -> Accumulator:
         what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
         fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
         fold.cpu = self._model.intern("cpu")
@@ -287,9 +289,9 @@ class _Machine:
 class _Graph(_Machine):
     table = Arcs
     _whole: Arcs
-    _named: Any  # memory that C refers to
+    _named: Pointer[int]  # memory that C refers to
 
-    def rows(self, costs: Any = None) -> Iterator[Batch]:
+    def rows(self, costs: fp_top | None = None) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
@@ -307,7 +309,7 @@ class _Graph(_Machine):
             nodes = whole.nodes()
             out = self._out(nodes, arcs)
 
-            def pull(batch: Any) -> int:
+            def pull(batch: fp_batch) -> int:
                 while (status := check(lib.fp_fold_graph(out, batch, err), err)) == lib.FP_MORE:
                     nodes.feed()
                     arcs.feed()
@@ -318,7 +320,7 @@ class _Graph(_Machine):
                 part.summary = total
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
-    def _out(self, nodes: Merge, arcs: Merge) -> Any:
+    def _out(self, nodes: Merge, arcs: Merge) -> fp_fold_out:
         out = ffi.new("struct fp_fold_out *")
         out.n_named = self._model.count("functions")
         out.named = self._named = ffi.new("uint32_t[]", out.n_named)
@@ -330,6 +332,7 @@ class _Graph(_Machine):
 
 class _Stacks(_Machine):
     table = Paths
+    _whole: Paths
 
     def labels(self) -> set[str]:
         """Which labels the inputs know, of LABEL_WORDS."""
@@ -346,7 +349,7 @@ class _Stacks(_Machine):
             merge = self._whole.merge(threads if self._cores > 1 and self._whole.is_long() else None)
             merge.c.once = not keep_stacks
 
-            def pull(batch: Any) -> int:
+            def pull(batch: fp_batch) -> int:
                 if model.count("stacks") > _STACKS and not keep_stacks:
                     model.empty_stacks()
                 while True:

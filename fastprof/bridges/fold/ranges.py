@@ -17,13 +17,14 @@ from contextlib import ExitStack
 from functools import partial
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
-from fastprof.bridges.sums.sorted_runs import Pull
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Pull
 from fastprof.core.owner import owned
 from fastprof.core.workers import Workers
 
 if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_arc_sums
+
     Key = tuple[int, int]
     # For each run, the offset and length to read; from the first key, up to the second.
     _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
@@ -48,7 +49,7 @@ class Ranges:
         self._n_begun = 0  # ranges
         self._n_threads, self._workers = n_threads, Workers(n_threads)
         self._next: deque[_Range | None] = deque()  # those that are begun and not yet read; None: by a thread
-        self._free: deque[tuple[Any, bytearray]] = deque()  # sums, and memory of records, all unused
+        self._free: deque[tuple[fp_arc_sums, bytearray]] = deque()  # sums, and memory of records, all unused
         threads.callback(self._workers.stop)
         self._go_on()
 
@@ -60,7 +61,7 @@ class Ranges:
         keys = sorted(key for run in runs for key in zip(run.groups[::every], run.keys[::every], strict=True))
         return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
 
-    def pull(self, to: Any, n: int) -> int:
+    def pull(self, to: Pointer[int], n: int) -> int:
         """Up to `n` words of sums, in order; 0 at the end."""
         while not (got := self._pull(to, n)) and self._next:
             self._read_next()
@@ -120,7 +121,7 @@ class Ranges:
         bytes_ = ffi.from_buffer("uint8_t[]", memory)
         runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), first, last, err), err)
 
-        def pull(to: Any, n: int) -> int:
+        def pull(to: Pointer[int], n: int) -> int:
             runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
             if not got[0]:
                 free.append((sums, memory))
@@ -128,7 +129,7 @@ class Ranges:
 
         return pull
 
-    def _new_sums(self) -> Any:
+    def _new_sums(self) -> fp_arc_sums:
         n_functions = self._runs.model.functions.n
         return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
 
@@ -145,7 +146,7 @@ def _given(pieces: deque[bytes]) -> Pull:
     """Words in memory, which is freed while they are pulled."""
     at = 0
 
-    def pull(to: Any, n: int) -> int:
+    def pull(to: Pointer[int], n: int) -> int:
         nonlocal at
         if not pieces:
             return 0

@@ -27,7 +27,7 @@ from fastprof.bridges import INLINE_CALLS, MAX_MEMORY, PER_THREAD
 from fastprof.bridges.project.reported import REPORTED
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -36,6 +36,9 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, in_any_order, match_columns, merge_parts, parts_since
 from fastprof.core.version import __version__
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_project
 
 CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
 RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
@@ -62,7 +65,7 @@ _LEAST_NODES = 8192  # below that, most time would go to walks
 _MOST_NODES = 1 << 15  # of stacks that need not be kept
 
 
-def is_full(project: Any, max_memory: int, keeps_stacks: bool = True) -> bool:
+def is_full(project: fp_project, max_memory: int, keeps_stacks: bool = True) -> bool:
     """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?
 
     Stacks that need not be kept are added up while they are in the caches yet.
@@ -92,7 +95,7 @@ class _Graph:
         )
         self._err = ffi.new("struct fp_err *")
         self._events: list[ValueType] = []
-        self._columns: dict[int, Any] = {}  # part -> which event each of its values is
+        self._columns: dict[int, Pointer[int]] = {}  # part -> which event each of its values is
         self._parts: dict[int, int] = {}  # by number of events: a part of the model that has them
         # by group: thread, or 0
         self._tables: dict[int, Table] = {}
@@ -182,7 +185,9 @@ class _Graph:
         return totals
 
 
-def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int, several: bool) -> Part:
+def _part(
+    sources: list[Part], events: list[ValueType], stacks: fp_project, calls: int, uncounted: int, several: bool
+) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     if len(events) > 1:
         # with one input its first part's order, else an order independent of that of the inputs

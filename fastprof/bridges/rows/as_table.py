@@ -16,7 +16,7 @@ from fastprof.bridges import TABLE, TABLES
 from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
@@ -26,6 +26,9 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.version import __version__
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_ends_columns, fp_ends_texts
 
 CAPACITY = 128 * 1024  # rows
 
@@ -82,7 +85,7 @@ _LAYOUTS = {
 class Rows:
     """Rows of a table, for Arrow (PyCapsule interface).  Their memory is their own."""
 
-    def __init__(self, c: Any, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+    def __init__(self, c: fp_ends_columns, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
         self.c, self.columns, self.metadata = c, columns, metadata
 
     def __len__(self) -> int:
@@ -102,7 +105,7 @@ class Rows:
 class _Texts:
     """A copy of texts that grows at its end.  When full it moves; earlier holders keep the old copy."""
 
-    def __init__(self, c: Any) -> None:
+    def __init__(self, c: fp_ends_texts) -> None:
         self._c = c
         self._bytes, self._offsets = ffi.new("uint8_t[]", 1), ffi.new("int64_t[]", 2)
         self._n = 0
@@ -121,11 +124,11 @@ class _Texts:
         return Texts(n, address_of(self._offsets), address_of(self._bytes), owner)
 
 
-def _room(array: Any, type_: str, used: int, need: int) -> Any:
+def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]:
     """`array`, or one twice as large with the same first `used` items."""
     if need <= len(array):
         return array
-    larger = ffi.new(type_, 2 * need)
+    larger: Pointer[int] = ffi.new(type_, 2 * need)
     ffi.memmove(larger, array, used * ffi.sizeof(ffi.typeof(array).item))
     return larger
 

@@ -17,7 +17,7 @@ from functools import partial
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, inputs_of
@@ -25,6 +25,9 @@ from fastprof.core.formulas import Formulas
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 
 def compute(
@@ -35,7 +38,7 @@ def compute(
     Errors: FastprofError when a computed value does not fit into 64 bits.
     """
     changed = Changed(model)
-    known: dict[int, tuple[Formulas, list[Any]]] = {}
+    known: dict[int, tuple[Formulas, list[Pointer[int]]]] = {}
     for batch in batches:
         if batch.part not in known:
             formulas = formulas_of(model.parts[batch.part], log)

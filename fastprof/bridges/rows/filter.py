@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
@@ -29,6 +29,9 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.words import Message, joined, spelled
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_mask
 
 
 def select(
@@ -70,7 +73,7 @@ class _Mask:
         self._model, self._table, self._decide = model, table, decide
         self._mask = bytearray(1)  # id 0 is none
 
-    def show(self, c: Any) -> None:
+    def show(self, c: fp_mask) -> None:
         """Store it in a struct fp_mask, valid until the next call."""
         n = self._model.count(self._table)
         if n > len(self._mask):

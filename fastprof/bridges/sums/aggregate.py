@@ -31,7 +31,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.log import Log
@@ -39,6 +39,9 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, merge_parts
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_aggregate
 
 
 def aggregate(
@@ -183,7 +186,7 @@ class Table:
         mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
         self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._columns: dict[int, Pointer[int]] = {}  # of each part: where its values go
         self._order: list[int] = []  # of the columns that come out, if it is another
         self._runs = Runs(1)
 
@@ -268,7 +271,7 @@ class Table:
         status: int = lib.FP_FULL
         rest = b""  # bytes after the last whole word
 
-        def pull(chunk: Any, n: int) -> int:
+        def pull(chunk: Pointer[int], n: int) -> int:
             nonlocal rest, status
             ffi.memmove(chunk, rest, len(rest))
             at[0] = len(rest)
@@ -292,7 +295,7 @@ class Table:
 class _Windows:
     """The windows through which an aggregate reads runs back."""
 
-    def __init__(self, c: Any, runs: Runs, max_memory: int) -> None:
+    def __init__(self, c: fp_aggregate, runs: Runs, max_memory: int) -> None:
         n = len(runs)
         if lib.fp_aggregate_merge(c, n):
             raise MemoryError("no memory to merge runs")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple, Self
+from fastprof.core._typing import TYPE_CHECKING, Merger, NamedTuple, Pull, Self
 from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled, not_cleared
 
-# Pull up to n items (words or bytes) of sorted records into a buffer; 0 at the end.
-Pull = Callable[[Any, int], int]
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default
@@ -73,11 +73,11 @@ class Runs:
 class Sorted(Runs):
     """Sorted runs, which can be merged.  A subclass says how."""
 
-    def new(self, n: int) -> Any:
+    def new(self, n: int) -> Merger:
         """The C struct that merges n runs."""
         raise NotImplementedError
 
-    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+    def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
         """Has it write up to n items of merged records; (status, items)."""
         raise NotImplementedError
 
@@ -115,14 +115,14 @@ class Words(Sorted):
         """From now on records have so many words.  Those before have 0 in the words that they lack."""
         self.width = max(width, self.width)
 
-    def new(self, n: int) -> Any:
+    def new(self, n: int) -> Merger:
         merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
         for i, run in enumerate(self.runs):
             if run.width != self.width:
                 merge.runs[i].width = run.width
         return merge
 
-    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+    def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
         got = ffi.new("size_t *")
         return lib.fp_merge_pull(merge, to, n, got), int(got[0])
 
@@ -160,7 +160,7 @@ class Merge:
         run.pos, run.n, run.eof = 0, left + got, got == 0
         return True
 
-    def pull(self, to: Any, n: int) -> int:
+    def pull(self, to: Pointer[int], n: int) -> int:
         """The merged records, as input of another merge."""
         while True:
             status, got = self._runs.merged(self.c, to, n)

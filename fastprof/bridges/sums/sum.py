@@ -15,9 +15,9 @@ from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_wanted, log_missing_labels, separating_labels
 from fastprof.bridges.sums.reported import REPORTED
-from fastprof.bridges.sums.sorted_runs import Pull, Words
+from fastprof.bridges.sums.sorted_runs import Words
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Pull
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -25,6 +25,9 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, merge_parts
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_batch
 
 
 def to_sum(
@@ -37,7 +40,7 @@ def to_sum(
     """
     sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
-    columns: dict[int, Any] = {}
+    columns: dict[int, Pointer[int]] = {}
     current = -1
     for batch in batches:
         if batch.part not in columns:
@@ -120,7 +123,7 @@ class StackSums:
         labels = {"own", *made} & self._wanted
         lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
 
-    def put(self, batch: Batch, columns: Any, types: list[ValueType]) -> None:
+    def put(self, batch: Batch, columns: Pointer[int], types: list[ValueType]) -> None:
         """Add the rows: value k to sum columns[k], which are of these types."""
         self._widen(len(types))
         row, status = 0, lib.FP_E_OVERFLOW
@@ -164,14 +167,14 @@ class StackSums:
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
         if not len(self._runs) and order == lib.FP_SUM_AS_SEEN:
-            pull: Callable[[Any], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
+            pull: Callable[[fp_batch], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
         else:
             pull = self._merged(types, numbers, order)
         yield from batches_of("stacks", len(columns), part, pull)
         lib.fp_sum_empty(self._c)
         self._runs = _runs()
 
-    def _merged(self, types: list[ValueType], numbers: Any, order: int) -> Callable[[Any], int]:
+    def _merged(self, types: list[ValueType], numbers: Pointer[int], order: int) -> Callable[[fp_batch], int]:
         """Pulls the rows from the runs and the sums in memory."""
         split = order == lib.FP_SUM_AS_SEEN
         if len(self._runs):
@@ -179,7 +182,7 @@ class StackSums:
         merge = self._runs.merge(self._ordered(order))
         merge.c.split = split
 
-        def pull(batch: Any) -> int:
+        def pull(batch: fp_batch) -> int:
             while True:
                 status = lib.fp_sum_rows(merge.c, numbers, batch, self._err)
                 if self._fits(status, types) != lib.FP_MORE:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.log import Log
@@ -44,6 +44,9 @@ from fastprof.formats.archive.sections import (
     VersionError,
     unpack_metadata,
 )
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_in
 
 
 def _base(source: Source, codec: Codec, offset: int) -> bytes:
@@ -213,7 +216,7 @@ class ArchiveReader(Reader):
 
     # ---- feeding ---------------------------------------------------------------
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         try:
             if self._open:
                 return self._rows(batch, err)
@@ -225,7 +228,7 @@ class ArchiveReader(Reader):
             in_.pos = in_.n
             return int(lib.FP_DONE)
 
-    def _next(self, in_: Any, batch: Any, err: Any) -> int:
+    def _next(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         offset, type_, nbytes = self._expected
         if in_.n - in_.pos < nbytes and not in_.eof:
             return int(lib.FP_MORE)
@@ -278,11 +281,11 @@ class ArchiveReader(Reader):
             chosen.rows.threads.keep, chosen.rows.threads.n = self._keep_mask, n
         lib.fp_archive_dec_filter(self._dec, chosen)
 
-    def _c_payload(self) -> Any:
+    def _c_payload(self) -> Pointer[int]:
         self._keep = ffi.from_buffer("uint8_t[]", self._payload)
         return self._keep
 
-    def _rows(self, batch: Any, err: Any) -> int:
+    def _rows(self, batch: fp_batch, err: fp_err) -> int:
         before = batch.n
         if before:
             batch.part = self._file_part
@@ -306,7 +309,7 @@ class ArchiveReader(Reader):
             self._open = False
         return int(status)
 
-    def _status(self, status: int, err: Any) -> int:
+    def _status(self, status: int, err: fp_err) -> int:
         """An error's offset is inside the payload, which is compressed: name the section's instead."""
         if status >= 0:
             return status

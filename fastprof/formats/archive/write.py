@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -38,6 +38,9 @@ from fastprof.formats.archive.sections import (
     Member,
     SectionError,
 )
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_archive_enc
 
 DEFAULT_LEVEL = 3
 # A chunk ends when it holds this many rows, or about this many bytes.
@@ -77,7 +80,7 @@ class ArchiveWriter(Writer):
         self._appends = at > 0
         self._member = member or Member(0)
         self._at = at
-        self._enc: Any = None
+        self._enc: fp_archive_enc = ffi.NULL
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
@@ -127,7 +130,7 @@ class ArchiveWriter(Writer):
     # ---- rows ----------------------------------------------------------------
 
     def put(self, batch: Batch) -> None:
-        if self._enc is None:
+        if not self._enc:
             self.view = batch.view
             self._begin()
         index = batch.part
@@ -205,7 +208,7 @@ class ArchiveWriter(Writer):
         self._chunk_parts = {}
 
     def end(self) -> None:
-        if self._enc is None:
+        if not self._enc:
             if self.view == "any":
                 self.view = "timeline"
             self._begin()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -17,6 +17,9 @@ from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
 from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import take_described
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
@@ -73,12 +76,12 @@ class CallgrindReader(Reader):
         self._offset = 0  # of the header line that is read
         self._lent = False  # a batch of this part was handed out
         self._comments_nbytes = 0
-        self._batch: Any = None  # which `feed` fills, and whose addresses are known
+        self._batch: fp_batch | None = None  # which `feed` fills, and whose addresses are known
         self._addresses = (0, 0, 0)
 
     # ---- the loop ----------------------------------------------------------
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         lexer = self._lexer
         if batch is not self._batch:
             # the three stay the same from batch to batch, and asking takes as long as reading ten lines
@@ -123,7 +126,7 @@ class CallgrindReader(Reader):
 
     # ---- parts and header lines --------------------------------------------
 
-    def _is_due(self, batch: Any) -> bool:
+    def _is_due(self, batch: fp_batch) -> bool:
         """Is there a batch to hand out before this part ends?  One without rows, if it has none."""
         pending = bool(batch.n) or (self._index >= 0 and not self._lent)
         self._lent = True
@@ -452,7 +455,7 @@ class CallgrindReader(Reader):
 
     # ---- numbers used before their definition --------------------------------
 
-    def _find_definition(self, in_: Any) -> None:
+    def _find_definition(self, in_: fp_in) -> None:
         """Name a number that has none yet: by its definition further on.  A pipe is spooled for that."""
         lexer, source = self._lexer, self.source
         kind, number = lexer.undefined_kind, lexer.undefined - 1

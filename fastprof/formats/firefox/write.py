@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -19,6 +19,9 @@ from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
 from fastprof.formats.firefox.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_firefox
 
 # Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.
 _VERSION = 60
@@ -78,8 +81,8 @@ class FirefoxWriter(Writer):
         w.custom, w.typed = model.intern("custom event"), model.intern("typed event")
         self._packed = Groups()  # by column
         self._types: list[ValueType] | None = None
-        self._columns: dict[int, Any] = {}  # by part: for fp_firefox_put
-        self._units: Any = ffi.NULL
+        self._columns: dict[int, Pointer[int]] = {}  # by part: for fp_firefox_put
+        self._units: Pointer[int] = ffi.NULL
         self._named = False  # do threads have their own names, not the value type's?
         self._start = 0  # the first time of all threads
 
@@ -90,7 +93,7 @@ class FirefoxWriter(Writer):
         if self._w.buffered > _BUFFERED:
             self._write_away()
 
-    def _begun(self, index: int) -> Any:
+    def _begun(self, index: int) -> fp_firefox:
         """The writer, ready for rows of a part."""
         w, part = self._w, self.model.parts[index]
         if self._types is None:
@@ -357,7 +360,7 @@ class FirefoxWriter(Writer):
             self.out.n += in_.n
             yield
 
-    def _times_at(self, times: Any, n: int) -> Iterator[None]:
+    def _times_at(self, times: Pointer[int], n: int) -> Iterator[None]:
         """Times in nanoseconds as milliseconds since the first one of all threads."""
         self._check(lib.fp_firefox_times(ffi.cast("uint8_t *", times), n, self._start, self.out))
         yield
@@ -377,5 +380,5 @@ class FirefoxWriter(Writer):
             yield
 
 
-def _text(value: Any) -> bytes:
+def _text(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
@@ -15,6 +15,9 @@ from fastprof.core.source import Source
 from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
 from fastprof.formats.folded._lexer import Lexer
 from fastprof.formats.folded.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 _TWO_COUNTS = rb".*[ \t]\d+(\.\d*)?[ \t]+\d+(\.\d*)?"
 _VALUE_TYPES = {
@@ -44,7 +47,7 @@ class FoldedReader(Reader):
         self._lexer = Lexer(address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown)
         self._part = model.add_part(Part(value_types=list(_VALUE_TYPES[n_counts])))
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         if batch.n_values != self._n_counts and lib.fp_batch_set_values(batch, self._n_counts):
             raise MemoryError("no memory for a batch's values")
         batch.part = self._part

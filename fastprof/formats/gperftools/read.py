@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -18,6 +18,9 @@ from fastprof.core.words import counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 # Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
 SIGNAL_FUNCTIONS = (
@@ -68,11 +71,11 @@ class GperftoolsReader(Reader):
         g.exact_callers = self._symbolized  # google-pprof has already moved them into their calls
         self._step = self._symbol_text if self._symbolized else self._records
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._part_index
         return self._step(in_, batch, err)
 
-    def _symbol_text(self, in_: Any, batch: Any, err: Any) -> int:
+    def _symbol_text(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         for line in self._text_lines(in_):
             line = line.rstrip(b"\r\n")
             if line.startswith(b"--- profile"):
@@ -96,7 +99,7 @@ class GperftoolsReader(Reader):
         return int(lib.FP_MORE)
 
     @staticmethod
-    def _text_lines(in_: Any) -> Iterator[bytes]:
+    def _text_lines(in_: fp_in) -> Iterator[bytes]:
         """The whole lines of the window, consumed as they are taken; at the end of the input also the last."""
         window = ffi.buffer(in_.p + in_.pos, in_.n - in_.pos)[:]
         at = 0
@@ -110,7 +113,7 @@ class GperftoolsReader(Reader):
             yield window[at:end]
             at = end
 
-    def _records(self, in_: Any, batch: Any, err: Any) -> int:
+    def _records(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         g = self._g
         while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
             line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
@@ -128,7 +131,7 @@ class GperftoolsReader(Reader):
         batch.part = self._part_index
         return self._rows(in_, batch, err)
 
-    def _rows(self, in_: Any, batch: Any, err: Any) -> int:
+    def _rows(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         return int(lib.fp_gperftools_rows(self._g, batch, err))
 
     def _name(self, address: int, frames: list[tuple[bytes, bytes, int]]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Numbers
 from fastprof.core.errors import FastprofError
 from fastprof.core.folder import File
 from fastprof.core.log import Log
@@ -27,6 +27,7 @@ from fastprof.symbols.demangle import demangle, left_mangled
 if TYPE_CHECKING:
     import tempfile
 
+    from fastprof.core._c import CData, Pointer, fp_oprofile_image
     from fastprof.symbols.names import Symbol
     from fastprof.symbols.objects import ElfObject
 
@@ -39,22 +40,22 @@ _DELETED = " (deleted)"
 class Loaded:
     """An image with its symbols."""
 
-    def __init__(self, image: Image, c: Any, object_id: int) -> None:
+    def __init__(self, image: Image, c: fp_oprofile_image, object_id: int) -> None:
         self.image = image
-        self.c = c  # struct fp_oprofile_image *
+        self.c = c
         self.object_id = object_id
         self.path = ""  # of its file, if that was found
         self.elf: ElfObject | None = None  # if it has lines
         self.link = 0  # what to add to its addresses: an unlinked file has none itself
         self.by_address = False
-        self._bytes: list[Any] = []  # memory that c borrows
+        self._bytes: list[CData] = []  # memory that c borrows
 
-    def lookup(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+    def lookup(self, addresses: Numbers) -> list[tuple[Symbol, ...]]:
         """The chains of inlined functions at addresses, innermost first; () where nothing is known."""
         assert self.elf is not None
         return self.elf.lookup_many([(address + self.link) & UINT64 for address in addresses])
 
-    def borrow(self, path: str) -> Any:
+    def borrow(self, path: str) -> Pointer[int]:
         """The bytes of a file, as long as this lives.  Errors: OSError."""
         if not os.path.isfile(path):  # a pipe would be waited for
             raise FileNotFoundError(errno.ENOENT, "no such file")
@@ -154,7 +155,7 @@ class Images:
             return self._read_elf(loaded, data)
         return reason
 
-    def _read_elf(self, loaded: Loaded, data: Any) -> str:
+    def _read_elf(self, loaded: Loaded, data: Pointer[int]) -> str:
         c, nothing = loaded.c, ffi.NULL
         n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), nothing, 0, loaded.by_address))
         elf = None
@@ -189,7 +190,7 @@ class Images:
 
     # ---- names
 
-    def name(self, c: Any, symbol: int, loaded: Loaded) -> None:
+    def name(self, c: fp_oprofile_image, symbol: int, loaded: Loaded) -> None:
         """Enter the function of a symbol that the rows have asked for."""
         size = ffi.new("size_t *")
         text = lib.fp_oprofile_name(c, symbol, size)
@@ -208,7 +209,7 @@ class Images:
             shown, file, loaded.object_id, "" if shown == linked else linked, line
         )
 
-    def lines_of(self, loaded: Loaded, addresses: Sequence[int], functions: Sequence[int]) -> list[tuple[int, int]]:
+    def lines_of(self, loaded: Loaded, addresses: Numbers, functions: Numbers) -> list[tuple[int, int]]:
         """(file, line) of each address: of the innermost inlined code, else the function's file and 0."""
         model, found = self._model, []
         for chain, function in zip(loaded.lookup(addresses), functions, strict=True):
@@ -218,7 +219,7 @@ class Images:
                 found.append((model.row("functions", function)[lib.FP_FUNCTION_FILE], 0))
         return found
 
-    def own_lines_of(self, loaded: Loaded, addresses: Sequence[int]) -> list[int]:
+    def own_lines_of(self, loaded: Loaded, addresses: Numbers) -> list[int]:
         """The line of each address in the file of the function itself, whatever is inlined there."""
         return [chain[-1].line if chain else 0 for chain in loaded.lookup(addresses)]
 

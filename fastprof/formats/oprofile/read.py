@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
@@ -25,6 +25,9 @@ from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_
 from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.formats.oprofile.session import log_lost_samples, read_abi
 from fastprof.formats.oprofile.spec import parse as parse_specs
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_oprofile_header
 
 _NO_PLACE = Image("")
 _HEAD_NBYTES = 128
@@ -104,7 +107,7 @@ class OProfileReader(Reader):
         self._current: SampleFile | None = None  # the file being read; None: rows are being made
         self._mtimes: set[int] = set()
         self._first: dict[Image, SampleFile] = {}  # of each image
-        self._header: Any = None  # of the group's first file
+        self._header: fp_oprofile_header | None = None  # of the group's first file
         self._from: Loaded | None = None
         self._to: Loaded | None = None
         read_abi(source, self._files, self._r)
@@ -195,7 +198,7 @@ class OProfileReader(Reader):
                 lib.fp_oprofile_begin_file(r, sample.file.size, self._class_at[sample.class_], sample.sign)
                 yield sample.file.start, sample.file.size
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r, group = self._r, self._group
         assert group is not None
         if self._current is not None:
@@ -213,7 +216,7 @@ class OProfileReader(Reader):
         batch.part = self._part
         return self._rows(batch, err)
 
-    def _file_read(self, sample: SampleFile, status: int, err: Any) -> None:
+    def _file_read(self, sample: SampleFile, status: int, err: fp_err) -> None:
         r, log = self._r, self.log
         if status < 0:
             if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
@@ -248,7 +251,7 @@ class OProfileReader(Reader):
         if lib.fp_oprofile_end_group(self._r, self._from.c, from_shift, to, to_shift, len(self._classes)):
             raise MemoryError("no memory for samples")
 
-    def _rows(self, batch: Any, err: Any) -> int:
+    def _rows(self, batch: fp_batch, err: fp_err) -> int:
         r, from_, to = self._r, self._from, self._to
         assert from_ is not None and self._group is not None
         before = int(batch.n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
@@ -15,6 +15,9 @@ from fastprof.core.source import Source
 from fastprof.formats.perf_script import COMM_FRAMES
 from fastprof.formats.perf_script._lexer import Lexer
 from fastprof.formats.perf_script.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = re.compile(r"(?:cpu|task)-clock(?::[a-zA-Z]*)?")
@@ -46,7 +49,7 @@ class PerfScriptReader(Reader):
         self._part = -1
         self._n_comments = 0  # that parts have
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         while True:
             if self._part >= 0:
                 batch.part = self._part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.log import Log
@@ -14,6 +14,9 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.formats.pprof.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 
 class PprofReader(Reader):
@@ -44,7 +47,7 @@ class PprofReader(Reader):
         self._resolved = True
         yield 0, None
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         if not self._resolved:
             return int(lib.fp_pprof_tables(self._r, in_, err))
         batch.part = self._part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -14,6 +14,9 @@ from fastprof.core.parts import comments_of, descriptions_of, match_values, merg
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
+
+if TYPE_CHECKING:
+    pass
 
 
 class PprofWriter(Writer):
@@ -30,7 +33,7 @@ class PprofWriter(Writer):
         w.name_addresses = options[NAME_ADDRESSES]
         self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
-        self._columns: dict[int, Any] = {}  # part -> column of each sample type, -1 for none
+        self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
         if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
             sink.gzip()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -17,6 +17,9 @@ from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_speedscope_profile
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _LONGEST = 48  # bytes that match, at most
@@ -69,7 +72,7 @@ class SpeedscopeReader(Reader):
                 parts[is_time] = model.add_part(Part(extra={"ticks_per_second": 1_000_000_000 * is_time, **names}))
             p.part = parts[is_time]
 
-    def _plan_samples(self, mine: list[tuple[int, Any]], input_: int) -> None:
+    def _plan_samples(self, mine: list[tuple[int, fp_speedscope_profile]], input_: int) -> None:
         """Profiles that name their thread (fastprof's) are value types of these threads.  Other profiles of
         equal value types are threads."""
         model, r = self.model, self._r
@@ -124,7 +127,7 @@ class SpeedscopeReader(Reader):
         names = [(0, i, self.model.string(name)) for i, name in numbered if name]
         return {"process_names": [(0, b"")], "thread_names": names}
 
-    def _value_type(self, profile: Any) -> ValueType:
+    def _value_type(self, profile: fp_speedscope_profile) -> ValueType:
         """The value type of a profile's samples.  Profile names of other writers are arbitrary and ignored."""
         if profile.has_value:
             name, unit = (self.model.string(text) for text in (profile.value, profile.value_unit))
@@ -134,7 +137,7 @@ class SpeedscopeReader(Reader):
             return ValueType("time", "nanoseconds")
         return ValueType("size", "bytes") if unit == b"bytes" else ValueType("weight", "count")
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         n_values = len(self._types)
         if self.view == "stacks" and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):

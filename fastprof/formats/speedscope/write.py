@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
@@ -17,6 +17,9 @@ from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
 from fastprof.formats.speedscope.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_in, fp_speedscope_group
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 PACKED = 1 << 20  # bytes of packed rows that there may be in memory
@@ -64,7 +67,7 @@ class SpeedscopeWriter(Writer):
             raise MemoryError("no memory for speedscope's JSON")
         return int(status)
 
-    def _as_json(self, number: int, put: Callable[[Any], int], zero: int = 0) -> None:
+    def _as_json(self, number: int, put: Callable[[fp_in], int], zero: int = 0) -> None:
         lib.fp_speedscope_begin(self._w, number, zero)
         for in_ in self._packed.windows(number, self._w.groups[number].packed):
             while self._status(put(in_)) == lib.FP_FULL:
@@ -165,7 +168,7 @@ class SpeedscopeWriter(Writer):
             self._names[number] = name
         return self._names[number]
 
-    def _name(self, group: Any, part: Part) -> str:
+    def _name(self, group: fp_speedscope_group, part: Part) -> str:
         thread = group.thread
         if self.view == "stacks" and not thread:
             return f"part {part.number}" if part.number is not None and self._n_parts > 1 else ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
@@ -18,6 +18,9 @@ from fastprof.formats.trace_event import SAMPLES
 from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.samples import SamplesReader, count_ends
 from fastprof.formats.trace_event.threads import ThreadNames
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_record
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
@@ -34,12 +37,12 @@ class TraceEventReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._r: Any = None
+        self._r: fp_trace_read = ffi.NULL
         self._threads = ThreadNames(model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
         self._merged, self._left = self._file, self._blocks  # the same, of runs that are being merged
-        self._windows: list[Any] = []
+        self._windows: list[fp_trace_record] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
         self._part = model.add_part(Part(extra={"ticks_per_second": ticks}))
 
@@ -56,7 +59,7 @@ class TraceEventReader(Reader):
         self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
         self._file, self._blocks = Spilled(), []
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._part
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
@@ -94,7 +97,7 @@ class TraceEventReader(Reader):
         self._file, self._blocks = Spilled(), []
         n = len(self._left)
         self._runs = ffi.new("struct fp_trace_run[]", n + 1)
-        self._windows = [None] * n
+        self._windows = [ffi.NULL] * n
         last = self._runs[n]
         last.records, last.n, last.eof = r.records, r.n_records, 1
         r.runs, r.n_runs = self._runs, n + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, check
 from fastprof.core.log import Log
@@ -17,10 +17,13 @@ from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.threads import ThreadNames
 
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_samples_read
+
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 
 
-def count_ends(log: Log, r: Any) -> None:
+def count_ends(log: Log, r: fp_trace_read | fp_trace_samples_read) -> None:
     """Count deviations from standard JSON, and warn if the text ends early.  `r` is either reader's struct."""
     if r.killed:
         log.warn(REPORTED["maybe-cut-off"])
@@ -76,7 +79,7 @@ class SamplesReader(Reader):
         self._parts.append(Part(value_types=types))
         return self.model.add_part(self._parts[-1])
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.request == lib.FP_SAMPLES_THREAD:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model, Part
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_buf, fp_trace_id, fp_trace_ids
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes have numbers below, which viewers take
@@ -26,7 +29,7 @@ class ThreadNames:
         self._tids: set[int] = set()  # that threads have
         self._lane = _LANES
 
-    def _number(self, id_: Any, *scope: int) -> int:
+    def _number(self, id_: fp_trace_id, *scope: int) -> int:
         """An id as the model holds it.  A text, or a number beyond 32 bits, gets a unique number."""
         if id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID:
             return int(id_.number)
@@ -36,17 +39,17 @@ class ThreadNames:
             self._numbers[key] = self._free
         return self._numbers[key]
 
-    def _text_of(self, id_: Any) -> bytes | None:
+    def _text_of(self, id_: fp_trace_id) -> bytes | None:
         """The original id, if the model cannot hold it."""
         if id_.kind == lib.FP_TRACE_TEXT:
             return self._model.string(id_.string)
         return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
 
-    def _ids(self, ids: Any) -> tuple[int, int]:
+    def _ids(self, ids: fp_trace_ids) -> tuple[int, int]:
         pid = self._number(ids.pid)
         return pid, self._number(ids.tid, pid)
 
-    def set_thread(self, ids: Any) -> None:
+    def set_thread(self, ids: fp_trace_ids) -> None:
         """Tell the reader its thread."""
         if self._input is None:
             self._input = self._model.input()
@@ -70,7 +73,7 @@ class ThreadNames:
         self._n_new += 1
         return self._model.thread(pid, self._lane, input_)
 
-    def note(self, ids: Any, text: Any) -> None:
+    def note(self, ids: fp_trace_ids, text: fp_buf) -> None:
         """Take the name that an event of metadata gives."""
         pid, tid = self._ids(ids)
         name = bytes(ffi.buffer(text.p, text.n))

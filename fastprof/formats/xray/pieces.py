@@ -18,7 +18,7 @@ from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
@@ -27,6 +27,7 @@ from fastprof.core.spill import not_cleared
 from fastprof.formats.xray.read import ALL
 
 if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_feed, fp_shares, fp_xray
     from fastprof.formats.xray.read import XRayReader
 
 # Of a piece.  The larger it is, the fewer wake a thread.  A larger buffer is decoded by the reading thread.
@@ -124,7 +125,7 @@ class _Shares:
             self._free.append(piece)
             self._n_pieces -= 1
 
-    def define(self, share: int, buffer: int, x: Any) -> None:
+    def define(self, share: int, buffer: int, x: fp_xray) -> None:
         """Name the function that a share meets in a buffer."""
         reader, function_id = self.reader, x.asked
         if function_id not in reader.functions:
@@ -191,7 +192,7 @@ class _Shares:
 class _Decoder:
     """Of a share."""
 
-    def __init__(self, reader: XRayReader, share: int, shares: Any, awaited: Any) -> None:
+    def __init__(self, reader: XRayReader, share: int, shares: fp_shares, awaited: Pointer[int]) -> None:
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
         new = lib.fp_xray_share_new(reader.x, share, shares, awaited, self.batch.c)
@@ -214,7 +215,7 @@ class _Piece(Encoded):
         self.number = 0  # of its first buffer
         self._first = self._end = 0  # the buffers that are lent
         self._firsts: dict[int, int] = {}  # by share
-        self._c_shares: Any = None
+        self._c_shares: fp_shares = ffi.NULL
         self.holders = 0  # shares that have not taken it, plus the reading thread until all of it is lent
 
     def _read(self) -> None:
@@ -241,7 +242,7 @@ class _Piece(Encoded):
                 self._end += 1
         self._shares.release(self)
 
-    def takers(self, shares: Any, give: Callable[[int], None]) -> list[int]:
+    def takers(self, shares: fp_shares, give: Callable[[int], None]) -> list[int]:
         firsts = ffi.new("uint32_t[]", [lib.FP_NO_ID] * shares.n)
         next_ = ffi.new("uint32_t *", self._first)
         find = partial(lib.fp_xray_firsts, self.c_piece, next_, self._end, shares, firsts)
@@ -252,14 +253,15 @@ class _Piece(Encoded):
         self._shares.lend(self, {share: self.number + first for share, first in self._firsts.items()})
         return [*self._firsts]
 
-    def feed(self, share: int) -> Any:
+    def feed(self, share: int) -> fp_feed:
         shares = self._shares
         if share not in shares.decoders:
             with shares.reader.model.lock:
                 shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares, shares.awaited)
         c = shares.decoders[share].c
         lib.fp_xray_share_take(c, self.c_piece, self.number, self._firsts[share], self._end)
-        return ffi.addressof(c, "feed")
+        feed: fp_feed = ffi.addressof(c, "feed")
+        return feed
 
     def answer(self, share: int) -> bool:
         shares, decoder = self._shares, self._shares.decoders[share]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.log import Log
@@ -19,6 +19,7 @@ from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_xray
     from fastprof.formats.xray.map import Function, FunctionNames
 
 _LENT = (lib.FP_FULL, lib.FP_DONE)  # the batch is complete
@@ -53,7 +54,7 @@ class XRayReader(Reader):
         self._names = _load_names(options)
         self._unnamed = 0
         self._numbers: dict[int, Function] = {}  # by function of the model
-        self._seen: Any = ffi.new("uint8_t[]", 1)
+        self._seen = ffi.new("uint8_t[]", 1)
         self.functions: dict[int, int] = {}  # of the model, by function id
         program = options[PROGRAM] or (self._names.maps[0].program if self._names else "")
         self._object = model.object(program) if program else 0
@@ -141,7 +142,7 @@ class XRayReader(Reader):
 
     # ---- decoding ------------------------------------------------------
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         if self.view == "stacks" and batch.n_values != 2 and lib.fp_batch_set_values(batch, 2):
             raise MemoryError("no memory for the batch's values")
         batch.part = self.part
@@ -151,7 +152,7 @@ class XRayReader(Reader):
             self._see(batch)
         return int(status)
 
-    def _see(self, batch: Any) -> None:
+    def _see(self, batch: fp_batch) -> None:
         """Note the operations of a batch's functions."""
         n = self.model.count("functions")
         if n > len(self._seen):
@@ -165,7 +166,7 @@ class XRayReader(Reader):
         seen = bytes(ffi.buffer(self._seen))
         return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
 
-    def define(self, x: Any) -> None:
+    def define(self, x: fp_xray) -> None:
         """Name a function that a decoder meets for the first time."""
         function_id = x.asked
         if function_id not in self.functions:

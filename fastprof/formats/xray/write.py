@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.log import Log
@@ -37,12 +36,12 @@ class XRayWriter(Writer):
         super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_xray_write_new(model.c), lib.fp_xray_write_free, "the XRay writer")
         self._begun = False
-        self._ids: Any = ffi.new("uint32_t[]", 64)
+        self._ids = ffi.new("uint32_t[]", 64)
         self._n_ids = 0
         self._taken: set[int] = set()
         self._made_up = _ID_LIMIT  # the last made-up id; all above are taken
         self._unnumbered = self._wide = self._shared = 0
-        self._numbers: Any = ffi.new("uint32_t[]", 0)
+        self._numbers = ffi.new("uint32_t[]", 0)
         self._n_threads = self._renumbered = 0
         self._pids, self._tids = _Numbers(), _Numbers()
 

@@ -14,13 +14,16 @@ from __future__ import annotations
 from itertools import product
 
 from fastprof.core._c import lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Call, Finder, Row
 from fastprof.verbs.top_costs import thread_name
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 _CALLS = 15  # callers of a function, and callees, that cost most
 
@@ -186,7 +189,7 @@ class Content:
 
     def _contexts(self) -> None:
         c = self._shown.contexts
-        n = c.n if c is not None else 0
+        n = c.n if c else 0
         parents = [i + 1 - parent if parent else 0 for i, parent in enumerate(_array(c.parent, n))] if n else []
         places: dict[int, int] = {0: NONE}
         functions = []
@@ -209,7 +212,7 @@ class Content:
             self.columns.add(f"context self {k}", "d", values)
             cut.append(sum(v for v, is_cut in zip(values, pruned, strict=True) if is_cut))
         self.head["threads"] = [self._thread(t) for t in threads]
-        self.head["all contexts"] = c.n_all if c is not None else 0
+        self.head["all contexts"] = c.n_all if c else 0
         self.head["cut"] = cut
         self.head["cuts"] = sum(pruned)  # contexts that stand for pruned ones
 
@@ -248,7 +251,7 @@ class Content:
         }
 
 
-def _array(pointer: Any, n: int) -> list[int]:
+def _array(pointer: Pointer[int], n: int) -> list[int]:
     return list(pointer[0:n])
 
 

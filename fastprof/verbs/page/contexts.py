@@ -14,7 +14,7 @@ from fastprof.bridges.estimate.estimate import to_stacks as estimated
 from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import calls_of, is_full
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -24,6 +24,9 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
 from fastprof.verbs.top_costs import Costs, add_projected
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer, fp_contexts, fp_project
 
 CALLS_SHOWN = 50_000  # of a timeline
 _LEAST_CONTEXTS = 1 << 16  # while they are added up: more than a page shows
@@ -53,14 +56,14 @@ class Shown:
         self.default: int | None = None  # its event, which is shown first
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
-        self.contexts: Any = None  # struct fp_contexts *
+        self.contexts: fp_contexts = ffi.NULL
         self.estimated = False
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._project = self._new_project()
         self._estimates = self._new_project()
 
-    def _new_project(self) -> Any:
+    def _new_project(self) -> fp_project:
         new = lib.fp_project_new(self._model.c, not self._compared, True)
         return owned(new, lib.fp_project_free, "the sums of stacks")
 
@@ -110,8 +113,10 @@ class Shown:
             self.default = self.columns[found[chosen]].event
         return found
 
-    def _stacks(self, side: int, view: str, batches: Iterable[Batch], project: Any, *, at_once: bool = False) -> None:
-        columns: dict[int, Any] = {}
+    def _stacks(
+        self, side: int, view: str, batches: Iterable[Batch], project: fp_project, *, at_once: bool = False
+    ) -> None:
+        columns: dict[int, Pointer[int]] = {}
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, batch)
@@ -125,10 +130,10 @@ class Shown:
         if project == self._project:
             self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
 
-    def _take(self, project: Any, side: int) -> None:
+    def _take(self, project: fp_project, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
         self._fits(lib.fp_project_end(project, self._err))
-        if self.contexts is None:
+        if not self.contexts:
             self.contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
         most = max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (_CONTEXT_BYTES + 16 * len(self.columns)))
@@ -168,7 +173,7 @@ class Shown:
     def end(self) -> None:
         for costs in self.costs:
             costs.end()
-        if self.contexts is not None:
+        if self.contexts:
             self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
@@ -185,7 +190,7 @@ class Shown:
 
     def cut(self, least: float, most: int) -> None:
         """Keeps contexts of at least this share, and no more than `most`."""
-        if self.contexts is not None:
+        if self.contexts:
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
 
