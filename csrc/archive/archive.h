@@ -1,7 +1,10 @@
-/* archive/archive.h - the archive's payloads: model tables and chunks of rows.
+/* archive/archive.h - encodes and decodes the two payloads of an archive:
  *
- * A payload is encoded from batches or a model, and decoded to them.  fastprof/formats/archive writes the file around
- * it (sections, checksums, zstandard, index).  docs/formats/archive.md specifies both.
+ *   TABLES   entries of the model             fp_archive_tables_write, fp_archive_tables_read
+ *   ROWS     a chunk of rows of one view      fp_archive_enc, fp_archive_dec
+ *
+ * fastprof/formats/archive writes the file around them (sections, checksums, zstandard, index).
+ * docs/formats/archive.md specifies the bytes.
  */
 #ifndef FP_ARCHIVE_H
 #define FP_ARCHIVE_H
@@ -23,8 +26,8 @@ enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_
  * Sets from[i] to the table's end.  0 or FP_E_NOMEM. */
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out);
 
-/* Maps the ids of an archive to ids of the model.  They differ if the model has entries from other inputs.  Tables are
- * numbered in the order of the archive; id 0 is always 0. */
+/* Maps the ids of an archive to ids of the model, which differ if the model has entries from other inputs.  Id 0 is
+ * always 0.  Tables are in the order of TABLES. */
 struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
     uint32_t n[9];          /* entries of each table so far, 0 included */
@@ -61,9 +64,8 @@ struct fp_archive_enc {
 struct fp_archive_enc *fp_archive_enc_new(uint32_t view);
 void fp_archive_enc_free(struct fp_archive_enc *e);
 
-/* Adds all rows of `b` to the chunk; `positions` (graph) says which position
- * columns to keep.  0, FP_E_NOMEM, or FP_E_OVERFLOW when a chunk would pass its
- * limits. */
+/* Adds all rows of `b` to the chunk.  `positions`: which position columns of a graph to keep.  0, FP_E_NOMEM, or
+ * FP_E_OVERFLOW when a chunk would pass its limits. */
 int fp_archive_enc_put(struct fp_archive_enc *e, const struct fp_batch *b, uint32_t positions, struct fp_err *err);
 
 /* Appends the chunk to `out` as a ROWS payload and starts a new one. */
@@ -76,8 +78,8 @@ struct fp_archive_dec;
 struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
-/* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or an error.  Its parts must be below
- * `n_parts`.  Errors: FP_E_NOMEM, or FP_E_MALFORMED with an offset relative to `p`. */
+/* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or an error.  Part numbers of `n_parts`
+ * or more are malformed.  0, FP_E_NOMEM, or FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err);
 
 /* Which rows to keep. */
@@ -94,9 +96,9 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
  * part without rows returns FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
-/* Appends to `out` the difference of the ROWS payload `p` to the one in `base`.  It compresses better than `p` if most
- * numbers of both are the same.
- * FP_DONE, FP_MORE when no stream resembles that of the base, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Appends to `out` the difference between the ROWS payload `p` and `base`, another one.  It compresses better than `p`
+ * if most numbers of both are the same.  FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or
+ * FP_E_MALFORMED. */
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
 
 /* The reverse: `p` is a difference to `base`; the payload is appended to `out`.

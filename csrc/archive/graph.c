@@ -82,16 +82,16 @@ static inline int always_valued(uint32_t kind) {
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static inline void put(struct fp_archive_gather *e, uint32_t stream, uint64_t v) {
+static inline void put(struct fp_archive_encoder *e, uint32_t stream, uint64_t v) {
     fp_archive_varint(&e->streams[stream], v);
 }
 
-static inline void put_delta(struct fp_archive_gather *e, uint32_t stream, uint64_t *last, uint64_t v) {
+static inline void put_delta(struct fp_archive_encoder *e, uint32_t stream, uint64_t *last, uint64_t v) {
     fp_archive_varint(&e->streams[stream], fp_zig(v - *last));
     *last = v;
 }
 
-static int put_call(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
+static int put_call(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = e->graph;
     uint32_t callee = b->callee[i];
     if (fp_array_zeroed(&s->targets, &s->targets_cap, (uint64_t)callee + 1, sizeof *s->targets)) return FP_E_NOMEM;
@@ -108,7 +108,7 @@ static int put_call(struct fp_archive_gather *e, const struct fp_batch *b, uint3
     return 0;
 }
 
-static void put_jump(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
+static void put_jump(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
     put(e, S_JUMP, fp_zig((uint64_t)b->callee[i] - b->function[i]));
     put(e, S_JUMP, fp_zig((uint64_t)b->target_file[i] - b->file[i]));
     if (positions & FP_ARCHIVE_LINE) put(e, S_JUMP_LINE, fp_zig((uint64_t)b->target_line[i] - b->line[i]));
@@ -124,7 +124,7 @@ static int has_values(const struct fp_batch *b, uint32_t i) {
     return 0;
 }
 
-int fp_archive_graph_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     struct fp_archive_graph *s = e->graph;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t kind = b->kind[i], code = kind;
@@ -155,7 +155,7 @@ int fp_archive_graph_put(struct fp_archive_gather *e, const struct fp_batch *b, 
     return 0;
 }
 
-int fp_archive_graph_flush(struct fp_archive_gather *e) {
+int fp_archive_graph_flush(struct fp_archive_encoder *e) {
     restart(e->graph);
     for (uint32_t i = FP_GRAPH_STREAMS; i < e->n_streams; i++)
         if (fp_archive_values_pack(&e->streams[i])) return FP_E_NOMEM;
@@ -164,7 +164,7 @@ int fp_archive_graph_flush(struct fp_archive_gather *e) {
 
 /* ---- decoding ----------------------------------------------------------- */
 
-int fp_archive_graph_open(struct fp_archive_spread *d) {
+int fp_archive_graph_open(struct fp_archive_decoder *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
     if (fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[T_FUNCTIONS], sizeof *s->targets)) return FP_E_NOMEM;
@@ -176,7 +176,7 @@ static inline uint64_t pull(struct fp_archive_cur *c) {
     return fp_zag(fp_archive_cur_varint(c));
 }
 
-static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
+static int pull_call(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;
     struct fp_archive_cur *streams = d->streams;
     s->callee += pull(&streams[S_CALLEE]);
@@ -191,7 +191,7 @@ static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i
     return 0;
 }
 
-static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
+static int pull_jump(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_cur *streams = d->streams;
     uint64_t callee = b->function[i] + pull(&streams[S_JUMP]);
     uint64_t file = b->file[i] + pull(&streams[S_JUMP]);
@@ -228,7 +228,7 @@ static int reserve_rows(struct fp_archive_graph *s, uint32_t n) {
 }
 
 /* Reads the values of the n rows in `row`.  Column by column, so that the cursor stays in registers. */
-static void pull_values(struct fp_archive_spread *d, struct fp_batch *b, const uint32_t *row, uint32_t n, int call) {
+static void pull_values(struct fp_archive_decoder *d, struct fp_batch *b, const uint32_t *row, uint32_t n, int call) {
     for (uint32_t k = 0; k < b->n_values && n; k++) {
         const uint32_t stream = fp_archive_graph_value_stream(k, call);
         struct fp_archive_cur c = d->streams[stream];
@@ -240,7 +240,7 @@ static void pull_values(struct fp_archive_spread *d, struct fp_batch *b, const u
     }
 }
 
-int fp_archive_graph_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_graph *s = d->graph;
     const uint32_t positions = d->runs[d->run].positions, begin = b->n, end = begin + n;
     struct fp_archive_cur *streams = d->streams;

@@ -23,7 +23,7 @@ enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACK
 enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
 
 /* The encoder. */
-struct fp_archive_gather {
+struct fp_archive_encoder {
     struct fp_archive_enc pub;
     struct fp_buf *streams; /* the fixed ones of the view, then those of the values */
     uint32_t n_streams, streams_cap;
@@ -38,7 +38,7 @@ struct fp_archive_gather {
 };
 
 /* The decoder. */
-struct fp_archive_spread {
+struct fp_archive_decoder {
     const struct fp_archive_ids *ids;
     struct fp_archive_filter *filter;
     const uint8_t *p;
@@ -61,13 +61,13 @@ static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
 
 /* The functions of each view.  put takes the rows of a batch; flush completes the streams.  open begins a chunk; pull
  * appends its next n rows to `b`, and on an error sets *what to its place. */
-#define FP_VIEW_CODEC(name)                                                                                 \
-    struct fp_archive_##name *fp_archive_##name##_new(void);                                                \
-    void fp_archive_##name##_free(struct fp_archive_##name *s);                                             \
-    int fp_archive_##name##_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions); \
-    int fp_archive_##name##_flush(struct fp_archive_gather *e);                                             \
-    int fp_archive_##name##_open(struct fp_archive_spread *d);                                              \
-    int fp_archive_##name##_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what);
+#define FP_VIEW_CODEC(name)                                                                                  \
+    struct fp_archive_##name *fp_archive_##name##_new(void);                                                 \
+    void fp_archive_##name##_free(struct fp_archive_##name *s);                                              \
+    int fp_archive_##name##_put(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions); \
+    int fp_archive_##name##_flush(struct fp_archive_encoder *e);                                             \
+    int fp_archive_##name##_open(struct fp_archive_decoder *d);                                              \
+    int fp_archive_##name##_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what);
 FP_VIEW_CODEC(timeline)
 FP_VIEW_CODEC(stacks)
 FP_VIEW_CODEC(graph)

@@ -30,7 +30,7 @@ static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) 
     *last = v;
 }
 
-int fp_archive_stacks_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+int fp_archive_stacks_put(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     (void)positions;
     struct fp_archive_stacks *s = e->stacks;
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_STACK], &s->stack, b->stack[i]);
@@ -44,14 +44,14 @@ int fp_archive_stacks_put(struct fp_archive_gather *e, const struct fp_batch *b,
     return 0;
 }
 
-int fp_archive_stacks_flush(struct fp_archive_gather *e) {
+int fp_archive_stacks_flush(struct fp_archive_encoder *e) {
     memset(e->stacks, 0, offsetof(struct fp_archive_stacks, values));
     for (uint32_t k = FP_STACKS_STREAMS; k < e->n_streams; k++)
         if (fp_archive_values_pack(&e->streams[k])) return FP_E_NOMEM;
     return 0;
 }
 
-int fp_archive_stacks_open(struct fp_archive_spread *d) {
+int fp_archive_stacks_open(struct fp_archive_decoder *d) {
     struct fp_archive_stacks *s = d->stacks;
     memset(s, 0, offsetof(struct fp_archive_stacks, values));
     return fp_archive_values_open(d->streams + FP_STACKS_STREAMS, d->n_streams - FP_STACKS_STREAMS, &s->values,
@@ -69,7 +69,7 @@ static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uin
     return c->bad ? FP_E_MALFORMED : 0;
 }
 
-int fp_archive_stacks_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+int fp_archive_stacks_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_stacks *s = d->stacks;
     *what = "stack of a row";
     if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[T_STACKS])) return FP_E_MALFORMED;
@@ -102,7 +102,7 @@ static uint32_t value_streams(uint32_t view, uint32_t n) {
 
 struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
     if (view < FP_TIMELINE || view > FP_GRAPH) return NULL;
-    struct fp_archive_gather *e = calloc(1, sizeof *e);
+    struct fp_archive_encoder *e = calloc(1, sizeof *e);
     if (!e) return NULL;
     e->pub.view = view;
     e->pub.time_min = UINT64_MAX;
@@ -119,7 +119,7 @@ struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
 }
 
 void fp_archive_enc_free(struct fp_archive_enc *pub) {
-    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    struct fp_archive_encoder *e = (struct fp_archive_encoder *)pub;
     if (!e) return;
     if (e->streams)
         for (uint32_t i = 0; i < e->streams_cap; i++) fp_buf_free(&e->streams[i]);
@@ -133,7 +133,7 @@ void fp_archive_enc_free(struct fp_archive_enc *pub) {
     free(e);
 }
 
-static int add_run(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+static int add_run(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     struct fp_archive_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
     if (last && last->part == b->part && last->n_values == b->n_values && last->positions == positions) {
         last->rows += b->n;
@@ -144,14 +144,14 @@ static int add_run(struct fp_archive_gather *e, const struct fp_batch *b, uint32
     return 0;
 }
 
-static int add_value_columns(struct fp_archive_gather *e, uint32_t n) {
+static int add_value_columns(struct fp_archive_encoder *e, uint32_t n) {
     uint32_t want = e->n_fixed + value_streams(e->pub.view, n);
     if (fp_array_zeroed(&e->streams, &e->streams_cap, want, sizeof *e->streams)) return FP_E_NOMEM;
     if (want > e->n_streams) e->n_streams = want;
     return 0;
 }
 
-static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
+static int see_thread(struct fp_archive_encoder *e, uint32_t thread) {
     uint32_t word = thread / 32;
     if (fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen)) return FP_E_NOMEM;
     if (e->seen[word] >> thread % 32 & 1) return 0;
@@ -163,7 +163,7 @@ static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
 }
 
 /* Adds a batch to the time range and the threads of the chunk. */
-static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
+static int gather_stats(struct fp_archive_encoder *e, const struct fp_batch *b) {
     uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
     if (b->time) {
         for (uint32_t i = 0; i < b->n; i++) {
@@ -182,7 +182,7 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
 }
 
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
-    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    struct fp_archive_encoder *e = (struct fp_archive_encoder *)pub;
     if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows)
         return fp_fail_beyond(err, "the number of rows of a chunk", FP_NO_COLUMN, "2^24");
     if (b->n_values > FP_ARCHIVE_MAX_VALUES)
@@ -199,7 +199,7 @@ int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uin
 }
 
 int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
-    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    struct fp_archive_encoder *e = (struct fp_archive_encoder *)pub;
     int status = pub->view == FP_TIMELINE ? fp_archive_timeline_flush(e)
                  : pub->view == FP_STACKS ? fp_archive_stacks_flush(e)
                                           : fp_archive_graph_flush(e);
@@ -230,7 +230,7 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
 /* ---- the decoder ----------------------------------------------------------- */
 
 struct fp_archive_dec {
-    struct fp_archive_spread d;
+    struct fp_archive_decoder d;
 };
 
 struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids) {
@@ -257,12 +257,12 @@ void fp_archive_dec_free(struct fp_archive_dec *a) {
     free(a);
 }
 
-static int malformed(struct fp_err *err, const struct fp_archive_spread *d, const uint8_t *at, const char *what) {
+static int malformed(struct fp_err *err, const struct fp_archive_decoder *d, const uint8_t *at, const char *what) {
     return fp_fail(err, FP_E_MALFORMED, (uint64_t)(at - d->p), what);
 }
 
 /* Reads the list of runs and checks it. */
-static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
+static int open_runs(struct fp_archive_decoder *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
                      struct fp_err *err) {
     uint32_t n_runs = fp_archive_cur_u32(c), empty = 0;
     /* a run takes at least four bytes */
@@ -290,7 +290,7 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
 }
 
 int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err) {
-    struct fp_archive_spread *d = &a->d;
+    struct fp_archive_decoder *d = &a->d;
     struct fp_archive_cur c = {p, p + n, 0};
     d->p = p;
     d->view = fp_archive_cur_byte(&c);
@@ -360,12 +360,12 @@ static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint
     }
 }
 
-static void next_run(struct fp_archive_spread *d) {
+static void next_run(struct fp_archive_decoder *d) {
     if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
 }
 
 int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
-    struct fp_archive_spread *d = &a->d;
+    struct fp_archive_decoder *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
     while (d->run < d->n_runs) {
         const struct fp_archive_run *r = &d->runs[d->run];

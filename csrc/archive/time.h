@@ -1,7 +1,8 @@
-/* archive/time.h - times of a timeline chunk.  A time is a number of steps since
- * the thread's last time; a range coder writes it with frequencies that depend on
- * its context.  The lattice consists of the times that whole steps lead to.
- * Private to the archive's C files; see docs/formats/archive.md, "Times". */
+/* archive/time.h - encodes the times of a timeline chunk.  Private to the archive's C files.
+ *
+ * A clock advances in steps, such as 10 ticks.  A time is stored as the number of steps since the thread's last time,
+ * by a range coder whose frequencies depend on the row's context.  The lattice is the set of times that whole steps
+ * lead to; jitter is a time's distance from it.  docs/formats/archive.md, "Times", specifies the bytes. */
 #ifndef FP_ARCHIVE_TIME_H
 #define FP_ARCHIVE_TIME_H
 
@@ -10,7 +11,7 @@
 enum {
     FP_TIME_POOLS = 8,      /* tables shared by the keys without a table of their own */
     FP_TIME_PHASES = 48,    /* contexts of the jitter symbol: 16 phases x the last jitter */
-    FP_TIME_HISTORIES = 27, /* whether each of the thread's last three steps was short, middle or long */
+    FP_TIME_HISTORIES = 27, /* contexts of a step: was each of the thread's last three short, medium or long? */
     FP_TIME_HASH_BITS = 18, /* key and history are hashed to this many bits */
     FP_TIME_BITS = 10,      /* frequencies of a table add up to 1 << 10 */
     FP_TIME_M = 1 << FP_TIME_BITS,
@@ -41,7 +42,7 @@ static inline uint64_t fp_archive_time_base(uint32_t symbol) {
     return (uint64_t)(8 + (symbol - FP_TIME_SMALL) % 8) << ((symbol - FP_TIME_SMALL) / 8 + 2);
 }
 
-/* Whether a step is short (0), middle (1) or long (2) in its chunk. */
+/* Is a step short (0), medium (1) or long (2) compared with others of its chunk? */
 static inline uint32_t fp_archive_time_class(uint32_t symbol, const uint64_t *limits) {
     return (symbol > limits[0]) + (symbol > limits[1]);
 }

@@ -190,7 +190,7 @@ static int reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static void end_run(struct fp_archive_gather *e) {
+static void end_run(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
     if (s->run_rows) fp_archive_varint(&e->streams[S_RUN], s->run_rows);
     s->run_rows = 0;
@@ -207,7 +207,7 @@ static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
 }
 
 /* Writes an exit or an entry and updates the thread's state. */
-static int put_function(struct fp_archive_gather *e, struct timeline_thread *t, uint32_t op, uint32_t id,
+static int put_function(struct fp_archive_encoder *e, struct timeline_thread *t, uint32_t op, uint32_t id,
                         uint32_t *key) {
     struct fp_archive_timeline *s = e->timeline;
     struct fp_buf *code = &e->streams[S_CODE];
@@ -253,7 +253,7 @@ static int put_function(struct fp_archive_gather *e, struct timeline_thread *t, 
     return 0;
 }
 
-static void put_event(struct fp_archive_gather *e, struct timeline_thread *t, const struct fp_batch *b, uint32_t i) {
+static void put_event(struct fp_archive_encoder *e, struct timeline_thread *t, const struct fp_batch *b, uint32_t i) {
     struct fp_archive_timeline *s = e->timeline;
     uint32_t op = b->op[i];
     uint64_t aux = b->aux[i];
@@ -273,7 +273,7 @@ static void put_event(struct fp_archive_gather *e, struct timeline_thread *t, co
     }
 }
 
-int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     (void)positions;
     struct fp_archive_timeline *s = e->timeline;
     uint32_t row = e->pub.rows;
@@ -305,7 +305,7 @@ int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *
     return 0;
 }
 
-int fp_archive_timeline_flush(struct fp_archive_gather *e) {
+int fp_archive_timeline_flush(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
     end_run(e);
     int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
@@ -316,7 +316,7 @@ int fp_archive_timeline_flush(struct fp_archive_gather *e) {
 
 /* ---- decoding ----------------------------------------------------------- */
 
-int fp_archive_timeline_open(struct fp_archive_spread *d) {
+int fp_archive_timeline_open(struct fp_archive_decoder *d) {
     struct fp_archive_timeline *s = d->timeline;
     restart(s);
     s->n_functions = d->ids->n[T_FUNCTIONS];
@@ -334,7 +334,7 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
 }
 
 /* Reads a function from S_FUNCTION, for an entry or exit that names its function. */
-static int pull_named(struct fp_archive_spread *d, struct timeline_thread *t, uint32_t c, uint32_t *id) {
+static int pull_named(struct fp_archive_decoder *d, struct timeline_thread *t, uint32_t c, uint32_t *id) {
     struct fp_archive_timeline *s = d->timeline;
     uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
     if (wide >= s->n_functions) return FP_E_MALFORMED;
@@ -346,7 +346,7 @@ static int pull_named(struct fp_archive_spread *d, struct timeline_thread *t, ui
     return 0;
 }
 
-static int pull_event(struct fp_archive_spread *d, struct timeline_thread *t, uint32_t op, struct fp_batch *b,
+static int pull_event(struct fp_archive_decoder *d, struct timeline_thread *t, uint32_t op, struct fp_batch *b,
                       uint32_t i) {
     struct fp_archive_timeline *s = d->timeline;
     if (op == FP_OP_ARGUMENT) {
@@ -367,7 +367,7 @@ static int pull_event(struct fp_archive_spread *d, struct timeline_thread *t, ui
 }
 
 /* Rows from `i` to `end`, all of thread `t`.  Their times are read afterwards, in the contexts of s->key. */
-static int pull_rows(struct fp_archive_spread *d, struct timeline_thread *t, struct fp_batch *b, uint32_t i,
+static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, struct fp_batch *b, uint32_t i,
                      uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;
     struct fp_archive_cur *codes = &d->streams[S_CODE];
@@ -423,7 +423,7 @@ static int pull_rows(struct fp_archive_spread *d, struct timeline_thread *t, str
     return 0;
 }
 
-static int pull_run(struct fp_archive_spread *d) {
+static int pull_run(struct fp_archive_decoder *d) {
     struct fp_archive_timeline *s = d->timeline;
     struct fp_archive_cur *run = &d->streams[S_RUN];
     uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
@@ -435,7 +435,7 @@ static int pull_run(struct fp_archive_spread *d) {
     return 0;
 }
 
-int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+int fp_archive_timeline_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_timeline *s = d->timeline;
     const uint32_t end = b->n + n;
     if (reserve_keys(s, end)) return FP_E_NOMEM;

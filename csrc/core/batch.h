@@ -72,15 +72,15 @@ struct fp_batch {
     size_t bytes_n;
     size_t bytes_cap;
     void *block;           /* the one allocation that holds all columns */
-    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays may still use; together less than `values` */
+    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays of Python may use; less than `values` in all */
     uint32_t n_outgrown;
 };
 
-/* A source of rows for C code of another layer.  `status` is the result of its last call. */
+/* A source of rows for C code that may not include a decoder's header. */
 struct fp_feed {
-    int (*fill)(struct fp_feed *feed); /* appends rows to `out`; as a decoder's feed, FP_FULL at first */
+    int (*fill)(struct fp_feed *feed); /* appends rows to `out`; returns what a decoder's feed returns */
     struct fp_batch *out;
-    int32_t status;
+    int32_t status;  /* of the last call */
     uint64_t n_rows; /* rows taken so far */
 };
 
@@ -131,7 +131,7 @@ int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_valu
 /* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
 
-/* Of a timeline: all CPUs or-ed, four rows at a time.  Not 0 if some row has a CPU other than 0. */
+/* Of a timeline: 0 if all rows are on CPU 0. */
 uint64_t fp_batch_cpus(const struct fp_batch *b);
 
 /* cffi-end */

@@ -32,7 +32,7 @@ enum fp_status {
     FP_E_TRUNCATED = -2, /* the input ends inside a record */
     FP_E_OVERFLOW = -3,  /* a number does not fit */
     FP_E_NOMEM = -4,     /* allocation failed */
-    FP_E_VERSION = -5    /* well-formed, but a version we do not know */
+    FP_E_VERSION = -5    /* well-formed, but of an unknown version */
 };
 
 /* How to show `got` of an fp_err. */
@@ -45,10 +45,9 @@ enum fp_got {
     FP_GOT_COLUMN = 5 /* the number of a value column; shown as the name of its value type */
 };
 
-/* An error as a value: no formatting, no allocation.  Caller-owned, always the
- * last argument, written only when a negative status is returned.
- * Shown as "at byte OFFSET: WHAT is GOT, expected WANT", or, when a sum in a
- * bridge overflows, as "WHAT in value type GOT is beyond WANT". */
+/* An error as a value: no formatting, no allocation.  Caller-owned, always the last argument, written only when a
+ * negative status is returned.  Python prints it as "at byte OFFSET: WHAT is GOT, expected WANT", or, for a sum in a
+ * bridge, as "WHAT in value type GOT is beyond WANT". */
 struct fp_err {
     int32_t code;     /* enum fp_status */
     int32_t got_kind; /* enum fp_got */
@@ -62,8 +61,8 @@ struct fp_err {
     char text[84];
 };
 
-/* A window on the input.  A decoder changes only `pos`, by whole records.  base + pos is the absolute offset.  A refill
- * moves the remaining bytes, [pos, n), to the front. */
+/* A window on the input.  A decoder only advances `pos`, past whole records; base + pos is the absolute offset.  A
+ * refill moves the unconsumed bytes, [pos, n), to the front and appends more. */
 struct fp_in {
     const uint8_t *p;
     size_t n;

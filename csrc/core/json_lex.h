@@ -2,7 +2,7 @@
  *
  *   {"a": [1, "x\n"]}     {     KEY a     [     NUMBER 1     STRING x\n     ]     }     END
  *
- * A token is whole in the window: the window grows for a longer string.  fp_json_next returns the next token without
+ * A token is contiguous in the window, which grows for long strings.  fp_json_next returns the next token without
  * consuming it, fp_json_take consumes it; a token that cannot be handled yet is simply returned again.
  *
  * Accepts more than the RFC: control characters in strings, bytes that are not UTF-8, a byte order mark, and a comma
@@ -38,7 +38,7 @@ struct fp_json {
     int32_t escaped;     /* of a string or key: there are backslashes in it */
     const uint8_t *text; /* of a string or key without quotes, a number or a word; valid until the window is refilled */
     size_t text_n;
-    uint32_t depth;                  /* open levels; an end token's own counts, a beginning's does not */
+    uint32_t depth;                  /* open levels: including that of an end token, excluding that of a beginning */
     int32_t loose;                   /* set by the caller */
     int32_t rest;                    /* at the end: 1 NULs follow the value, 2 something else does */
     uint64_t odd_words, odd_escapes; /* tokens that only `loose` accepts; counted when consumed */
@@ -57,7 +57,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err);
 /* Moves the window past the token. */
 void fp_json_take(struct fp_json *j, struct fp_in *in);
 
-/* Is an element or the end of the innermost array allowed next? */
+/* In an array: may an element or the end follow here? */
 int fp_json_between(const struct fp_json *j);
 
 /* Decodes the escapes of a string or key into `scratch`.  0 or FP_E_NOMEM. */

@@ -1,15 +1,15 @@
-/* core/merge.h - merges sorted runs of records; records with the same key are summed.
+/* core/merge.h - merges sorted runs of records and sums up records with the same key.
+ *
+ *   run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7)      gives  (1,5 | 17)  (2,1 | 3)
  *
  * A table that outgrows its memory is written to disk as sorted runs.  The merge reads them back through one small
- * window per run.
+ * window per run, which the caller refills.
  *
  * A record is `width` 64-bit words: FP_MERGE_KEY words of key, optionally some that are copied, then counters, either
  * all signed or all unsigned.
  *
- *   run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7)      gives  (1,5 | 17)  (2,1 | 3)
- *
- * A sum that does not fit its counter is an error, or becomes several records that add up to it, each as large as
- * possible.  Both depend only on the sum, not on how it is spread over the runs.
+ * A sum that does not fit its counter is an error or, with `split`, becomes several records that add up to it, each as
+ * large as possible.  Either depends only on the sum, not on how it is spread over the runs.
  */
 #ifndef FP_MERGE_H
 #define FP_MERGE_H
@@ -20,17 +20,18 @@
 
 enum { FP_MERGE_KEY = 2, FP_MERGE_NONE = 0xffffffffu };
 
-/* A window on one run, in words.  When less than a record is left, the caller appends to it, unless `eof`. */
+/* A window on one run, in words.  When less than a record is left, the caller appends to it or sets `eof`. */
 struct fp_run {
-    uint32_t width; /* words of its records; missing counters are 0 */
+    uint32_t width; /* words of its records, at most those of the merge; missing counters are 0 */
     uint64_t *p;
     size_t n;
     size_t pos;
     int32_t eof;
 };
 
-/* The key of a run's next record and, to break ties, run + 1.  A tournament tree of losers: only the winner's run moves
- * to its next record, which plays against the losers on its way up.  All 0: not played yet, which wins. */
+/* The key of a run's next record and, to break ties, run + 1.  Heads form a tournament tree of losers: only the
+ * winner's run moves to its next record, which plays against the losers on its way up.  All 0: not played yet, which
+ * wins. */
 struct fp_merge_head {
     uint64_t key[FP_MERGE_KEY];
     uint64_t order;
@@ -38,7 +39,7 @@ struct fp_merge_head {
 
 struct fp_merge {
     uint32_t width;     /* words a record */
-    uint32_t kept;      /* words after the key that are not added up but copied from the first run that has the key */
+    uint32_t kept;      /* words after the key that are copied from the first run that has the key, not added up */
     int32_t is_signed;  /* counters are int64_t */
     int32_t split;      /* sums that do not fit become several records; set by the caller */
     uint32_t to_refill; /* after FP_MORE: the run to refill */
@@ -58,9 +59,9 @@ struct fp_merge {
 struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed);
 void fp_merge_free(struct fp_merge *m);
 
-/* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run m->to_refill (or set its eof) and call
- * again.  FP_DONE: no more records.
- * FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, the first is 0. */
+/* Sets m->head to the next record and returns FP_FULL.  FP_MORE: refill run m->to_refill (or set its eof) and call
+ * again. FP_DONE: no more records.  FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, from 0.
+ */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 
 /* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE. */

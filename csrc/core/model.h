@@ -1,15 +1,18 @@
-/* core/model.h - the model: tables of strings and of rows, whose entries have ids from 0 on.
+/* core/model.h - the model: tables of strings and of rows.  Batches refer to their entries by id.
  *
- * A table only grows and ids never change.  So a writer keeps a watermark, the number of entries written, and writes
- * the new entries before each batch.  Id 0 of every table is reserved and means "nothing": the empty string, no object,
- * an unknown function, the root of the stack tree.
+ *   frames        main a.c:3, f b.c:7                    ids 1, 2
+ *   stacks        (parent 0, frame 1), (parent 1, frame 2)     ids 1: main, 2: main > f
+ *
+ * Adding an entry that a table has already returns its id.  Tables only grow and ids never change, so a writer keeps a
+ * watermark, the number of entries written, and writes the new ones before each batch.  Id 0 of every table means
+ * "nothing": the empty string, no object, an unknown function, the root of the stack tree.
  *
  * Memory grows with the number of distinct entries, not with the input:
  *
  *   an entry      its words; of a string its bytes and 8 for where it starts
  *   hash index    11 to 22 bytes an entry; up to 43 while a table is small
- *   functions     the first function of each name is not in the hash index:
- *                 `named` leads to it, which costs 4 bytes for each string
+ *   functions     the first function of each name is in `named` instead of the
+ *                 hash index, which costs 4 bytes for each string
  */
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
@@ -29,12 +32,12 @@ struct fp_strings {
     uint8_t *bytes;
     uint64_t *start;
     uint32_t n;     /* number of strings; start has n + 1 entries */
-    uint32_t n_cut; /* new strings that were cut, */
-    uint32_t cut;   /* and the last of them */
+    uint32_t n_cut; /* strings that were cut */
+    uint32_t cut;   /* the last of them */
     struct fp_secret secret;
 
     /* private from here on */
-    uint32_t most;   /* bytes of a string, longer ones are cut: FP_NAME_MOST in a model */
+    uint32_t most;   /* bytes of a string; longer ones are cut.  In a model: FP_NAME_MOST */
     uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
     uint32_t index_mask;
     uint32_t cap;
@@ -76,12 +79,12 @@ enum fp_mapping_flag {
 enum fp_function_col {
     FP_FUNCTION_OBJECT = 0,
     FP_FUNCTION_FILE = 1,        /* string: the file the function is defined in */
-    FP_FUNCTION_NAME = 2,        /* string: as shown, demangled where wanted */
+    FP_FUNCTION_NAME = 2,        /* string: as shown, demangled if requested */
     FP_FUNCTION_SYSTEM_NAME = 3, /* string: as in the symbol table; 0 = same as name */
     FP_FUNCTION_LINE = 4,        /* first line; 0 = unknown */
     FP_FUNCTION_WIDTH = 5
 };
-/* A line chain: the innermost inlined function first, `outer` leads outwards. */
+/* A line chain: the innermost inlined function first; `outer` is the entry it was inlined into. */
 enum fp_line_col { FP_LINE_FUNCTION = 0, FP_LINE_LINE = 1, FP_LINE_COLUMN = 2, FP_LINE_OUTER = 3, FP_LINE_WIDTH = 4 };
 /* A frame corresponds to pprof's location. */
 enum fp_frame_col {
@@ -124,16 +127,16 @@ struct fp_model {
 
     /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
-    /* for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames, so the
-     * next stack usually finds its node here, without a lookup in `stacks`. */
+    /* by frame: (parent, node) of the last stack that ended with it.  Stacks share their outer frames, so most stacks
+     * are found here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
-    /* for each string the first function of that name, or 0.  Most names have one function; only further functions of a
-     * name are in the index of `functions`. */
+    /* by string: the first function of that name, or 0.  Most names have one function; only further functions of a name
+     * are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
-    /* the function that was looked up last.  Similar inputs name their functions in the same order, so the next lookup
-     * usually wants the following id. */
+    /* the last function looked up.  Similar inputs name their functions in the same order, so the next lookup usually
+     * finds the following id. */
     uint32_t last_function;
 };
 
@@ -173,24 +176,23 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
-/* Adds n <= FP_MODEL_STACKS stacks, all of them in parallel, frame by frame from the root, so that their lookups wait
- * for memory together.  `frames` holds the frames of one stack after the other, leaf first; stack k has depths[k] of
- * them.
+/* Adds n <= FP_MODEL_STACKS stacks in parallel, frame by frame from the root, so that their lookups wait for memory at
+ * the same time.  `frames` holds the frames of one stack after the other, leaf first; stack k has depths[k] of them.
  * nodes[k] becomes its id.  0 or FP_E_NOMEM. */
 enum { FP_MODEL_STACKS = 32 };
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
                         uint32_t unit);
-/* A new input number; they count from 0.  Threads of the same pid and tid but of different inputs are distinct.  Use
- * input 0 if inputs need not be distinguished.  FP_NO_ID when there are no more numbers. */
+/* The number of a new input, from 0 on.  Threads of the same pid and tid are distinct if their inputs differ; use input
+ * 0 if inputs need not be distinguished.  FP_NO_ID when there are no more numbers. */
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
 /* Adds a stack without looking it up or indexing it: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
 
-/* Removes all stacks, and their ids are reused: the only exception to the rule that ids never change.  For a bridge
- * whose stacks are no longer needed, see Holds in core/engine.py.  If you cache stack ids, compare `n_emptied`. */
+/* Removes all stacks; their ids are reused, the only exception to the rule that ids never change.  For bridges whose
+ * stacks are no longer needed (Holds.keeps_stacks in core/engine.py).  If you cache stack ids, compare `n_emptied`. */
 void fp_model_empty_stacks(struct fp_model *m);
 
 /* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the
@@ -222,8 +224,8 @@ static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
 uint64_t fp_hash_bytes(const void *p, size_t n);
 
 /* Interning in steps, so that many strings wait for memory at the same time: hash all of them, prefetch their index
- * slots, then their entries, then their bytes, and intern them with fp_strings_intern_hashed.  A guess is the id in the
- * first slot, or 0: most likely the string's, unless the table has a secret.  It only affects prefetching. */
+ * slots, then their entries, then their bytes, and call fp_strings_intern_hashed.  A guess is the id in the first slot,
+ * or 0.  It only decides what is prefetched; unless the table has a secret, it is most likely right. */
 static inline uint32_t fp_strings_hash(const void *p, size_t n) {
     return (uint32_t)fp_hash_bytes(p, n);
 }
@@ -271,7 +273,7 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
-/* Call before fp_model_function with the string `name`: first this, then fp_model_prefetch_function. */
+/* Call both, in this order, before fp_model_function with the string `name`. */
 static inline void fp_model_prefetch_named(const struct fp_model *m, uint32_t name) {
     if (name < m->n_named) __builtin_prefetch(&m->named[name]);
 }

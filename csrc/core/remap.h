@@ -2,9 +2,9 @@
  *
  *     from  strings: b.c a.c main f   rows: main a.c:1, f b.c:3      to  strings: a.c main b.c f
  *
- * Entries that rows refer to are added in the order in which the rows need them, each once.  The ids of a model reveal
- * the order of its inputs, and it has entries that no row needs.  Rows in an order that is independent of the inputs
- * (bridges/sums/rank.h, stack_order.h) give a model that is independent of it, too.
+ * Entries are added to `to` when the first row needs them, so its ids follow the order of the rows, and it has no entry
+ * that no row needs.  Why: the ids of `from` reveal the order of its inputs.  If the rows are in an order that does not
+ * depend on that (bridges/sums/rank.h, stack_order.h), neither does `to`.
  *
  * Memory: 4 bytes for each entry of `from`.
  */
@@ -22,28 +22,28 @@ struct fp_remap;
 struct fp_remap *fp_remap_new(const struct fp_model *from, struct fp_model *to);
 void fp_remap_free(struct fp_remap *r);
 
-/* Sets the ids of a batch to those in `to`.  If the stacks of `from` were removed, removes those of `to`.  FP_DONE,
- * FP_E_NOMEM, FP_E_MALFORMED (an id that `from` does not have), or the result of a hook: after FP_ASK call again with
- * the same batch.  In one model labels and threads stay. */
+/* Sets the ids of a batch to those in `to`; within one model labels and threads stay.  If the stacks of `from` were
+ * removed since, removes those of `to`.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that `from` does not have), or the
+ * result of a hook: after FP_ASK call again with the same batch. */
 int fp_remap_batch(struct fp_remap *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
 
 enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE }; /* of a function */
 
-/* Hooks that replace entries within one model.  NULL: such entries stay. */
+/* Callbacks that replace entries within one model.  NULL: such entries stay. */
 struct fp_remap_hooks {
     void *arg; /* the first argument of each */
     /* Replaces a string.  0, FP_ASK or an error; then *id is as it was. */
     int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
-    /* Called when a function became another.  A new name has neither a system name nor a first line.  0 or
+    /* Called when a function was replaced by another.  A renamed function loses its system name and first line.  0 or
      * FP_E_NOMEM. */
     int (*function)(void *arg, uint32_t from, uint32_t to);
-    /* The n frames that replace one in a stack, outermost first.  NULL: it stays. */
+    /* The *n frames that replace a frame of a stack, outermost first.  NULL: it stays. */
     const uint32_t *(*frames)(void *arg, uint32_t frame, uint32_t *n);
 };
 
-/* The same in one model. */
+/* fp_remap_new within one model. */
 struct fp_remap *fp_remap_new_hooked(struct fp_model *m, struct fp_remap_hooks hooks);
 
 #endif

@@ -1,13 +1,13 @@
-/* core/unique.h - a format's texts for names, distinct for distinct names.
+/* core/unique.h - the text of each name in an output format, distinct for distinct names.
  *
- * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  Their
- * replacement may equal another name, and two names would become one.  So the second text gets a number:
+ * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  The
+ * replacement may equal another name, which would merge the two.  So the second one gets a number:
  *
  *   "a<newline>b"  becomes  a\nb           "a\nb"  becomes  a\nb [2]
  *
- * Which of them comes second does not matter to a reader of the text: writing its names again leaves them unchanged.
+ * Names that were read back from such an output are written unchanged.
  *
- * Memory: the texts, and 4 bytes for each name and text up to the last one.  0 everywhere before the first call.
+ * Memory: the texts, and 4 bytes for each name and text up to the last one.  Zero-initialize before the first call.
  */
 #ifndef FP_UNIQUE_H
 #define FP_UNIQUE_H
@@ -22,7 +22,7 @@ struct fp_unique {
     struct fp_strings texts;
     uint32_t *text_of; /* by name: its text, 0 = none yet */
     uint32_t cap_text_of;
-    uint32_t *n_wanted; /* by text: how many names want it; 0 = none */
+    uint32_t *n_wanted; /* by text: names that would have it */
     uint32_t cap_wanted;
 };
 
@@ -30,15 +30,16 @@ struct fp_unique {
 
 void fp_unique_clear(struct fp_unique *a);
 
-/* Adds a non-empty text for a name that has none yet.  Appends ` [2]` or more to it if another name has it.  Returns
+/* Adds a non-empty text for a name that has none yet, and appends ` [2]`, ` [3]` ... if another name has it.  Returns
  * its id in `texts`; FP_NO_ID when memory ran out. */
 uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text);
 
-/* The same for a name, any number: keeps the text that it already has. */
+/* The same for the name with this number, which keeps the text that it already has. */
 uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text);
 
-/* A string as UTF-8: unchanged if it is valid, otherwise with U+FFFD for each wrong byte, and made unique.  *n bytes,
- * valid until the next call; *replaced counts these bytes, once for each string.  NULL when memory ran out. */
+/* A string as UTF-8: unchanged if it is valid, otherwise with U+FFFD for each invalid byte, and made unique.  *n
+ * becomes its length; it is valid until the next call.  *replaced counts the invalid bytes, once for each string.  NULL
+ * when memory ran out. */
 const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const struct fp_strings *strings,
                               uint32_t string, size_t *n, uint64_t *replaced);
 

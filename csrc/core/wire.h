@@ -56,8 +56,8 @@ struct fp_wire_field {
 };
 
 /* Reads a field's head: the tag and, for BYTES, the length.  Returns the number of bytes they take, FP_WIRE_CUT or
- * FP_WIRE_BAD.  The content follows.  A VARINT is read here, too; another content may reach beyond `end`, which the
- * caller has to check. */
+ * FP_WIRE_BAD.  The content follows.  A VARINT is read here, too; any other content may reach beyond `end`, which the
+ * caller must check. */
 static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct fp_wire_field *f) {
     uint64_t tag;
     f->at = p;

@@ -1,13 +1,11 @@
-/* xray/read.h - LLVM XRay logs: flight data recorder (FDR) versions 1 to 5,
- * basic ("naive") mode versions 1 to 3, and profiling mode, in either byte order.
+/* xray/read.h - LLVM XRay logs: flight data recorder (FDR) versions 1 to 5, basic ("naive") mode versions 1 to 3, and
+ * profiling mode, in either byte order.
  *
- * Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22,
- * and logs written by their runtimes.  Where the format documents and the logs
- * differ, this follows the logs (docs/formats/xray.md).
+ * Order of calls: fp_xray_new, fp_xray_header.  For FDR then fp_xray_index until FP_DONE, fp_xray_duplicates until it
+ * returns 0, and fp_xray_range for each range to decode; other logs are one range.  fp_xray_feed decodes a range.
  *
- * Order of calls: fp_xray_new, fp_xray_header.  For FDR then fp_xray_index until
- * FP_DONE, fp_xray_duplicates for the copies, and fp_xray_range for each range to
- * decode; other logs are one range.  fp_xray_feed decodes a range.
+ * Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22, and logs written by their runtimes.  Where the
+ * format documents and the logs differ, this follows the logs (docs/formats/xray.md).
  */
 #ifndef FP_XRAY_READ_H
 #define FP_XRAY_READ_H
@@ -55,7 +53,7 @@ struct fp_xray {
     uint32_t flags; /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
     uint64_t ticks_per_second;
     uint64_t buffer_size; /* FDR: from the header */
-    uint64_t pid;         /* profile: of the log being read */
+    uint64_t pid;         /* profile: the process of the log being read */
 
     struct fp_xray_stats stats;
     uint32_t asked;  /* after FP_ASK: the function id that fp_xray_define must name */
@@ -84,16 +82,16 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
  * offset.  `size` is the file's length in bytes.  Memory: linear in buffers. */
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
 
-/* FDR: the next two buffers of the same thread, times and length: the second may be a copy of the first, which the
- * caller checks by comparing their bytes.  Returns 1 and sets their offsets and the length of each; 0 when there are no
- * more. */
+/* FDR: finds the next two buffers with the same thread, times and length.  The `other` may be a copy of the `one`,
+ * which the caller checks by comparing their bytes; if so, it calls fp_xray_drop.  Returns 1 and sets their offsets and
+ * the length of each; 0 when there are no more. */
 int fp_xray_duplicates(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes);
 
-/* FDR: the `other` buffer of the last fp_xray_duplicates is a copy.  It is skipped and counted. */
+/* FDR: skips and counts the `other` buffer of the last fp_xray_duplicates. */
 void fp_xray_drop(struct fp_xray *x);
 
-/* FDR: the next byte range to decode, in order: a buffer, and those that follow it in the file, up to `most` bytes.
- * Returns 0 at the end, else 1. */
+/* FDR: the next byte range to decode, in order: a buffer and those adjacent to it in the file, up to `most` bytes.
+ * Returns 1, or 0 at the end. */
 int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *nbytes);
 
 /* Decodes records.  FP_ASK: define x->asked and call again with the same window.
@@ -137,7 +135,7 @@ struct fp_xray_share {
     struct fp_err err;   /* when its status is an error */
     struct fp_xray *x;   /* the decoder: after FP_ASK, its `asked` */
     uint32_t next;       /* the current buffer of the piece */
-    int32_t passed;      /* with FP_ASK: not a request; the share has passed `awaited` */
+    int32_t passed;      /* 1: the share returned FP_ASK only because it has passed `awaited` */
 
     /* private from here on */
     const struct fp_xray_piece *piece;
@@ -153,8 +151,8 @@ struct fp_xray_share {
 /* Are there buffers of several threads? */
 int fp_xray_has_threads(const struct fp_xray *x);
 
-/* Puts the next buffers into the piece, in order, as many as fit.  None: the next one is larger, or there is none;
- * fp_xray_range distinguishes the two.  Their bytes and threads are not set yet. */
+/* Puts the next buffers into the piece, in order, as many as fit; their bytes and threads are not set yet.  If none is
+ * put, the next one is larger than the piece, or there is none; fp_xray_range distinguishes the two. */
 void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece);
 
 /* The length of buffer *next together with those adjacent to it both in the log and in the piece.  *next becomes the
@@ -168,8 +166,9 @@ uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, u
 /* Bytes of all buffers of a thread.  0: it has none, or memory ran out. */
 uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
 
-/* Sets firsts[i], which is FP_NO_ID, to the first of buffers *next to `end` - 1 that is of share i, if there is one.
- * FP_NO_ID at the end; otherwise a thread without a share: assign one and call again, which continues at *next. */
+/* Sets firsts[i], initially FP_NO_ID, to the first of buffers *next to `end` - 1 that share i has, if any.  Returns
+ * FP_NO_ID at the end, otherwise a thread that has no share yet: assign one and call again, which continues at *next.
+ */
 uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts);
 
@@ -187,8 +186,9 @@ void fp_xray_share_take(struct fp_xray_share *s, const struct fp_xray_piece *pie
 /* The current buffer, counted in the log.  Any thread may ask. */
 uint64_t fp_xray_share_at(const struct fp_xray_share *s);
 
-/* Sets the buffer that a share waits for, UINT64_MAX for none.  A share that passes it, and whose progress is not
- * visible yet after this call, will report it (`passed`). */
+/* Sets the buffer that a share waits for, UINT64_MAX for none.  Afterwards each other share either has visibly passed
+ * it
+ * (fp_xray_share_at) or reports it when it does (`passed`). */
 void fp_xray_await(uint64_t *awaited, uint64_t buffer);
 
 /* cffi-end */

@@ -1,23 +1,26 @@
-/* bridges/estimate/estimate.h - graph -> stacks: self costs, their callers estimated.
+/* bridges/estimate/estimate.h - graph -> stacks: self costs are exact, their callers estimated.
  *
- * A graph records which functions call each other, but not which calls were made within which others.  The estimate
- * works from the roots down.  A context is a function with a stack of callers; its share is its part of the function's
- * cost.  A context passes its share on to each arc in proportion:
+ * A graph records which functions call each other, but not which of these calls were made within one another.  A
+ * context is a function with a stack of callers; its share is the part of the function's cost that it represents.  From
+ * the roots down, a context passes its share on to each arc, in proportion to the arc's part of the callee's cost:
  *
  *   share of "... > f > g"  =  share of "... > f"  *  cost of the arc f -> g / cost of g
  *
  *   main -> a 30, main -> b 10, a -> c 30, b -> c 10, c self 40
  *   shares: main 1, main > a 1, main > b 1, main > a > c 3/4, main > b > c 1/4
  *
- * Self costs are exact: each place's cost is divided into integers that add up to it.  All values are divided alike, by
+ * Exact: each place's cost is divided into integers that add up to it, in the same proportions for all values: those of
  * the first value that any arc has.
- * Roots: functions without callers, and the cost of a function outside of cycles beyond the arcs into it.
- * Pruning: a context that would cost less than `prune` of the profile's total, on average over its values, is not made.
- * The rest of an arc b -> c becomes a context [pruned] > b > c, if that is not too small; the remaining cost is under a
- * frame [pruned] alone.
+ * Roots: functions without callers.  A function outside of cycles that costs more than the arcs into it is a root for
+ * the difference.
+ * Pruning: a context below `prune` of the profile's total, on average over its values, is not made.  What it leaves of
+ * an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise the caller is [pruned] alone.
  * Cycles: no function is twice in a stack.  Arcs that would close a cycle are left out, and the shares of each function
- * of the cycle are scaled, so that they add up to one again.
- * Size: docs/bridges.md describes how rows are summed beyond most_rows.
+ * of the cycle are scaled to add up to 1 again.
+ * Size: beyond most_rows the cheapest lines and functions are summed up (docs/bridges.md).
+ *
+ * Order of calls: fp_estimate_new, fp_estimate_set_values, fp_estimate_put for each batch, fp_estimate_end,
+ * fp_estimate_pull until FP_DONE.
  */
 #ifndef FP_ESTIMATE_H
 #define FP_ESTIMATE_H
@@ -44,18 +47,18 @@ struct fp_estimate {
     uint32_t n_values;
     uint32_t by;  /* enum fp_estimate_by */
     double prune; /* fp_estimate_end raises it if there would be more than max_contexts */
-    /* after fp_estimate_end: functions without callers while another of the same name has callers but no rows, and
-     * their share of the total */
+    /* set by fp_estimate_end: functions without callers while another one of the same name has callers but no rows,
+     * and their share of the total */
     uint32_t uncalled;
     double uncalled_cost;
     uint32_t max_contexts;
-    uint32_t most_rows; /* written in full detail with any `prune`; 1 / prune if that is more */
+    uint32_t most_rows; /* rows that are written in full detail; 1 / prune if that is more */
     uint64_t calls;     /* sum of the call counts, which stacks cannot hold */
-    uint64_t jumps;     /* jump rows, likewise */
-    /* of the rows pulled so far: */
+    uint64_t jumps;     /* jump rows, which stacks cannot hold */
+    /* of the rows pulled so far; shares are of the value that divides */
     uint64_t stacks;
-    double pruned;    /* share of the total under [pruned], of the value that divides */
-    double unlined;   /* the same, of costs that lost their line or address */
+    double pruned;    /* share of the total under [pruned] */
+    double unlined;   /* share of the total that lost its line or address */
     uint64_t unnamed; /* functions that are summed up as [pruned] */
 
     /* private from here on */
@@ -69,27 +72,25 @@ struct fp_estimate {
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune);
 void fp_estimate_free(struct fp_estimate *e);
 
-/* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
+/* Sets the number of values to `n_values` if that is more than now.  0 or FP_E_NOMEM. */
 int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 
-/* Adds the rows of a graph batch: its value k to sum columns[k].
- * Addresses and lines are read only where the part has such positions.
- * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
- * does not have). */
+/* Adds the rows of a graph batch: its value k to sum columns[k].  `addresses`, `lines`: whether the part has such
+ * positions.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or FP_E_MALFORMED: an id that the model does not have. */
 int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
                     struct fp_err *err);
 
-/* Before rows of other profiles: frees the memory needed only to add rows.  fp_estimate_put may be called again. */
+/* Frees the memory needed only to add rows, while other profiles are read.  fp_estimate_put may be called again. */
 void fp_estimate_pause(struct fp_estimate *e);
 
-/* After the last batch: finds the contexts.  `callers` is an enum
- * fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or FP_E_NOMEM. */
+/* After the last batch: finds the contexts.  `callers`: enum fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or
+ * FP_E_NOMEM. */
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);
 
 /* After fp_estimate_end: the object with most self cost.  FP_NO_ID when memory ran out. */
 uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 
-/* Pulls stacks rows of this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
+/* Pulls stacks rows, which get this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

@@ -34,12 +34,11 @@ enum { FP_ESTIMATE_REST = FP_NO_ID };
 
 enum { FP_ESTIMATE_SLOTS = 1 << 12 };
 
-/* Sums of values by place.  A graph's rows come in blocks of one function.  So a place is searched only among recent
- * ones (`slots`), and may be stored several times.  fp_estimate_sums_squeeze merges them, in the order of functions.
+/* Sums of values by place.  A graph's rows come in blocks of one function, so a place is searched only among recent
+ * ones (`slots`) and may be stored several times.  fp_estimate_sums_squeeze merges these, in the order of functions.
  *
- * More than `most` places cannot all be written.  Then the places of a function that costs less than `prune` of the
- * total so far are summed as its rest at the end of their block; in other functions, those that cost less than half of
- * that. */
+ * More than `most` places would not all be written, so beyond that the end of a block sums up cheap places: all those
+ * of a function below `prune` of the total so far, and in other functions those below half of that. */
 struct fp_estimate_sums {
     const struct fp_model *model;
     const char *what; /* for errors */
@@ -55,8 +54,8 @@ struct fp_estimate_sums {
     double *scale;                   /* by column: the share of one unit in the whole, on average over the columns */
     int32_t squeezed;
     uint32_t block, block_first; /* the current function, and the first of its places */
-    uint32_t fresh;              /* it had no places before this block, so these are probably new */
-    uint32_t n_fresh;            /* such places: roughly a lower bound of distinct ones */
+    uint32_t fresh;              /* 1: the function had no places before this block, so these are probably distinct */
+    uint32_t n_fresh;            /* such places, roughly a lower bound of distinct ones */
     /* between fp_estimate_sums_begin and fp_estimate_sums_pause: */
     uint8_t *seen; /* by function: has places */
     uint32_t cap_seen;
@@ -82,8 +81,8 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
            a->callee == b->callee;
 }
 
-/* begin: call before adding places.  pause: call before rows of other profiles; keeps only the sums in memory.  0 or
- * FP_E_NOMEM. */
+/* Call begin before adding places (0 or FP_E_NOMEM), and pause while other profiles are read: it keeps only the sums.
+ */
 int fp_estimate_sums_begin(struct fp_estimate_sums *s);
 void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
@@ -101,7 +100,7 @@ static inline uint32_t fp_estimate_sums_place(struct fp_estimate_sums *s, const 
 /* Merges equal places, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
 int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
 
-/* The share of these values in the whole, on average. */
+/* The share of these values in the totals, on average over the columns. */
 double fp_estimate_sums_share(const int64_t *values, const double *scale, uint32_t n_values);
 
 /* Sums the places from `first` to `end`, all of one function, that cost less than `cut`.  The sum has the function's

@@ -1,24 +1,36 @@
-/* bridges/fold/fold.h - the stack machine: a timeline folded into call arcs or contexts.
+/* bridges/fold/fold.h - the stack machine: a timeline becomes call arcs, for a graph, or contexts, for stacks.
  *
- * Each thread has a stack.  An exit ends the innermost frame of its function.  Frames above that one end at the same
- * time (unwound: left by an exception or longjmp).  An exit of a function that is not on the stack is ignored (orphan:
- * its entry was lost).  Frames that are open at the end of the input end at their thread's last time (unfinished).  A
- * time before that of the thread's previous record is replaced by it (clamped).
+ *   enter a 10, enter b 20, exit b 50, exit a 60        self: the callee's own ticks when called through this arc
  *
- *   enter a 10, enter b 20, exit b 50, exit a 60   gives
- *   arc (-> a) 1 call, 50 ticks, of them a's own: 20;  arc (a -> b) 1 call, 30, 30
+ *   arc      calls  ticks  self          context   calls  self
+ *   -> a         1     50    20          a             1    20
+ *   a -> b       1     30    30          a > b         1    30
  *
- * Recursion: if an arc is on a thread's stack several times, only the outermost of these calls adds to its inclusive
- * ticks.  Every call is counted.
- * A switch between threads takes time linear in the depth of both stacks.  So the rows of a batch with many switches
- * are first sorted by thread.  The sums are the same.
- * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.  When there are too many, the caller
- * spills arcs or contexts as sorted runs.
+ * Each thread has a stack.  Timelines of healthy programs have gaps, which are repaired and counted (fp_fold_stats):
  *
- * Contexts are written in preorder, siblings in the order of their names (rank.h), so the output does not depend on the
- * order of the input or on what was spilled:
+ *   orphan      an exit of a function that is not on the stack is ignored: its entry was lost
+ *   unwound     an exit ends the innermost frame of its function, and with it the frames above, which were left by an
+ *               exception or longjmp
+ *   unfinished  frames that are open at the end of the input end at their thread's last time
+ *   clamped     a time before that of the thread's previous record is replaced by it
  *
- *   main > sort, main > alloc, main > sort > alloc      gives      main, main > alloc, main > sort, main > sort > alloc
+ * Recursion: every call is counted, but if an arc is on a thread's stack several times, only the outermost of these
+ * calls adds to its ticks.
+ *
+ * Order of calls: fp_fold_new, fp_fold_register, fp_fold_put for each batch, fp_fold_end.  Then the result:
+ *
+ *   arcs       fp_fold_order, fp_fold_pull_arcs and fp_fold_pull_nodes, merged with spilled runs (core/merge.h);
+ *              fp_fold_totals and fp_fold_graph make graph rows of them
+ *   contexts   fp_fold_rank, fp_fold_link, fp_fold_pull_tree, merged with spilled runs (fp_fold_tree); fp_fold_stacks
+ *              makes stacks rows of them
+ *
+ * If fp_fold_put returns FP_FULL, the caller writes the same pulls to disk as a sorted run, calls fp_fold_drop_spilled
+ * and continues.  Memory: linear in distinct arcs (or contexts) in memory and in the depth of the stacks.
+ *
+ * Several folds may divide the threads of a timeline (`shares`); fp_fold_join combines them.
+ *
+ * A switch between threads takes time linear in the depth of both stacks, so the rows of a batch with many switches are
+ * first sorted by thread.  The sums are the same.
  */
 #ifndef FP_FOLD_H
 #define FP_FOLD_H
@@ -35,17 +47,17 @@ enum fp_fold_into {
     FP_FOLD_TREE = 1  /* call paths: for stacks */
 };
 
-/* What distinguishes arcs or nodes, bits. */
+/* What distinguishes arcs or contexts of the same functions: bits. */
 enum fp_fold_by {
     FP_FOLD_BY_TID = 1,
     FP_FOLD_BY_PID = 2,
     FP_FOLD_BY_THREAD = 3, /* also the threads of different inputs */
     /* tree only */
     FP_FOLD_BY_CPU = 4, /* the time from a record to the thread's next one is spent on the record's CPU */
-    FP_FOLD_BY_NAME = 8 /* functions are distinguished by name only: those of contexts have nothing but a name */
+    FP_FOLD_BY_NAME = 8 /* functions of the same name are one, and have nothing but that name */
 };
 
-/* In addition to enum fp_fold_by: sums the inclusive cost of each function, for fp_top_timeline. */
+/* A further bit: sum the inclusive cost of each function, for fp_top_timeline. */
 enum { FP_FOLD_INCLUSIVE = 16 };
 
 /* The value columns of the output. */
@@ -55,11 +67,11 @@ enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
 struct fp_fold_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
-    uint32_t group;  /* thread, 0 when threads are merged; tree: row of fp_fold's `groups`, likewise */
+    uint32_t group;  /* thread; tree: row of fp_fold's `groups`; 0 when threads are merged */
     uint32_t active; /* its activations on the stack of the current thread */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; of recursive calls only the outermost */
-    uint64_t subcalls; /* calls made within, the arc's own included; likewise */
+    uint64_t subcalls; /* calls made within it and the call itself; of recursive calls only the outermost */
     uint64_t self;     /* the callee's own ticks when called through here */
 };
 
@@ -70,9 +82,9 @@ struct fp_fold_stats {
     uint64_t unfinished;
     uint64_t clamped;
     uint64_t events;    /* custom and typed events, which graphs and stacks cannot hold */
-    uint64_t arguments; /* call arguments, likewise */
+    uint64_t arguments; /* call arguments, which they cannot hold either */
     uint64_t cpus;      /* 1: some row was on a CPU other than 0 */
-    uint64_t placed;    /* by name: functions that had an object, a file or a line; set by fp_fold_end */
+    uint64_t placed;    /* FP_FOLD_BY_NAME: functions that lost an object, a file or a line; set by fp_fold_end */
 };
 
 struct fp_fold {
@@ -80,16 +92,16 @@ struct fp_fold {
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
     uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
-    /* Set by the caller to fold only the threads of share `share`; all threads must have a share.  Borrowed.  NULL: all
-     * rows. */
+    /* Set by the caller to fold only the threads of share `share`; then each thread must have a share.  Borrowed.
+     * NULL: fold all rows. */
     const struct fp_shares *shares;
     uint32_t share;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_fold_arc *arcs;
     uint32_t n_arcs;
-    /* Set by the caller: fp_fold_put returns FP_FULL at more than `most` arcs or nodes, or at more than `many` if the
-     * last rows added so many that spilling is cheaper than growing.  Initially there is no limit. */
+    /* Limits set by the caller, initially none.  fp_fold_put returns FP_FULL above `most` arcs or nodes, and above
+     * `many` if the last rows added so many of them that spilling is cheaper than growing. */
     uint32_t most, many;
     uint64_t switched; /* frames visited by thread switches */
 
@@ -97,7 +109,7 @@ struct fp_fold {
     uint32_t cap_arcs;
     struct fp_fold_thread *threads; /* by id */
     uint32_t n_threads, cap_threads, current;
-    uint64_t n_taken;                     /* rows of its share */
+    uint64_t n_taken;                     /* rows of the share */
     struct fp_table groups;               /* tree: enum fp_group_col */
     uint32_t *group_as;                   /* by group: its number in the fold that this one was joined to; or NULL */
     struct fp_fold_function *by_function; /* by id */
@@ -128,21 +140,23 @@ struct fp_fold {
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
-/* Registers the functions and threads that the model has so far.  Before fp_fold_end only this and fp_fold_rank read
- * the model; everything else may run in parallel with a reader that adds names to it.  `like`: a fold of the same kind
- * that has registered them, or NULL.  0 or FP_E_NOMEM. */
+/* Registers the functions and threads that the model has so far; call it before fp_fold_put of rows with new ones.
+ * Until fp_fold_end only this and fp_fold_rank read the model, so everything else may run in parallel with a reader
+ * that adds names to it.  `like`: a fold of the same kind that has registered them already, or NULL.  0 or
+ * FP_E_NOMEM. */
 int fp_fold_register(struct fp_fold *f, const struct fp_fold *like);
 
 /* Adds the rows of a timeline batch.  Their functions and threads must be registered; this is not checked.  FP_DONE;
  * FP_FULL: spill the arcs or nodes; FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Adds the rows of a feed until its status is FP_DONE, FP_ASK or an error.  Returns FP_DONE, otherwise as
- * fp_fold_put. */
+/* Adds the rows that a feed returns until its status is FP_DONE, FP_ASK or an error.  Returns FP_DONE, or FP_FULL or an
+ * error as fp_fold_put does. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
-/* Sets wanted[s] to 1 for each share that has rows in a timeline batch, from row *next on (0 for a new batch). FP_NO_ID
- * at the end of the batch; otherwise a thread without a share: assign one and call again, which continues at *next. */
+/* Sets wanted[s] to 1 for each share s that has rows in a timeline batch from row *next on (0 for a new batch). Returns
+ * FP_NO_ID at the end of the batch, otherwise a thread that has no share yet: assign one and call again, which
+ * continues at *next. */
 uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted, uint32_t *next);
 
 /* Converts the times of a timeline batch from a clock of `from` ticks a second to
@@ -152,51 +166,60 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 /* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
-/* Merges the counters, times and groups of `other`, which folded another share, into `f`.  Call after fp_fold_end of
- * `other` and before that of `f`.  `other` keeps its arcs or nodes; fp_fold_tree_pull writes them with the groups of
- * `f`.  All functions and threads of `other` must be registered in `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Merges the counters, times and groups of `other`, which folded another share, into `f`.  Call it after fp_fold_end of
+ * `other` and before that of `f`.  All functions and threads of `other` must be registered in `f`.  `other` keeps its
+ * arcs or nodes; fp_fold_tree_pull writes them with the groups of `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
 /* First and last time of a thread's records; 0 when it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
+/* ---- arcs ---- */
+
 /* Sorts the arcs and restarts the two pulls below, which return records in order of their first two words.  With
- * `keep_hot` the arcs with the most calls, at most half of all, are left out: fp_fold_drop_spilled keeps them.  0 or
+ * `keep_hot` the arcs with the most calls, at most half of all, are not pulled and survive fp_fold_drop_spilled.  0 or
  * FP_E_NOMEM. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
 
 /* Restarts the two pulls on the same sorted arcs. */
 void fp_fold_rewind(struct fp_fold *f);
 
-/* Fill `to` with records, up to `n` words.  The number of words, 0 at the end.
+/* Fill `to` with records, up to `n` words.  Return the number of words, 0 at the end.
  *   arcs:   group, caller << 32 | callee, calls, ticks, subcalls   (FP_ARC_WIDTH)
  *   nodes:  group, function, self ticks, calls                     (FP_NODE_WIDTH) */
 enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Drops the arcs that fp_fold_order sorted, or the tree.  Arcs or nodes on a stack stay, with sums of 0.  0 or
- * FP_E_NOMEM. */
+/* Drops the arcs that fp_fold_order sorted, or the tree, after they were spilled.  Arcs or nodes on a stack stay, with
+ * sums of 0.  0 or FP_E_NOMEM. */
 int fp_fold_drop_spilled(struct fp_fold *f);
 
 /* After fp_fold_end: frees the arcs or the tree, once all was spilled. */
 void fp_fold_drop(struct fp_fold *f);
 
-/* ---- contexts ---- */
+/* ---- contexts ----
+ *
+ * Contexts are pulled in preorder, siblings in the order of their names (rank.h), so the output does not depend on the
+ * order of the input or on what was spilled:
+ *
+ *   main > sort, main > alloc, main > sort > alloc      gives      main, main > alloc, main > sort, main > sort > alloc
+ */
 
 enum { FP_TREE_RECORD = 30 }; /* maximum size of a record in bytes */
 
-/* Ranks the names of all functions.  0 or FP_E_NOMEM. */
+/* Ranks the names of all functions registered so far.  0 or FP_E_NOMEM. */
 int fp_fold_rank(struct fp_fold *f);
 
 /* Sorts the children of each node and restarts the pull below.  Call fp_fold_rank first if functions were registered
  * since.  0 or FP_E_NOMEM. */
 int fp_fold_link(struct fp_fold *f);
 
-/* Fills `to` with records of nodes, up to `n` bytes, at least FP_TREE_RECORD.  The number of bytes, 0 at the end. */
+/* Fills `to` with records of nodes, up to `n` bytes, where n >= FP_TREE_RECORD.  Returns the number of bytes, 0 at the
+ * end. */
 size_t fp_fold_pull_tree(struct fp_fold *f, uint8_t *to, size_t n);
 
-/* The next record of a run, its key first: deeper records sort first, then those of lower rank. */
+/* The next record of a run.  Records sort by `key`: deeper ones first, then by the rank of their names. */
 struct fp_fold_tree_head {
     uint64_t key;
     uint32_t function; /* of the first level: the group */
@@ -207,7 +230,7 @@ struct fp_fold_tree_head {
 /* Merges runs of such records: equal contexts become one with the sums. */
 struct fp_fold_tree {
     struct fp_fold *fold;
-    int32_t once;       /* fp_fold_stacks: stacks of the model need no lookup; set by the caller */
+    int32_t once;       /* set by the caller: each stack occurs once, so fp_fold_stacks adds stacks without a lookup */
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
     uint32_t to_refill;            /* after FP_MORE: the run to refill */
@@ -217,8 +240,8 @@ struct fp_fold_tree {
     struct fp_fold_tree_head *heads; /* by run */
     uint32_t *heap;                  /* runs by their heads */
     uint32_t n_heap;
-    int32_t top_used; /* the run on top has to read its next record */
-    uint32_t *used;   /* runs outside of the heap that have to do so, too */
+    int32_t top_used; /* the record of the run on top was used: read its next one */
+    uint32_t *used;   /* runs outside of the heap whose record was used */
     uint32_t n_used;
     uint32_t written;                /* fp_fold_tree_pull: levels of the last record */
     struct fp_fold_tree_level *path; /* fp_fold_stacks: of the last record */
@@ -233,19 +256,20 @@ struct fp_fold_tree {
 struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
 void fp_fold_tree_free(struct fp_fold_tree *t);
 
-/* Fills `to` with the merged records, up to `n` bytes; *got becomes their number.  FP_FULL, FP_DONE, FP_MORE: refill
- * t->to_refill.  FP_E_MALFORMED: a run differs from what was written. */
+/* Fills `to` with the merged records, up to `n` bytes; *got becomes the number of bytes.  FP_FULL: call again. FP_MORE:
+ * refill t->to_refill.  FP_DONE.  FP_E_MALFORMED: a run differs from what was written. */
 int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
-/* Graph rows made of merged records. */
+/* ---- rows ---- */
+
+/* Makes graph rows of merged arcs and nodes. */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file; /* string: the file of functions without one, because readers of graphs replace an empty one
-                              by the caller's */
-    uint32_t *named; /* by function, n_named of them: its function in the graph, 0 = not known yet; set by the caller */
+    uint32_t unknown_file; /* string: the file of functions without one; readers of graphs would use the caller's */
+    uint32_t *named; /* by function, n_named of them: its function in the graph, 0 = none yet; set by the caller */
     uint32_t n_named;
-    struct fp_merge *nodes, *arcs; /* records as above, merged */
-    uint64_t ticks_per_second;     /* times become nanoseconds, each sum rounded once, half up; 0: ticks */
+    struct fp_merge *nodes, *arcs; /* of runs of fp_fold_pull_nodes and fp_fold_pull_arcs */
+    uint64_t ticks_per_second;     /* sums become nanoseconds, each rounded once, half up; 0: they stay ticks */
     uint32_t group;                /* set by fp_fold_totals and fp_fold_graph */
     uint64_t total[2];             /* fp_fold_totals: by enum fp_fold_column, in output units */
     /* private from here on */
@@ -253,19 +277,18 @@ struct fp_fold_out {
     int32_t node_ready, arc_ready, arcs_done, begun;
 };
 
-/* Adds up the nodes of one group.  FP_FULL: o->group and o->total are set.
- * FP_MORE: refill o->nodes.  FP_DONE: no group is left.  FP_E_OVERFLOW. */
+/* Adds up the nodes of the next group.  FP_FULL: o->group and o->total are set.  FP_MORE: refill o->nodes.  FP_DONE: no
+ * group is left.  FP_E_OVERFLOW. */
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
-/* Pulls the graph rows of one group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
- * FP_MORE: refill o->nodes or o->arcs, whichever ran out.  FP_DONE: the group is complete.  FP_E_OVERFLOW,
+/* Pulls the graph rows of the next group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
+ * FP_MORE: refill o->nodes or o->arcs, whichever ran out.  FP_DONE: the group is complete.  FP_E_OVERFLOW or
  * FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
-/* Pulls stacks rows with self time and calls.  By CPU each has a label f->cpu, whose value is a string because pprof
- * drops a number 0.
- * The model's stacks may be emptied between two calls (fp_model_empty_stacks).
- * As fp_fold_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Pulls stacks rows with self time and calls.  With FP_FOLD_BY_CPU each has a label f->cpu, whose value is a string,
+ * because pprof drops a number 0.  The model's stacks may be emptied between two calls (fp_model_empty_stacks). Returns
+ * as fp_fold_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

@@ -1,8 +1,5 @@
 /* bridges/project/project.h - stacks -> graph: samples become self costs and call arcs.
  *
- * Values are first summed by distinct (stack, group).  Then the tree of those stacks is walked once, so the work after
- * the last batch is linear in the size of the tree.
- *
  *   main > even > odd > even   5        gives  even: self 5
  *   main > even                2               even: self 2
  *                                              main -> even 7, even -> odd 5, odd -> even 0
@@ -10,8 +7,13 @@
  * Recursion: if a function is on a sample's stack several times, the values are added only to the outermost arc into
  * it.  So the arcs into a function add up to its inclusive cost, as readers of a graph expect.  The inner arcs have a
  * call count and no cost.
- * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When there are too many,
- * the caller takes the graph of those so far, adds it to the previous ones, and begins again.
+ *
+ * Order of calls: fp_project_new, fp_project_set_values, fp_project_put for each batch, which sums values by distinct
+ * (stack, group); fp_project_end; for each group fp_project_select, which walks the tree of its stacks once, and
+ * fp_project_pull until FP_DONE.
+ *
+ * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When it is too much, the
+ * caller pulls the graph so far, adds it to the previous ones, and continues after fp_project_empty.
  */
 #ifndef FP_PROJECT_H
 #define FP_PROJECT_H
@@ -25,15 +27,15 @@
 struct fp_project {
     struct fp_model *model;
     uint32_t n_values;
-    int32_t per_thread;       /* group = thread; otherwise everything is group 0 */
+    int32_t per_thread;       /* group = thread; otherwise all samples are in group 0 */
     int32_t inline_calls;     /* inlined functions count as calls, not as part of their caller */
     int32_t addresses;        /* fp_project_end: some position has an address */
-    int32_t return_addresses; /* ... and some of them are return addresses */
-    int32_t lines;            /* ... some position has a line */
+    int32_t return_addresses; /* fp_project_end: some of these are return addresses */
+    int32_t lines;            /* fp_project_end: some position has a line */
     uint64_t samples;
     uint64_t labelled;    /* samples with labels, which a graph cannot hold */
-    uint64_t timed;       /* samples with a time, likewise */
-    uint64_t joined;      /* distinct stacks of more than two frames, which a graph splits into single calls */
+    uint64_t timed;       /* samples with a time, which a graph cannot hold */
+    uint64_t joined;      /* distinct stacks of more than two frames, which a graph splits into calls */
     uint32_t n_nodes;     /* stacks of the samples and their parents: each adds at most one arc */
     struct fp_table keys; /* (stack, group) */
     /* set by fp_project_end */
@@ -69,20 +71,19 @@ struct fp_project {
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls);
 void fp_project_free(struct fp_project *s);
 
-/* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
+/* Sets the number of values to `n_values` if that is more than now.  0 or FP_E_NOMEM. */
 int fp_project_set_values(struct fp_project *s, uint32_t n_values);
 
-/* Adds the rows of a stacks batch: its value k to sum columns[k].
- * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
- * does not have). */
+/* Adds the rows of a stacks batch: its value k to sum columns[k].  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or
+ * FP_E_MALFORMED: an id that the model does not have. */
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* After some batches: finds the positions of every frame.
- * Code without a name gets a function named by its address.  Returns as fp_project_put. */
+/* After the batches: finds the positions of every frame.  Code without a name gets a function named by its address.
+ * Returns as fp_project_put. */
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
-/* Builds the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from sum `calls`; if that is
- * negative, there are none.  `totals` (n_values) gets the sums of their samples.  The number of its rows, or a negative
+/* Builds the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from value `calls`; negative:
+ * there are none.  `totals` (n_values) gets the sums over its samples.  Returns the number of rows, or a negative
  * status. */
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
 
