@@ -119,7 +119,9 @@ class Way(NamedTuple):
         options = self.options
         encoded = self._takes_encoded(encoded)
         # adding up the stacks of several branches needs all of them
-        holds = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
+        holds = self.holds._replace(
+            keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1, of_one=len([*self.inputs]) == 1
+        )
 
         def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
             for operator in operators:

@@ -159,7 +159,7 @@ def _values(path: Path) -> tuple[str, ...]:
         for part in profile.model.parts:
             names |= dict.fromkeys(t.name for t in part.value_types)
         if profile.view == "timeline":
-            names |= {"time": None, "calls": None, "ns": None, "Calls": None}
+            names |= {"time": None, "calls": None}
     return (*[*names][:4], "no-such", *(name[:1] for name in [*names][:1]))
 
 

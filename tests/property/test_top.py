@@ -185,7 +185,7 @@ def test_timelines(case: Case) -> None:
     expected = reference_fold.fold(reference_xray.read(case.data, repair=True))
     opened = product.open_input(case.data)
     options, model = Options(time_unit="ticks"), opened.model
-    found = costs(model, "function", "Ticks")
+    found = costs(model, "function", "time")
     way = make([[opened.reader]], END, options)
     found.timeline(way.rows(model, opened.log), options, Log())
     found.end()

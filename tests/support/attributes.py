@@ -16,7 +16,6 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from tests.support.product import open_input
 
-ALIAS = {"ns": "time", "Calls": "calls"}  # what the bridges call the same in a graph and in stacks
 Attributes = dict[str, Counter[Any]]
 
 _ENTER, _EXIT, _TAIL, _ENTER_ARGS, _ARGUMENT, _CUSTOM, _TYPED = range(7)
@@ -96,7 +95,7 @@ class _Said:
         values = [batch.values(k) for k in range(batch.c.n_values)]
         for i in range(len(batch)):
             row = {name: column[i] for name, column in columns.items()}
-            costs = {ALIAS.get(t.name, t.name): v[i] for t, v in zip(part.value_types, values, strict=False) if v[i]}
+            costs = {t.name: v[i] for t, v in zip(part.value_types, values, strict=False) if v[i]}
             if batch.view == "timeline":
                 self._event(batch, i, row)
             elif batch.view == "stacks":
@@ -142,7 +141,7 @@ class _Said:
         for name in HEADER_EXTRA:
             self._once(f"header: {name}", str(part.extra.get(name)), part.extra.get(name))
         for t in part.value_types:
-            self._once("value types", ALIAS.get(t.name, t.name))
+            self._once("value types", t.name)
             self._once("units", (t.name, t.unit), t.unit not in ("", "count"))
             self._once("long names", (t.name, t.long_name), t.long_name)
         for t in part.extra.get("inherited", []):

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 
 from tests.reference import firefox, perfetto
-from tests.support.attributes import ALIAS, NAMES, Attributes
+from tests.support.attributes import NAMES, Attributes
 
 
 class _Said:
@@ -95,7 +95,7 @@ def _firefox_thread(said: _Said, thread: firefox.Thread, timeline: bool) -> None
     said.once("thread names", (pid, tid, thread.name.encode()), thread.name)
     said.once("process names", (pid, thread.process.encode()), thread.process)
     type_, _, name = thread.name.partition(", ")
-    type_ = "time" if timeline else ALIAS.get(type_, type_)
+    type_ = "time" if timeline else type_
     said.once("thread names", (pid, tid, name.encode()), name)
     unit = Decimal(1_000_000 if thread.weight_type == "tracing-ms" else 1)
     said.once("units", (type_, "nanoseconds" if thread.weight_type == "tracing-ms" else thread.weight_type))
@@ -161,7 +161,7 @@ def _table(table: pyarrow.Table) -> Attributes:
         said.once("addresses", row.get("address"), row.get("address"))
         if row.get("kind", "cost") == "cost":
             for type_ in types:
-                said.cost(ALIAS.get(type_, type_), (name,), row[type_] or 0)
+                said.cost(type_, (name,), row[type_] or 0)
         elif row["kind"] == "call":
             said.once("calls", (name, row["callee"].encode()))
             said.all["call counts"][name, row["callee"].encode()] += row["calls"]

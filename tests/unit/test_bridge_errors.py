@@ -218,7 +218,7 @@ def timeline(model: Model, *calls: tuple[int, tuple[int, ...], int, int], clock:
 
 
 FOLDS = {"graph": fold.to_graph, "stacks": fold.to_stacks}
-TIMES = {"graph": ("Ticks", "a function"), "stacks": ("time", "a call path")}
+TIMES = {"graph": "a function", "stacks": "a call path"}
 
 
 @pytest.mark.parametrize("target", FOLDS)
@@ -233,7 +233,7 @@ def test_timeline_inclusive_time(target: str, open_end: bool) -> None:
         return FOLDS[target]([batch], model, Options(), Log())
 
     what = {
-        "graph": "the time of a function's calls in value type Ticks is beyond 2^64 - 1 ticks",
+        "graph": "the time of a function's calls in value type time is beyond 2^64 - 1 ticks",
         "stacks": "the own cost of a call path in value type time is beyond 2^63 - 1",
     }[target]
     assert message(run) == f"x.prof: timeline to {target}: {what}"
@@ -255,9 +255,7 @@ def test_timeline_own_cost(target: str, clock: int) -> None:
     def run(model: Model) -> Iterator[Batch]:
         return FOLDS[target]([timeline(model, (1, (0,), 0, INT64 + 1), clock=clock)], model, Options(), Log())
 
-    name, own = TIMES[target]
-    name = "ns" if clock and target == "graph" else name
-    what = f"the own cost of {own} in value type {name} is beyond 2^63 - 1"
+    what = f"the own cost of {TIMES[target]} in value type time is beyond 2^63 - 1"
     assert message(run) == f"x.prof: timeline to {target}: {what}"
 
 
@@ -268,7 +266,7 @@ def test_timeline_own_cost_over_several_callers() -> None:
         batch = timeline(model, (1, (0, 2), 0, UINT64), (2, (1, 2), 0, UINT64))
         return fold.to_graph([batch], model, Options(), Log())
 
-    what = "the time of a function's calls in value type Ticks is beyond 2^64 - 1 ticks"
+    what = "the time of a function's calls in value type time is beyond 2^64 - 1 ticks"
     assert message(run) == f"x.prof: timeline to graph: {what}"
 
 
@@ -276,7 +274,7 @@ def test_timeline_total() -> None:
     def run(model: Model) -> Iterator[Batch]:
         return fold.to_graph([timeline(model, (1, (0,), 0, INT64), (2, (1,), 0, 1))], model, Options(), Log())
 
-    assert message(run) == "x.prof: timeline to graph: the total in value type Ticks is beyond 2^63 - 1"
+    assert message(run) == "x.prof: timeline to graph: the total in value type time is beyond 2^63 - 1"
 
 
 def test_timeline_cost_of_an_arc() -> None:
@@ -306,7 +304,7 @@ def test_timeline_cost_of_an_arc() -> None:
                 for merge in merges:
                     merge.feed()
                 status = lib.fp_fold_totals(out, err) if totals else lib.fp_fold_graph(out, batch.c, err)
-                check_sums(status, err, model, "timeline to graph", [ValueType("ns"), ValueType("Calls")])
+                check_sums(status, err, model, "timeline to graph", [ValueType("time"), ValueType("calls")])
             return []
 
         return rows
@@ -315,19 +313,19 @@ def test_timeline_cost_of_an_arc() -> None:
     prefix, limits = "x.prof: timeline to graph: ", ("is beyond 2^63 - 1", "is beyond 2^64 - 1")
     arc_, own = "the inclusive cost of a call arc in value type", "the own cost of a function in value type"
     arc = [0, key, 1, 1, 1]
-    assert message(run(node, [0, key, 1, INT64 + 1, 1])) == f"{prefix}{arc_} ns {limits[0]}"
-    assert message(run(node, [0, key, 1, 1, INT64 + 1])) == f"{prefix}{arc_} Calls {limits[0]}"
-    for k, name in ((2, "Calls"), (3, "ns"), (4, "Calls")):
+    assert message(run(node, [0, key, 1, INT64 + 1, 1])) == f"{prefix}{arc_} time {limits[0]}"
+    assert message(run(node, [0, key, 1, 1, INT64 + 1])) == f"{prefix}{arc_} calls {limits[0]}"
+    for k, name in ((2, "calls"), (3, "time"), (4, "calls")):
         most = [UINT64 if i == k else word for i, word in enumerate(arc)]
-        ticks = "the time of a function's calls in value type ns is beyond 2^64 - 1 ticks"
+        ticks = "the time of a function's calls in value type time is beyond 2^64 - 1 ticks"
         found = f"{prefix}{ticks}" if k == 3 else f"{prefix}{arc_} {name} {limits[1]}"
         assert message(run(node, arc + most)) == found
     for totals in (False, True):
-        assert message(run([0, 1, 1, INT64 + 1], [], totals)) == f"{prefix}{own} Calls {limits[0]}"
-        assert message(run([0, 1, INT64 + 1, 1], [], totals)) == f"{prefix}{own} ns {limits[0]}"
-        assert message(run([*node, 0, 1, 5, UINT64], [], totals)) == f"{prefix}{own} Calls {limits[1]}"
+        assert message(run([0, 1, 1, INT64 + 1], [], totals)) == f"{prefix}{own} calls {limits[0]}"
+        assert message(run([0, 1, INT64 + 1, 1], [], totals)) == f"{prefix}{own} time {limits[0]}"
+        assert message(run([*node, 0, 1, 5, UINT64], [], totals)) == f"{prefix}{own} calls {limits[1]}"
     calls = [0, 1, 1, INT64, 0, 2, 1, 1]
-    assert message(run(calls, [], True)) == f"{prefix}the total in value type Calls {limits[0]}"
+    assert message(run(calls, [], True)) == f"{prefix}the total in value type calls {limits[0]}"
 
 
 def test_timeline_times_of_another_clock() -> None:

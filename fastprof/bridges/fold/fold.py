@@ -35,12 +35,9 @@ from fastprof.core.version import __version__
 _STACKS = 1 << 14  # that the model has at a time, unless the target needs more
 
 
-def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
-    """By enum fp_fold_column: of stacks, or of a graph."""
-    if tree:
-        return [ValueType("time", "ticks" if in_ticks else "nanoseconds"), ValueType("calls", "count")]
-    time = ValueType("Ticks", "ticks", "TSC ticks") if in_ticks else ValueType("ns", "nanoseconds", "Nanoseconds")
-    return [time, ValueType("Calls", "count", "Number of calls")]
+def _value_types(in_ticks: bool) -> list[ValueType]:
+    """Of a timeline, whatever it becomes; by enum fp_fold_column."""
+    return [ValueType("time", "ticks" if in_ticks else "nanoseconds"), ValueType("calls", "count")]
 
 
 def to_graph(
@@ -150,7 +147,7 @@ class _Check:
         self._model, self._target = model, target
 
     def __call__(self, status: int, err: fp_err) -> int:
-        types = _value_types(self._target == "stacks", self.in_ticks)
+        types = _value_types(self.in_ticks)
         return check_sums(status, err, self._model, f"timeline to {self._target}", types)
 
 
@@ -256,7 +253,7 @@ class _Machine:
         if common is None or n != len(self._sources) or not n:
             parts = self._model.parts
             sources = [parts[i] for i in self._sources] or [p for p in parts if "ticks_per_second" in p.extra]
-            types = _value_types(self._target == "stacks", not self._ticks_per_second)
+            types = _value_types(not self._ticks_per_second)
             common = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
             common.extra = {key: value for key, value in common.extra.items() if key == "merged"}
             self._common = len(self._sources), common

@@ -53,7 +53,7 @@ def to_graph(
     graph's events are the distinct (name, unit) of all.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
-    graph = _Graph(model, options, holds.keeps_stacks)
+    graph = _Graph(model, options, holds)
     for batch in batches:
         graph.put(batch)
     yield from graph.rows(log)
@@ -85,8 +85,9 @@ def calls_of(events: list[ValueType]) -> int:
 class _Graph:
     """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
 
-    def __init__(self, model: Model, options: Options, keeps_stacks: bool) -> None:
-        self._model, self._keeps_stacks = model, keeps_stacks
+    def __init__(self, model: Model, options: Options, holds: Holds) -> None:
+        self._model, self._keeps_stacks = model, holds.keeps_stacks
+        self._several = len(model.inputs) > 1 and not holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
@@ -158,14 +159,13 @@ class _Graph:
         lib.fp_unrepresentable_count(model.c, counts)
         log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
         sources = [model.parts[i] for i in self._columns]
-        order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
+        order = in_any_order(sources, self._events) if self._several else [*range(len(self._events))]
         for group in sorted(self._tables):
             table, uncounted = self._table(group), 0
             if calls_of(self._events) >= 0:
                 uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
             table.widen(self._events)
-            several = len(model.inputs) > 1
-            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, several)
+            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, self._several)
             total = self._total(group)
             part.summary = [total[k] for k in order]
             if group:
