@@ -91,6 +91,100 @@ def test_boxes_are_as_wide_as_costs_and_a_click_zooms(folded: Path) -> None:
     assert out == whole
 
 
+ROWS_OF_BOXES = """(() => {
+    const {flame, view} = fastprof, k = fastprof.state.event.old;
+    return flame.drawn.map(d => [d.row, view.name(d.fn, d.id),
+        flame.boxes.cost(d, k), Math.round(1060 * d.width) / 10]);
+})()"""
+
+
+def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
+    """Costs are exact at any depth; a function within itself is its own caller, and counts once in its sandwich."""
+    _, inverted, hint, row, _, sandwich, says = drive(
+        folded,
+        choose("#order", "inverted"),
+        value(ROWS_OF_BOXES),
+        text_of("#hover"),
+        click(".rows .row:nth-child(2)"),
+        text_of("#details h2"),
+        value("(document.querySelector('#details button').click(), 0)"),
+        value(ROWS_OF_BOXES),
+        text_of("#hover"),
+    )
+    assert sorted(map(tuple, inverted)) == [
+        (0, "everything", 106, 106),
+        (1, "leaf", 60, 60),
+        (1, "main", 10, 10),
+        (1, "other", 1, 1),
+        (1, "work", 35, 35),
+        (2, "leaf", 5, 5),
+        (2, "main", 30, 30),
+        (2, "work", 60, 60),
+        (3, "main", 60, 60),
+        (3, "work", 5, 5),
+        (4, "main", 5, 5),
+    ]
+    assert hint.startswith("Each box of the first row is a function, as wide as what it costs itself; its callers")
+    assert row == "work"
+    assert sorted(tuple(box[:3]) for box in sandwich) == [
+        (0, "main", 95),
+        (1, "work", 95),
+        (2, "leaf", 65),
+        (3, "work", 5),
+    ]
+    assert says.startswith("work: its callers above, what it calls below")
+
+
+def test_groups_of_many_small_ones_add_up(tmp_path: Path) -> None:
+    """Each row of the inverted graph costs what stacks of at least its length cost themselves."""
+    rng = random.Random(2)
+    stacks: dict[str, int] = {}
+    for _ in range(20_000):
+        stack = ";".join(f"f{rng.randrange(300)}" for _ in range(rng.randint(1, 12)))
+        stacks[stack] = stacks.get(stack, 0) + 1 + int(rng.paretovariate(1))
+    (tmp_path / "a.folded").write_text("".join(f"{stack} {cost}\n" for stack, cost in stacks.items()))
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    rows = """(() => {
+        const found = {}, {flame} = fastprof, width = flame.holder.clientWidth, all = fastprof.view.tree.weight[0];
+        for (const d of flame.drawn) found[d.row] = (found[d.row] || 0) + d.w / width * all;
+        return [found, flame.drawn.filter(d => d.many).length];
+    })()"""
+    _, (drawn, runs) = drive(tmp_path / "page.html", choose("#order", "inverted"), value(rows))
+    total = sum(stacks.values())
+    for row in range(1, 13):
+        expected = sum(cost for stack, cost in stacks.items() if stack.count(";") + 1 >= row)
+        assert drawn[str(row)] == pytest.approx(expected, abs=total / 200)
+    assert runs > 100
+
+
+def test_back_returns_and_a_link_opens_what_was_seen(folded: Path) -> None:
+    back = "new Promise(done => { addEventListener('popstate', () => setTimeout(done, 100, 0)); history.back(); })"
+    go = (
+        "new Promise(done => { addEventListener('hashchange', () => setTimeout(done, 100, 0)); location.hash = LINK; })"
+    )
+    wait = value("new Promise(done => setTimeout(done, 400, 0))")
+    hashed = value("location.hash")
+    whole, _, zoomed, address, _, again, empty = drive(
+        folded, value(DRAWN), click_box("leaf"), wait, value(DRAWN), hashed, value(back), value(DRAWN), hashed
+    )
+    assert again == whole != zoomed
+    assert "zoom=" in address and "%3Aleaf" in address and "zoom" not in empty
+    _, opened, name = drive(
+        folded, value(go.replace("LINK", json.dumps(address))), value(DRAWN), text_of("#details h2")
+    )
+    assert (opened, name) == (zoomed, "leaf")
+    link = "#view=inverted&search=%5Ework%24&filter=wo&flip=1&zoom=x,2&chosen=9:nobody"
+    seen = "[state.order, flame.flipped, flame.from, flame.to, state.chosen, matches.textContent]"
+    _, state, rows = drive(
+        folded,
+        value(go.replace("LINK", json.dumps(link))),
+        value(f"(({{state, flame}}) => {seen})(fastprof)"),
+        value(ROWS),
+    )
+    assert state == ["inverted", True, 0, 1, -1, "89.6 % in 1 matching function"]
+    assert [row[-1].split()[0] for row in rows] == ["work"]
+
+
 def test_search_says_the_share_of_matches(folded: Path) -> None:
     """work is within itself once, and counts once: 95 of 106."""
     steps = {"keys": ["/"]}, {"type": "^work$"}, text_of("#matches"), {"keys": ["Escape"]}, text_of("#matches")

@@ -53,8 +53,7 @@ class Colours {
   of(box) {
     const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;
     if (matches) {
-      const fns = many ? many.map(i => page.fnOf(i)) : [fn];
-      return fns.some(f => f !== NONE && matches[f]) ? MATCH[theme] : GREY[theme];
+      return page.functions(box).some(f => f !== NONE && matches[f]) ? MATCH[theme] : GREY[theme];
     }
     if (fn === NONE && !many) return GREY[theme];
     if (this.kind === "change") return this.changed(page.change(box));

@@ -13,6 +13,7 @@ const AXIS = 22;  // the height of the time axis, and of a thread's title
 // A box is {x, width, row, id, fn}; x and width are shares of everything.  A run also has the contexts or calls in it,
 // `many`, and the `range` that a click zooms to; its id is negative.
 const runId = first => -2 - first;
+const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
 
 // The boxes of a tree.
 class TreeBoxes {
@@ -60,6 +61,8 @@ class TreeBoxes {
       many = below;
     }
   }
+  cost(box, k) { return sumOf(box, this.tree.total[k]); }
+  functions(box) { return box.many ? box.many.map(i => this.tree.fn[i]) : [box.fn]; }
   fnOf(i) { return this.tree.fn[i]; }
   range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
   row(i) { return this.tree.depth[i]; }
@@ -134,6 +137,7 @@ class TimeBoxes {
     for (const row of [...runs.keys()]) end(row);
     return found;
   }
+  functions(box) { return box.many ? box.many.map(i => this.fn[i]) : [box.fn]; }
   fnOf(i) { return this.fn[i]; }
   range(i) {
     const length = this.time.length || 1;
@@ -181,7 +185,13 @@ class Flame {
     this.zooms = [];
     [this.from, this.to] = [0, 1];
     this.draw();
-    if (this.flipped) requestAnimationFrame(() => this.holder.scrollTop = this.holder.scrollHeight);
+    requestAnimationFrame(() => this.scrollHome());
+  }
+  // To where the flames begin: the first row, or the function of a sandwich.
+  scrollHome() {
+    const {holder, boxes} = this, row = boxes.root && !boxes.isInverted ? boxes.root.row : 0;
+    if (this.flipped) holder.scrollTop = holder.scrollHeight;
+    else holder.scrollTop = row ? this.y(row, 0) - holder.clientHeight / 2 : 0;
   }
   // The canvas is as high as what is seen of it, because browsers limit its size; it is drawn again when scrolled.
   draw() {
@@ -222,7 +232,7 @@ class Flame {
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
       pen.fillStyle = fill;
-      pen.globalAlpha = w > span * 1.0001 && id !== 0 ? 0.55 : 1;  // a caller of what is zoomed into
+      pen.globalAlpha = w > span * 1.0001 && w < 1 ? 0.55 : 1;  // a caller of what is zoomed into
       pen.fillRect(left, y, wide - gap, ROW - 1);
       if (fn === view.chosen && fn !== NONE && wide >= 6) {
         pen.fillStyle = tint;
@@ -308,6 +318,7 @@ class Flame {
     if (to - from <= 0 || (from === this.from && to === this.to)) return;
     this.zooms.push([this.from, this.to]);
     [this.from, this.to] = [from, to];
+    this.on.moved(true);
     if (!this.flipped) {  // what it calls is to be seen, and some of its callers
       const y = this.y(row, 0), {scrollTop, clientHeight} = this.holder;
       if (y - scrollTop > clientHeight / 3) this.holder.scrollTop = y - this.boxes.top - 3 * ROW;
@@ -316,11 +327,13 @@ class Flame {
   }
   back() {
     [this.from, this.to] = this.zooms.pop() || [0, 1];
+    this.on.moved(true);
     this.draw();
   }
   reset() {
     [this.from, this.to] = [0, 1];
     this.zooms = [];
+    this.on.moved(true);
     this.draw();
   }
   wheel(event) {
@@ -337,6 +350,7 @@ class Flame {
   move(from, span) {
     this.from = Math.min(Math.max(0, from), 1 - span);
     this.to = this.from + span;
+    this.on.moved(false);
     this.draw();
   }
   key(event) {

@@ -16,7 +16,7 @@ const begin = async () => {
   const unitOf = event => event.unit || (UNITS.has(event.name.toLowerCase()) ? event.name : "");
   const state = {
     event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
-    thread: -1, order: "heavy", matches: null, search: "", chosen: -1,
+    thread: -1, order: "heavy", matches: null, search: "", chosen: -1, centre: -1,
   };
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
@@ -57,14 +57,13 @@ const begin = async () => {
   // ---- colours
 
   const isDark = () => root.dataset.theme === "dark";
-  const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
   const colours = new Colours({
     data, nameOf,
     theme: () => root.dataset.theme,
     matches: () => state.matches,
-    fnOf: i => flame.boxes.fnOf(i),
+    functions: box => flame.boxes.functions(box),
     change(box) {  // as a share of what is zoomed into
-      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : sumOf(box, view.tree.total[k]));
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : flame.boxes.cost(box, k));
       return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);
     },
   });
@@ -103,13 +102,17 @@ const begin = async () => {
     hover: box => sayBox(box),
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
     painted: drawn => drawLegend(drawn),
+    moved: isStep => remember(isStep),
   });
   const drawFlame = () => {
     if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
     view.tree = trees.get(state.thread);
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
     colours.arrange(view.tree);
-    flame.show(state.order === "time" ? new TimeBoxes(data, threadName()) : new TreeBoxes(view.tree));
+    if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? -1;
+    flame.show(state.order === "time" ? new TimeBoxes(data, threadName())
+      : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
+      ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
     sayBox(null);
     drawSummary();
   };
@@ -122,27 +125,43 @@ const begin = async () => {
     }));
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
+  const hint = () => {
+    if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`;
+    const wide = head.compared ? ", as wide as the larger of its old and new cost" : ", as wide as what it costs";
+    if (state.order === "time") return "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move.";
+    if (state.order === "inverted") return `Each box of the first row is a function${wide} itself; its callers follow, by their part of it. Click to zoom.`;
+    if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, what it calls below${wide.replace("its", "their")} with it. ` +
+      "Click to zoom, or a row of the table for another function.";
+    if (isInclusiveKnown()) return `Each box is a function under its callers${wide}${head.compared ? "," : ""} with all that it calls. Click to zoom.`;
+    return "Each box is a function, as wide as what it costs itself: the profile has no calls. Click to zoom.";
+  };
+  // Of what a cost is a part, in groups.
+  const partOf = ({id}) => {
+    const {boxes} = flame;
+    let group = boxes.groups[id];
+    while (boxes.isInverted && group.row > 1) group = group.above;
+    return boxes.isInverted ? group.row === 1 && group.id !== id ? ` of the self cost of ${labelOf(group.fn)}` : " self cost"
+      : id ? ` with ${labelOf(state.centre)}` : "";
+  };
   const sayBox = box => {
     const says = byId("hover");
     if (!box) {
-      says.replaceChildren(element("span", {class: "where"}, !view.tree.weight[0] ? `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`
-        : state.order === "time"
-        ? "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move."
-        : head.compared ? "Each box is a function under its callers, as wide as the larger of its old and new cost, with all that it calls. Click to zoom."
-        : isInclusiveKnown() ? "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."
-        : "Each box is a function, as wide as what it costs itself: the profile has no calls. Click to zoom."));
+      says.replaceChildren(element("span", {class: "where"}, hint()));
       return;
     }
     const {boxes} = flame, timed = state.order === "time", {id, fn, many} = box;
-    const sum = figures => sumOf(box, figures);
-    const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
+    const sum = figures => sumOf(box, figures), grouped = boxes instanceof GroupBoxes;
+    const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : grouped ? "contexts" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
     if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together, the first begins at ${beginText(boxes.begin[many[0]])}. Click to zoom.`);
     else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${beginText(boxes.begin[id])}`);
     else if (head.compared) {
-      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : sum(view.tree.total[k]));
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : boxes.cost(box, k));
       const [was, is, change] = pair([before, after, after - before], unit());
       parts.push(`${was} → ${is}, ${signed(after - before, change)} ` +
         `(${signed(after - before, percent(after - before, base()))} of the total)`);
+    } else if (grouped) {
+      const k = state.event.old, cost = k < 0 ? 0 : boxes.cost(box, k);
+      parts.push(`${figure(cost, unit())} (${percent(cost, view.tree.total[k]?.[0])})${many ? "" : partOf(box)}`);
     } else {
       const k = state.event.old;
       const [all, own] = k < 0 ? [0, 0] : [sum(view.tree.total[k]), sum(view.tree.self[k])];
@@ -234,7 +253,10 @@ const begin = async () => {
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
     if (where !== "table" && fn < nRows) table.mark(fn);
+    if (where !== "flame") state.centre = fn;
+    if (state.order === "sandwich" && where !== "flame") drawFlame();
     flame.draw();
+    remember(true);
     drawDetails();
     const details = byId("details");
     if (where === "details") details.querySelector("h2").focus();  // the button that had the focus is gone
@@ -273,6 +295,10 @@ const begin = async () => {
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))];
+    if (isInclusiveKnown() && fn < nRows) parts.push(element("button", {type: "button", onclick: () => {
+      state.centre = fn;
+      show("sandwich");
+    }}, "Show all callers and callees"));
     if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
       parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
@@ -331,41 +357,47 @@ const begin = async () => {
   const select = byId("value");
   select.parentElement.style.display = events.length ? "" : "none";
   select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
-  select.value = events.indexOf(state.event);
-  select.addEventListener("change", () => {
-    state.event = events[select.value];
+  const drawAll = () => {
     drawFlame();
     drawTable();
     filter();
     search();
     drawDetails();
+    remember(true);
+  };
+  select.addEventListener("change", () => {
+    state.event = events[select.value];
+    drawAll();
   });
   const threads = byId("thread");
   byId("thread-label").hidden = head.threads.length < 2;
-  byId("thread-label").style.display = head.threads.length < 2 ? "none" : "";
   threads.replaceChildren(element("option", {value: -1}, `all ${exact(head.threads.length)}`),
     ...head.threads.map((name, t) => element("option", {value: t}, threadLabel(name))));
   threads.addEventListener("change", () => {
     state.thread = Number(threads.value);
-    drawFlame();
-    drawTable();
-    filter();
-    search();
-    drawDetails();
+    drawAll();
   });
-  if (head.time) byId("order").append(element("option", {value: "time"}, "in order of time"));
-  byId("order").addEventListener("change", () => {
-    state.order = byId("order").value;
-    byId("flip").disabled = state.order === "time";
-    if (state.order === "time" && flame.flipped) flip();
+  const views = byId("order");
+  if (head.time) views.append(element("option", {value: "time"}, "in order of time"));
+  if (!isInclusiveKnown()) for (const view of [...views.options]) if (/^(inverted|sandwich)$/.test(view.value)) view.remove();
+  const show = order => {
+    state.order = views.value = order;
+    byId("flip").disabled = order === "time";
+    if (order === "time") turn(false);
     drawFlame();
     search();
-  });
+    remember(true);
+  };
+  views.addEventListener("change", () => show(views.value));
+  const turn = flipped => {
+    flame.flipped = flipped;
+    byId("flip").setAttribute("aria-pressed", flipped);
+  };
   const flip = () => {
-    flame.flipped = !flame.flipped;
-    byId("flip").setAttribute("aria-pressed", flame.flipped);
+    turn(!flame.flipped);
     flame.draw();
-    requestAnimationFrame(() => { flame.holder.scrollTop = flame.flipped ? flame.holder.scrollHeight : 0; });
+    requestAnimationFrame(() => flame.scrollHome());
+    remember(true);
   };
   byId("flip").addEventListener("click", flip);
   const kinds = byId("colours");
@@ -376,10 +408,14 @@ const begin = async () => {
     colours.kind = kinds.value;
     colours.arrange(view.tree);
     flame.draw();
+    remember(true);
   });
   byId("reset").addEventListener("click", () => flame.reset());
-  byId("search").addEventListener("input", search);
-  byId("filter").addEventListener("input", filter);
+  for (const [id, apply] of [["search", search], ["filter", filter]])
+    byId(id).addEventListener("input", () => {
+      apply();
+      remember(false);
+    });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = to => {
     root.dataset.theme = to;
@@ -406,6 +442,63 @@ const begin = async () => {
       action();
     }
   });
+
+  // ---- the address
+
+  // What is seen, in the fragment of the address: Back returns to what was seen before, a link opens it.
+  const first = {event: state.event, kind: colours.kind};
+  const functionText = fn => fn < 0 ? "" : `${fn}:${nameOf(fn)}`;
+  const functionOf = text => {
+    const [, at, name] = /^(\d+):(.*)$/s.exec(text || "") || [];
+    if (name === undefined) return -1;
+    return at < names.length && nameOf(at) === name ? Number(at) : Array.from(names, (_, fn) => nameOf(fn)).indexOf(name);
+  };
+  const address = () => {
+    const isZoomed = flame.from > 0 || flame.to < 1;
+    const parts = {
+      view: state.order === "heavy" ? "" : state.order, value: state.event === first.event ? "" : state.event.name,
+      thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
+      zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: functionText(state.chosen),
+      centre: state.order === "sandwich" ? functionText(state.centre) : "",
+      search: byId("search").value, filter: byId("filter").value,
+    };
+    return new URLSearchParams(Object.entries(parts).filter(([, text]) => text)).toString();
+  };
+  let written = null, waiting = 0, isNew = false;
+  const remember = isStep => {
+    if (written === null) return;  // not yet shown
+    isNew ||= isStep;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const text = address();
+      if (text !== written) history[isNew ? "pushState" : "replaceState"](null, "", `#${text}`);
+      [written, isNew] = [text, false];
+    }, isNew ? 0 : 300);
+  };
+  const restore = () => {
+    const text = location.hash.slice(1);
+    if (text === written) return;
+    clearTimeout(waiting);
+    const said = new URLSearchParams(text), option = (list, value, other) => [...list.options].some(o => o.value === value) ? value : other;
+    state.event = events.find(event => event.name === said.get("value")) || first.event;
+    state.thread = head.threads.length < 2 ? -1 : head.threads.indexOf(said.get("thread"));
+    state.order = option(views, said.get("view"), "heavy");
+    colours.kind = option(kinds, said.get("colours"), first.kind);
+    state.chosen = view.chosen = functionOf(said.get("chosen"));
+    state.centre = functionOf(said.get("centre"));
+    turn(said.has("flip") && state.order !== "time");
+    byId("flip").disabled = state.order === "time";
+    [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
+    for (const id of ["search", "filter"]) byId(id).value = said.get(id) || "";
+    written = null;
+    drawAll();
+    table.mark(state.chosen);
+    const [from, to] = (said.get("zoom") || "").split(",").map(Number);
+    if (from >= 0 && from < to && to <= 1) [flame.from, flame.to] = [from, to];
+    written = text;
+  };
+  addEventListener("popstate", restore);
+  addEventListener("hashchange", restore);
 
   // ---- what the page is of
 
@@ -453,10 +546,7 @@ const begin = async () => {
     byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "");
   };
   about();
-  drawFlame();
-  drawTable();
-  filter();
-  drawDetails();
+  restore();
   root.dataset.ready = "yes";
   // for tests
   window.fastprof = {data, state, flame, table, view};
