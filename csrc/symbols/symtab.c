@@ -4,6 +4,7 @@
 
 #include "symbols/pairs.h"
 
+enum { NO_SECTION = 0, ABSOLUTE = 0xfff1, COMMON = 0xfff2 };
 enum { NO_TYPE = 0, DATA = 1, FUNCTION = 2, INDIRECT = 10 };
 enum { ENTRY_32 = 16, ENTRY_64 = 24 };
 
@@ -54,7 +55,8 @@ struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *s
         const struct symtab_entry e = read_entry(table + i * step, flags);
         const int is_marker = flags & FP_SYMTAB_MARKERS && e.name < n_strings && strings[e.name] == '$';
         const int names_code = e.type == NO_TYPE || e.type == DATA || e.type == FUNCTION || e.type == INDIRECT;
-        if (e.section && names_code && !is_marker) pairs[kept++] = (struct fp_pairs_item){e.address, i};
+        const int is_defined = e.section != NO_SECTION && e.section != ABSOLUTE && e.section != COMMON;
+        if (is_defined && names_code && !is_marker) pairs[kept++] = (struct fp_pairs_item){e.address, i};
     }
     if (fp_pairs_sort(pairs, kept)) goto failed;
     s->starts = malloc((kept + 1) * sizeof *s->starts);

@@ -3,9 +3,9 @@
  *   64 bits   name u32   info u8   other u8   section u16   address u64   size u64
  *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
  *
- * Keeps symbols defined in the file that may name code: without a type (assembly), data, functions and indirect
- * functions.  Of symbols at one address it keeps the longest, and of equally long ones the last that is not an old
- * version (`cfree@GLIBC_2.2.5`), if possible.
+ * Keeps symbols defined in a section that may name code (the names of versions, such as GCC_4.7.0, are in none):
+ * without a type (assembly), data, functions and indirect functions.  Of symbols at one address it keeps the longest,
+ * and of equally long ones the last that is not an old version (`cfree@GLIBC_2.2.5`), if possible.
  * Source: System V ABI, chapter 4, "Symbol Table".
  */
 #ifndef FP_SYMTAB_H

@@ -38,7 +38,7 @@ class Finder:
        the profile has a build id for that.
     2. `sysroot` + path, then the path itself, if it has the profile's build id.
     3. By build id: the debug directories, below `sysroot` first, and perf's cache (~/.debug).
-    4. `sysroot` + path, then the path itself, if the file or the profile has no build id.
+    4. `sysroot` + path, or else the path itself, if the file or the profile has no build id.
 
     The kernel's names are those of a vmlinux or of kallsyms among 1 and 3, or the running kernel's if its build id is
     the profile's.  Those of its modules are in the same kallsyms.
@@ -125,8 +125,11 @@ class Finder:
         if kernel.is_kernel(path):
             return self._running_kernel(build_id)
         for names in readable:
-            if isinstance(names, PerfMap) and names.path == path and not _is_own(path):
+            is_own = names.path == path  # not below the sysroot
+            if is_own and isinstance(names, PerfMap) and not _is_trusted(path):
                 return None, "its owner is neither this user nor root"
+            if is_own and self._sysroot and not isinstance(names, PerfMap):
+                continue  # this machine's file may be another version
             if not _differs(names, build_id):
                 return names, ""
         if not by_path:
@@ -251,7 +254,7 @@ def own_vdso() -> ElfObject:
     return ElfObject(_VDSO, content=vdso)
 
 
-def _is_own(path: str) -> bool:
+def _is_trusted(path: str) -> bool:
     """Whether a file is this user's or root's: anybody may write to /tmp."""
     try:
         return os.stat(path).st_uid in (0, os.geteuid())

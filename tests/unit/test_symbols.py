@@ -181,6 +181,11 @@ def test_old_versions_of_a_symbol_give_no_name_if_there_is_another(tmp_path: Pat
     elf = ElfObject(library, debug_dirs=())
     assert elf.lookup(at["f"])[0].name in ("f", "a", "z")
     assert elf.lookup(at["g@@V2"])[0].name == "g@@V2"
+    subprocess.run([need("strip"), library], check=True)
+    listed = subprocess.check_output([need("nm"), "-D", library], text=True)
+    assert re.search(r"^0+ A V1$", listed, re.MULTILINE)
+    before = ElfObject(library, debug_dirs=()).lookup_many(range(min(at["f"], at["g@@V2"])))
+    assert "V1" not in {chain[0].name for chain in before if chain}  # the name of a version is no address
 
 
 def test_addresses_outside_of_functions_have_no_name(built: dict[str, Path]) -> None:
@@ -360,6 +365,10 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
         {"sysroot": str(root)},
     ):
         assert Symbolizer([gone], Finder(**options)).resolve([address])[0].symbols == expected
+    other_root = Finder(sysroot=str(tmp_path))
+    assert Symbolizer([mapping], other_root).resolve([address])[0].symbols == expected
+    unknown = mapping._replace(build_id="")  # this machine's file may be another version than that of the sysroot
+    assert Symbolizer([unknown], other_root).resolve([address])[0].symbols == ()
     unnamed = gone._replace(build_id="")
     assert Symbolizer([unnamed], Finder(symbols=[other])).resolve([address])[0].symbols == expected
     tool = Symbolizer([gone, Mapping(1, 9, 0, "[vdso]")])
