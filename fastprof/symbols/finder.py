@@ -104,38 +104,45 @@ class Finder:
         named = self._named_by_user(path, build_id)
         if named is None and others and not build_id and self._is_free_program(others()):
             named = self._files[0]
+        named = named or self._module(path)
         if named is not None:
             return named, ""
-        module = kernel.module_of(path)
-        table = self._module(module) if module else None
-        if table is not None:
-            return table, ""
         roots = (self._sysroot, "") if self._sysroot else ("",)
         by_path = [self._open(root + path) for root in roots] if path.startswith("/") and path[1:2] != "/" else []
-        readable = [names for names in by_path if not names.reason]
-        for names in readable:
-            if self._force or (build_id and _same(names.build_id, build_id)):
-                return names, ""
-        for place in _build_id_paths(build_id, self._caches()):
-            names = self._open(place)
-            if not names.reason and not _differs(names, build_id):
-                return names, ""
+        exact = self._of_build(by_path, build_id)
+        if exact is not None:
+            return exact, ""
         if path == _VDSO:
             return self._vdso(build_id)
         if kernel.is_kernel(path):
             return self._running_kernel(build_id)
-        for names in readable:
+        if by_path:
+            return self._of_unknown_build(by_path, path, build_id)
+        return None, "not a file" if path else "mapping without a name"
+
+    def _of_build(self, by_path: list[Names], build_id: str) -> Names | None:
+        """The first of these files and those in caches with this build id; with `force` any of these files."""
+        for names in by_path:
+            if not names.reason and (self._force or (build_id and _same(names.build_id, build_id))):
+                return names
+        for names in map(self._open, _build_id_paths(build_id, self._caches())):
+            if not names.reason and not _differs(names, build_id):
+                return names
+        return None
+
+    def _of_unknown_build(self, by_path: list[Names], path: str, build_id: str) -> Found:
+        """The first of these files of which nothing says that it is of another build."""
+        for names in by_path:
             is_own = names.path == path  # not below the sysroot
+            if names.reason or _differs(names, build_id):
+                continue
             if is_own and isinstance(names, PerfMap) and not _is_trusted(path):
                 return None, "its owner is neither this user nor root"
             if is_own and self._sysroot and not isinstance(names, PerfMap):
                 continue  # this machine's file may be another version
-            if not _differs(names, build_id):
-                return names, ""
-        if not by_path:
-            return None, "not a file" if path else "mapping without a name"
-        other = f"wrong build id: {by_path[0].path} has {by_path[0].build_id}, the profile {build_id}"
-        return None, by_path[0].reason or other
+            return names, ""
+        first = by_path[0]
+        return None, first.reason or f"wrong build id: {first.path} has {first.build_id}, the profile {build_id}"
 
     def _named_by_user(self, path: str, build_id: str) -> Names | None:
         by_id = [self._open(place) for place in _build_id_paths(build_id, self._directories)]
@@ -198,9 +205,10 @@ class Finder:
         names = kernel.Kallsyms(kernel.PROC_KALLSYMS, self._demangle)
         return (None if names.reason else names), names.reason
 
-    def _module(self, module: str) -> Names | None:
+    def _module(self, path: str) -> Names | None:
         """The names of a module, if kallsyms of the boot that was recorded have them."""
-        if self._kernel is None:
+        module = kernel.module_of(path)
+        if not module or self._kernel is None:
             return None
         names, _ = self.find(self._kernel.path, self._kernel.build_id)
         if not isinstance(names, kernel.Kallsyms) or names.link_address(0, 0, self._kernel.offset):
