@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from make_stub import stub  # noqa: E402
 
-# A header may only use what stands before it: first the core, then formats and bridges, which do not know each other,
+# A header may only use headers ahead of it: first the core, then formats and bridges, which do not include each other,
 # then the ends.
 FIRST = ["core/fp.h", "core/buf.h", "core/secret.h", "core/model.h", "core/batch.h"]
 FLOORS = {"core": 0, "ends": 2}

@@ -1,11 +1,11 @@
-"""The stub of the C core, fastprof/core/_c.pyi: what cffi was told, as types for mypy."""
+"""The stub of the C core, fastprof/core/_c.pyi: the declarations given to cffi, as types for mypy."""
 
 from keyword import iskeyword
 
 from cffi import model
 
 HEAD = """\
-# Made by csrc/build_core.py from the headers under csrc/, which say what everything means.
+# Made by csrc/build_core.py from the headers under csrc/, which document everything.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar, overload, type_check_only
 

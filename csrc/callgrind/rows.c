@@ -45,7 +45,7 @@ FP_INLINE int take_positions(const struct fp_callgrind_lines *l, uint32_t i, uin
     return 1;
 }
 
-/* Turns `run` lines from line i on, none of which is odd, into rows; returns how many.  `self`: -1 when they are self
+/* Turns `run` lines from line i on, all regular (lines.h), into rows; returns how many.  `self`: -1 when they are self
  * cost, else 0. */
 FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
                               uint32_t run, struct fp_batch *b, const struct columns c, int64_t self) {

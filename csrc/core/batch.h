@@ -46,7 +46,7 @@ struct fp_batch {
     int64_t *values; /* stacks, graph */
 
     uint64_t *time;     /* timeline: ticks.  stacks: nanoseconds, 0 = none */
-    uint64_t *aux;      /* timeline: only set where fp_op says so */
+    uint64_t *aux;      /* timeline: set for the ops that use it (enum fp_op) */
     uint32_t *function; /* timeline, graph: function id */
     uint32_t *thread;   /* timeline, stacks: thread id, 0 = unknown */
     uint16_t *cpu;      /* timeline */

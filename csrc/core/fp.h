@@ -54,7 +54,7 @@ struct fp_err {
     uint64_t offset;  /* absolute, in the decompressed input */
     uint64_t line;    /* 1-based, text formats only; else 0 */
     const char *what; /* constant string */
-    const char *want; /* constant string or NULL; a '%' in it stands for `limit` */
+    const char *want; /* constant string or NULL; `limit` replaces a '%' in it */
     uint64_t got;     /* a number, by got_kind */
     uint64_t limit;
     uint32_t text_n; /* FP_GOT_TEXT: bytes used of `text` */

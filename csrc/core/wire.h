@@ -109,7 +109,7 @@ static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct
     }
 }
 
-/* A message or a list of varints, with all its bytes.  `p` moves on as it is read. */
+/* A message or a list of varints, with all its bytes.  Reading advances `p`. */
 struct fp_wire {
     const uint8_t *p, *end;
 };

@@ -42,7 +42,8 @@ void fp_contexts_free(struct fp_contexts *c);
  * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
 
-/* Between two calls of it: keeps no more than `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* May be called between two calls of it: keeps at most `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or
+ * FP_E_OVERFLOW. */
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 
 /* After the last of them: computes the share of each context.  FP_DONE or FP_E_NOMEM. */

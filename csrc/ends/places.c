@@ -50,7 +50,7 @@ int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep) {
     return 0;
 }
 
-/* Makes columns up to `want` exist. */
+/* Adds columns up to `want`. */
 static int widen(struct fp_places_sums *s, uint32_t want) {
     if (want <= s->n_columns) return 0;
     if (fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values)) return FP_E_NOMEM;

@@ -178,7 +178,7 @@ static size_t blank_before_number(const uint8_t *p, size_t n) {
     return i < n && i && p[i - 1] == ' ' ? i - 1 : n;
 }
 
-/* The text of the leaf of a stack's line, as it is there.  FP_NO_ID when memory ran out. */
+/* The text of a stack's leaf as written in its line.  FP_NO_ID when memory ran out. */
 static uint32_t leaf_of_line(struct fp_folded_writer *w, uint32_t stack) {
     const uint32_t text = text_of_frame(w, fp_table_row(&w->model->stacks, stack)[FP_STACK_FRAME]);
     if (text == FP_NO_ID || w->n_nodes > 1 || w->root) return text;

@@ -1,6 +1,6 @@
 /* gperftools/read.h - reads gperftools CPU profiles of 32 and 64 bit words in either byte order.
  *
- * A profile is made of words as large as a pointer of the profiled program, and ends in text:
+ * A profile consists of words of the profiled program's pointer size, and ends in text:
  *
  *   header   0, n >= 3 further words: version (0; 1 = Java), period in us, 0, ...
  *   records  count, depth, that many program counters: the leaf's, then return addresses

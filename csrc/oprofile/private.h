@@ -1,4 +1,4 @@
-/* oprofile/private.h - shared by file.c, the bytes of a sample file, and rows.c, the rows made of them. */
+/* oprofile/private.h - shared by file.c, which reads the bytes of a sample file, and rows.c, which makes rows. */
 #ifndef FP_OPROFILE_PRIVATE_H
 #define FP_OPROFILE_PRIVATE_H
 

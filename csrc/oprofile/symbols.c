@@ -237,7 +237,7 @@ static int64_t read_table(struct fp_oprofile_image *image, const struct elf *elf
         if (!index || type == STT_SECTION || type == STT_FILE || name >= strings.nbytes) continue;
         if (!get_section(elf, index, &s) || !code[index] || is_mark(elf, text_of(image, name))) continue;
         const struct fp_oprofile_section *place = &image->sections[code[index] - 1];
-        if (elf->machine == EM_ARM && type == 2) value &= ~(uint64_t)1; /* bit 0 says Thumb */
+        if (elf->machine == EM_ARM && type == 2) value &= ~(uint64_t)1; /* bit 0 marks Thumb code */
         if (elf->type != ET_REL) value -= s.address;
         uint64_t start;
         if (__builtin_add_overflow(value, place->start, &start)) continue;

@@ -158,7 +158,7 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
 uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out) {
     uint32_t row[FP_FRAME_WIDTH];
     memcpy(row, fp_table_row(&w->model->frames, frame), sizeof row);
-    const uint64_t address = fp_frame_code(row); /* pprof wants one within the call */
+    const uint64_t address = fp_frame_code(row); /* pprof expects an address within the call */
     row[FP_FRAME_ADDRESS] = (uint32_t)address;
     row[FP_FRAME_ADDRESS + 1] = (uint32_t)(address >> 32);
     row[FP_FRAME_FLAGS] &= FP_FRAME_FOLDED;

@@ -154,11 +154,11 @@ def _add(args: argparse.Namespace) -> int:
         )
     facts = log.facts
     added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])
-    counts = [f"{added} added"]
+    counts = [f"added {added}"]
     if facts["replaced"]:
-        counts.append(f"{facts['replaced']:,} of them in the place of others")
+        counts.append(f"replacing {facts['replaced']:,}")
     if facts["left_out"]:
-        counts.append(f"{facts['left_out']:,} left out that {'was' if facts['left_out'] == 1 else 'were'} there")
+        counts.append(f"skipped {facts['left_out']:,} already present")
     return print_log(args, log, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
 
 

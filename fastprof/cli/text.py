@@ -91,7 +91,7 @@ class Scale(NamedTuple):
     unit: str  # "ms", "KiB", "G"; "" for plain counts, and if each figure has its own
     factor: int  # of one figure, in the smallest unit
     divisor: int
-    places: int = 0  # behind the point: the largest figure has three digits
+    places: int = 0  # after the point: the largest figure has three digits
     each: str | None = None  # the unit of the value type, if each figure has its own
 
     @staticmethod

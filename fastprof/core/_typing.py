@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-    # What stands between Python and the C core (fastprof/core/_c.pyi has the rest).
+    # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
     Merger = Any  # a struct that merges runs: fp_merge, fp_fold_tree ...; it has `runs` and `to_refill`
     Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of sorted records; how many, 0 at the end
     Numbers = Sequence[int] | Pointer[int]  # an array of C is read like a list

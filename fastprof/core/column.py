@@ -1,4 +1,4 @@
-"""A column as Arrow's C data interface wants it: addresses, and the owner of their memory; its values."""
+"""A column in the form of Arrow's C data interface: addresses, and the owner of their memory; its values."""
 
 from __future__ import annotations
 

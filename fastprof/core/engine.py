@@ -90,7 +90,7 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
-    renews_stacks: bool = False  # makes stacks anew once the model's were emptied (Model.empty_stacks)
+    renews_stacks: bool = False  # adds stacks again after Model.empty_stacks
     advice: Entry | None = None  # set once rows were read: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
@@ -177,7 +177,7 @@ class Writer:
 
     format: ClassVar[str]
     view: str
-    written: int = 0  # rows that stand in the output; known after `end`
+    written: int = 0  # rows in the output; known after `end`
     advice: ClassVar[Message | None] = None  # what else to choose if no rows were written
     first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
 
@@ -235,14 +235,14 @@ class Holds(NamedTuple):
     values: bool = True  # several value types at once
     labels: bool = True  # stacks: labels and threads of samples
     threads: bool = False  # stacks, without `labels`: threads of samples all the same
-    nested: bool = False  # timeline: wants calls that nest, in nanoseconds, because it draws them
+    nested: bool = False  # timeline: needs calls that nest, in nanoseconds, because it draws them
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     files: bool = False  # stacks, without `places`: files and first lines of functions all the same
-    # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
+    # stacks: refers to stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.
     keeps_stacks: bool = True
     of_one: bool = False  # the rows are of one input, and those of others go another way (set by plans)
@@ -387,7 +387,7 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
 
 
 def log_cut_names(reader: Reader) -> None:
-    """Names that are longer than a model holds were met: count them as losses.  Errors: FormatError, unless lenient."""
+    """Count names that were too long for the model as losses.  Errors: FormatError, unless lenient."""
     model, most = reader.model, f"{lib.FP_NAME_MOST >> 20} MiB"
     strings = model.c.strings
     n, model.n_cut = strings.n_cut - model.n_cut, strings.n_cut

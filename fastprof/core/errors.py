@@ -120,7 +120,7 @@ def _found(err: fp_err, ffi: FFI) -> str:
 
 
 def check(status: int, err: fp_err, file: str, format_name: str) -> int:
-    """Return a non-negative `status` as it is; raise what a negative one means.
+    """Return a non-negative `status`; raise the error of a negative one.
 
     `err` is the `struct fp_err` that the failing call filled.  Raises
     FormatError, or MemoryError for FP_E_NOMEM.

@@ -148,7 +148,7 @@ EXTRA: dict[str, Any] = {
     # same.  By pprof; the former by gperftools, of the profiler's own functions.
     "drop_frames": bytes,
     "keep_frames": bytes,
-    # The name of the object that is the main program's, as far as addresses do not say it.  By pprof, and by the
+    # The name of the object that is the main program's, if addresses do not show it.  By pprof, and by the
     # estimate of stacks, for which it is the object that costs most.
     "program": bytes,
     # Where the profile is explained, a URL.  By pprof.
@@ -257,7 +257,7 @@ class Model:
             self.lock.acquire()
 
     def again(self) -> Model:
-        """Start over with the same input: the tables and their ids stay, parts are added anew."""
+        """Start over with the same input: tables and ids stay, parts are added again."""
         model = copy(self)
         model.parts, model.inputs, model.formats = [], [], []
         return model

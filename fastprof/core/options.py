@@ -247,7 +247,7 @@ class Pattern(Kind):
 
 
 class Substitution(Kind):
-    """s/old/new/[gi], as core/substitution.py says."""
+    """s/old/new/[gi] (core/substitution.py)."""
 
     metavar = "s/A/B/"
     values = "s/OLD/NEW/"
@@ -358,7 +358,7 @@ class Option(Generic[T]):
         return f"{typed} | None" if self.default is None else typed
 
     def check(self, value: Any) -> T:
-        """The value as it is kept.  Errors: UsageError, with the flag and the reason."""
+        """The value in canonical form.  Errors: UsageError, with the flag and the reason."""
         try:
             if not self.several:
                 found: T = None if value is None and self.default is None else self.kind.check(value)  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from fastprof.core._typing import T
 
 
 def owned(new: T, free: Callable[[T], None], what: str) -> T:
-    """`new`, just made by C, freed by `free` with the last reference to what is returned.
+    """`new`, just made by C, freed by `free` with the last reference to the result.
 
     Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns NULL without
     memory.

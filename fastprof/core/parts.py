@@ -204,7 +204,7 @@ _APART = {"merged", "remarks", "pid_text", "thread_text"}
 
 
 def _all_of(lists: list[Any]) -> list[Any]:
-    """A list if all are the same; else what is in any of them, once, sorted."""
+    """A list if all are the same; otherwise their union, sorted."""
     return (
         [*lists[0]] if all([*one] == [*lists[0]] for one in lists) else sorted({item for one in lists for item in one})
     )

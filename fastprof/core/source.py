@@ -110,7 +110,7 @@ class Source:
         self.again = self.seekable or self.folder is not None or self.identity is not None
         self.size: int | None = None
         self._ahead: Any = None
-        # a thread that waits for a pipe or the network cannot be ended, and losses are counted where they are met
+        # a thread that waits for a pipe or the network cannot be ended, and losses are counted where they occur
         is_file = self.seekable and self.path is not None and not isinstance(self._raw, Download)
         self._may_read_ahead = cores > 1 and lost is None and is_file
         try:
@@ -213,7 +213,7 @@ class Source:
             here = self._raw.seek(0, os.SEEK_CUR)
             end = self._raw.seek(0, os.SEEK_END)
             self._raw.seek(here)
-        except OSError as error:  # /proc/self/mem says that it can
+        except OSError as error:  # /proc/self/mem claims to be seekable
             raise FastprofError(f"{self.name}: {error.strerror or error}") from None
         return int(end)
 
@@ -302,7 +302,7 @@ class Source:
         if self._end is not None:
             room = min(room, self._end - self._at)
         # One read a refill, but never none: an empty read means the end.  Behind a long tail as much as that has: a
-        # decoder looks at all of it again, and if each time so much is new, that is linear in the length of a record.
+        # decoder rereads all of it; with that much new each time, the total is linear in the length of a record.
         least, got = min(room, tail if tail >= WINDOW else 1), 0
         while got < least:
             n = self._filled(view[tail + got : tail + room])
@@ -418,7 +418,7 @@ class Source:
             spooled.seek(start)  # a hole: offsets stay absolute
             part: bytes | memoryview = self._view[in_.pos : in_.n] or self._read_some(WINDOW)
             while part:
-                # a full disk takes a part of it first, and says so the next time
+                # a full disk first writes a part and fails at the next write
                 part = part[spooled.write(part) :]
                 self._read_ahead(spooled.tell())
                 part = part or self._read_some(WINDOW)
@@ -459,7 +459,7 @@ class Source:
     # ---- progress ------------------------------------------------------
 
     def on_progress(self, callback: Any, closed: Any) -> None:
-        """At each refill call `callback` with the position in the file as it is stored; at close call `closed`."""
+        """At each refill call `callback` with the position in the stored (compressed) file; at close call `closed`."""
         self._progress, self._closed = callback, closed
 
     def _show_progress(self) -> None:

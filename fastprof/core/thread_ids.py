@@ -85,7 +85,7 @@ class _Free:
         self._taken: set[int] = set()
 
     def take(self, wanted: int) -> int:
-        """The wanted number; if it is taken, the largest free one."""
+        """The requested number; if it is taken, the largest free one."""
         if not 0 < wanted <= self._most or wanted in self._taken:
             while self._next in self._taken:
                 self._next -= 1

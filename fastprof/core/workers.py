@@ -54,7 +54,7 @@ class _Call:
             self.result = self.call()
         except BaseException as error:
             self.error = error
-        self.call = None  # its references are freed as soon as it is done
+        self.call = None  # frees its references as soon as it is done
 
 
 class Workers:
@@ -236,7 +236,7 @@ class Background:
             self._pass_on(self._workers.result())
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the rest."""
         self._pass_all_on(0)
         self._workers.stop()
         self._stream.close()

@@ -65,7 +65,7 @@ class LineTables:
         return int(lib.fp_dwarf_lines_stats(self._lines).damaged)
 
     def find(self, address: int) -> tuple[str, int]:
-        """The row of an address.  The line is 0 where the compiler says that the code belongs to no line."""
+        """The row of an address.  The line is 0 if the compiler assigned none."""
         return self._place(self._ask(lib.fp_dwarf_lines_find, address, self._found))
 
     def entry(self, address: int) -> tuple[str, int, bool]:

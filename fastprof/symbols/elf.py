@@ -70,7 +70,7 @@ class Section(NamedTuple):
 
 
 class ElfFile:
-    """One ELF file.  Never raises for a file that is missing, not ELF or damaged: `reason` then tells why.
+    """One ELF file.  Never raises for a file that is missing, not ELF or damaged: `reason` is then set.
 
     `content` is used instead of the file where it is given.
     """

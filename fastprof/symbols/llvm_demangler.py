@@ -105,7 +105,7 @@ def _is_harmless(name: str) -> bool:
     if name.startswith("_R"):
         # a reference to something that contains it is followed 500 times before LLVM notices
         return _ways(_RUST_REFERENCE, name) << name.count("G") <= most >> 4
-    parameters = len(_CPP_PARAMETER.findall(name))  # counted singly: T_ stands for different types in different places
+    parameters = len(_CPP_PARAMETER.findall(name))  # counted one by one: T_ is a different type in each place
     if (parameters and "cv" in name) or ("J" in name and _CPP_EXPANSION.search(name)):
         # a conversion operator may refer to what follows it; an expansion writes a text for each element of its pack
         return False

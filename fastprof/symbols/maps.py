@@ -51,7 +51,7 @@ class MapsText:
         if assigned := re.match(_BUILD, line):
             self._build = assigned[1].strip()
             return
-        # $build stands for the text of the last build= line; $builder is something else
+        # $build is replaced by the text of the last build= line; $builder is a different word
         build, places = self._build, len(re.findall(rb"\$build(?!\w)", line))
         if places and len(line) + places * len(build) > _LONGEST:
             self.unknown += 1

@@ -140,7 +140,7 @@ class _Shown:
     def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
         self._model, self._options, self._log, self._wanted = model, options, log, wanted
         self.places = Places(model, by_address=options[ASM])
-        self._matched: set[str] = set()  # of what is wanted
+        self._matched: set[str] = set()  # requested files that were found
         self._asked_for: set[int] = set()
         self._value = 0
 

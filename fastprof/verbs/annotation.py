@@ -70,8 +70,8 @@ class Missing(NamedTuple):
 
 
 class Annotation:
-    """`listings`: what is shown, most of value type number `value` first.  `totals`: the self costs of the whole
-    profile.  `shares`: the same, split by whether they are shown, and why not."""
+    """`listings`: the files shown, by value type number `value`, largest first.  `totals`: the self costs of the
+    whole profile.  `shares`: the same, split by whether they are shown, and why not."""
 
     def __init__(self, value_types: list[ValueType], value: int, log: Log) -> None:
         self.value_types, self.value, self.log = value_types, value, log

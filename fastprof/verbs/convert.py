@@ -98,7 +98,7 @@ def converted(
 
 
 def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
-    """The inputs, and the output.  Errors: UsageError for what is neither a path nor a file object of its own."""
+    """The inputs, and the output.  Errors: UsageError for anything else than paths and distinct file objects."""
     several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
     given, output = [_path(path) for path in several], _path(output)
     if not given:
@@ -111,7 +111,7 @@ def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
 
 
 def _path(given: Any) -> Any:
-    """A path as text; bytes and a file object as they are."""
+    """A path as text; bytes and file objects unchanged."""
     is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
     return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 

@@ -96,7 +96,7 @@ N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N ro
 
 # Operators of the difference itself; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
-# All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
+# All rows of a profile are added up by BY; inlined functions have their own rows.
 _FIXED: dict[Option[Any], Any] = {
     bridges.PER_THREAD: False,
     bridges.LABELS: None,
@@ -271,7 +271,7 @@ class _Both(Input):
         return table, [(column.get(f"0 {e}", -1), column.get(f"1 {e}", -1)) for e in places]
 
     def _of_side(self, side: int, index: int) -> list[ValueType]:
-        """The value types of a part as types of their own, so that old and new stand side by side."""
+        """The value types of a part, renamed so that old and new are different columns."""
         types, columns = self._model.parts[index].value_types, self._columns[index]
         marked = [
             ValueType(f"{t.name} of {self._names[side]}", f"{side} {e}") for t, e in zip(types, columns, strict=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import InfoOptions
 
-# Rows are counted as they are read.
+# Rows are counted while they are read.
 END = plan.End(
     "info",
     holds=Holds(names=False),

@@ -38,7 +38,7 @@ def table_end(name: str | None) -> plan.End:
 
 
 def pulled(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> Iterator[Any]:
-    """Batches, or rows of a table, for as long as they are asked for."""
+    """Batches, or rows of a table, read on demand."""
     (way,) = ways
     return way.rows(model, log)
 

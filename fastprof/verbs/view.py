@@ -62,7 +62,7 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, 
 
 
 class _HTTPServer(ThreadingHTTPServer):
-    """Has no more than MOST connections at a time.  It closes one that has not sent its request within PATIENCE
+    """Has at most MOST connections.  It closes one that has not sent its request within PATIENCE
     seconds, however often a byte arrives."""
 
     MOST = 64

@@ -17,7 +17,7 @@ enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2 };
 struct fp_rename {
     struct fp_model *model;
     int32_t what;        /* bits of enum fp_rename_what: which names may change */
-    int32_t asked;       /* after FP_ASK, one of them: what is the new name of this text? */
+    int32_t asked;       /* after FP_ASK: one bit, the kind of name that `text` is */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint32_t *made; /* functions renamed since the caller set n_made to 0: old and new ids alternating */

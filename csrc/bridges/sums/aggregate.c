@@ -436,7 +436,7 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
         if (out->cap - out->n < 2) return FP_FULL; /* a held row and the next */
         int status = next_row(a, err);
         if (status < 0 || status == FP_MORE) return status;
-        /* the row that only names a function is for functions without other rows */
+        /* functions with other rows need no row that only names them */
         if (its->held && (status == FP_DONE || row->function != its->held_function)) {
             const uint32_t file = fp_packed_file(a->model, its->held_function);
             int64_t *zeros = its->merging.values; /* not read: a row without values */

@@ -60,7 +60,7 @@ struct fp_sum {
     uint32_t cap_seen;
     uint32_t by;        /* enum fp_sum_order */
     uint32_t *ranks[3]; /* by name: of stacks, labels, threads */
-    uint32_t *order;    /* keys as they are pulled */
+    uint32_t *order;    /* keys in the order in which they are pulled */
     uint32_t n_order, next;
     uint32_t *labels, *threads; /* by id of a row: its replacement + 1; 0 = not known yet */
     uint32_t cap_labels, cap_threads;

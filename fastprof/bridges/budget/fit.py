@@ -103,7 +103,7 @@ class Fit:
         return Merged(int(lib.fp_fit_length(rank)), sum(calls[:rank]), sum(time[:rank]), sum(time))
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
-        """The rows of a group, without calls below a rank, which may be no lower than `rank` said."""
+        """The rows of a group, without calls below a rank, which is at least the result of `rank`."""
         out = Batch("timeline", CAPACITY["timeline"])
         lib.fp_fit_begin(self._c, group, rank)
         for in_ in self._packed.windows(group, self._c.groups[group].packed):

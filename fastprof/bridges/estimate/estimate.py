@@ -35,7 +35,7 @@ from fastprof.core.words import counted
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch
 
-# `--stacks`: which callers stand in a stack, and how the output says it.
+# `--stacks`: the callers that a stack has, and the comment in the output.
 _CALLERS = {
     "self": (lib.FP_CALLERS_NONE, b"the source is a call graph: each stack is a function by itself"),
     "arcs": (
@@ -92,7 +92,7 @@ def to_stacks(
 
 
 def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
-    """Say how much is not shown as asked."""
+    """Log the shares that are not shown as requested."""
     c = group.c
     if c.uncalled:
         log.warn(

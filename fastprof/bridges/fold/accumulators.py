@@ -122,8 +122,7 @@ class Arcs(Accumulator):
         return [self.fold, *(table.fold for table in self._joined)]
 
     def nodes(self) -> Merge:
-        """After `end`; each time from the beginning.  The folds' pulls begin anew, those of arcs, too: so before the
-        first arc is taken from what `arcs` gives."""
+        """After `end`.  Restarts all pulls of the folds, so call it before the first arc of `arcs` is taken."""
         for fold in self._folds:
             lib.fp_fold_rewind(fold)
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))

@@ -59,8 +59,8 @@ def to_graph(
 
 
 def to_functions(batches: Iterable[Batch], model: Model, options: Options, log: Log, costs: fp_top) -> Iterator[Batch]:
-    """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
-    when functions call each other in turn."""
+    """As `to_graph`, and adds to `costs` (struct fp_top *) the inclusive cost of each function, which arcs do not
+    determine in cycles."""
     by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
     graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
     graph.read(batches)
@@ -120,7 +120,7 @@ def _of_parts(
 
 
 class _Mended:
-    """What was mended in each part, also when an archive was made of its source."""
+    """The repairs of each part, including those of the source that an archive was made from."""
 
     def __init__(self, model: Model, log: Log) -> None:
         self._model, self._log = model, log
@@ -168,7 +168,7 @@ class _Machine:
         self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
         self._whole = self._new()
         self._sources: dict[int, None] = {}  # parts
-        self._common: tuple[int, Part | None] = 0, None  # of how many sources, and what they say
+        self._common: tuple[int, Part | None] = 0, None  # the number of sources, and their common header
         self._err = ffi.new("struct fp_err *")
 
     def _new(self, share: int | None = None) -> Accumulator:
@@ -248,7 +248,7 @@ class _Machine:
         return part
 
     def _common_part(self) -> Part:
-        """What the sources say; put together once, because each of many threads has a part."""
+        """The merged header of the sources; made once, because each of many threads has a part."""
         n, common = self._common
         if common is None or n != len(self._sources) or not n:
             parts = self._model.parts

@@ -83,7 +83,7 @@ def calls_of(events: list[ValueType]) -> int:
 
 
 class _Graph:
-    """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
+    """A struct fp_project, and the sum of the graphs pulled each time it was full."""
 
     def __init__(self, model: Model, options: Options, holds: Holds) -> None:
         self._model, self._keeps_stacks = model, holds.keeps_stacks

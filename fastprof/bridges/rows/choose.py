@@ -28,7 +28,7 @@ from fastprof.core.words import Message
 def one_value(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same rows with one value column; none of parts that do not have it.
+    """The same rows with one value column; parts without it have no rows.
 
     Errors, after the last row: UsageError when no value type has the name that was asked for, or none fits the format.
     """

@@ -31,7 +31,7 @@ CALLS = ValueType("calls", "count", "Number of calls")
 
 
 def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
-    """Graph rows as a word of BY says.  Errors: FastprofError for a sum that does not fit into 64 bits."""
+    """Graph rows grouped by a word of BY.  Errors: FastprofError for a sum that does not fit into 64 bits."""
     c = owned(lib.fp_coarse_new(model.c, BY[by]), lib.fp_coarse_free, "the functions of a graph")
     err = ffi.new("struct fp_err *")
     for batch in batches:

@@ -66,7 +66,7 @@ def formulas_of(part: Part, log: Log) -> Formulas:
 
 
 def _with_columns(part: Part, formulas: Formulas) -> Part:
-    """The part as it is with its inherited events as columns."""
+    """The part with its inherited events as columns."""
     inherited: list[ValueType] = part.extra.get("inherited", [])
     events = {event.name: event for event in inherited}
     extra = {key: value for key, value in part.extra.items() if key != "inherited"}

@@ -85,7 +85,7 @@ class _Ranges:
 
 
 class _Names:
-    """Names the frames added since the last look at the frame table."""
+    """Names the frames added since the last call."""
 
     def __init__(self, model: Model, options: Options) -> None:
         self._model = model

@@ -120,7 +120,7 @@ class Unrepresentable:
         lost = [
             title
             for name, title in HEADER.items()
-            if not (name == "number" and self._inputs > 1)  # merging numbers parts anew
+            if not (name == "number" and self._inputs > 1)  # merging renumbers parts
             and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)

@@ -196,7 +196,7 @@ class Table:
         self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
     def put(self, batch: Batch, value_types: list[ValueType] | None = None) -> None:
-        """Add rows.  `value_types`: those of the batch's part, if the sums should have others than the model says."""
+        """Add rows.  `value_types`: replace those of the batch's part."""
         columns = self._columns.get(batch.part)
         if columns is None:
             part = self._model.parts[batch.part] if value_types is None else Part(value_types)
@@ -257,7 +257,7 @@ class Table:
         return status
 
     def _spill(self) -> None:
-        """Write what is in memory as a run; when there are many, merge them into one."""
+        """Write the rows in memory as a run; merge runs into one when there are many."""
         self._check(lib.fp_aggregate_finish(self._c, self._err))
         self._write(self._runs, None)
         lib.fp_aggregate_empty(self._c)

@@ -71,7 +71,7 @@ class Runs:
 
 
 class Sorted(Runs):
-    """Sorted runs, which can be merged.  A subclass says how."""
+    """Sorted runs.  A subclass merges them."""
 
     def new(self, n: int) -> Merger:
         """The C struct that merges n runs."""

@@ -147,7 +147,7 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
 
 
 def listed(members: Iterable[Member], wanted: str = "") -> str:
-    """A few names for a message, the most similar to the wanted one first."""
+    """A few names for a message, the most similar to the requested one first."""
     names = [member.name or f"number {member.number}" for member in members]
     if wanted:
         from difflib import get_close_matches

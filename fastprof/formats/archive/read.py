@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def _base(source: Source, codec: Codec, offset: int) -> bytes:
-    """The payload of another section, which must stand by itself."""
+    """The payload of another section, which must have no base."""
     section = read_header(source, offset)
     if section.flags & BASED:
         raise SectionError(offset, "section is a base and has one")

@@ -315,7 +315,7 @@ def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
 
 
 class Chunk(NamedTuple):
-    """The index entry of a ROWS section.  It tells whether the section has to be read."""
+    """The index entry of a ROWS section.  It decides whether the section is read."""
 
     offset: int
     rows: int = 0

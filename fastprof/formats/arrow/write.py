@@ -29,7 +29,7 @@ class _TableWriter(Writer):
         except ImportError:
             raise UsageError(f"{self.format} needs arro3-io: {install('parquet')}") from None
         self._io = io
-        self._failed: BaseException | None = None  # arro3 replaces the errors that it meets
+        self._failed: BaseException | None = None  # arro3 replaces errors of the sink
         self._name = ""
 
     def put_all(self, batches: Iterable[Any]) -> None:
@@ -93,7 +93,7 @@ class _Stream:
 
 
 class _File:
-    """The sink, as arro3 wants it.  It only writes forward, but checks for a `seek`.
+    """The sink, as arro3 requires it.  It only writes forward, but checks for a `seek`.
 
     Errors are kept for `put_all`, not raised: arro3 would print a panic of Rust."""
 

@@ -45,7 +45,7 @@ def sniff(head: bytes) -> int:
     return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO
 
 
-# The last alternative is for a command so long that no other line is seen.
+# The last alternative: a command so long that the head has no other line.
 _HEADER = (
     rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 )

@@ -214,7 +214,7 @@ cdef class Lexer:
         self.body.line += 1
 
     def define(self, int kind, uint64_t number, uint32_t name):
-        """Give an undefined number its name (a definition that stands further on)."""
+        """Give an undefined number its name (a definition further on in the file)."""
         cdef fp_callgrind_numbers *numbers = &self.body.names.numbers[kind]
         cdef fp_callgrind_number *e = fp_callgrind_numbers_find(numbers, number)
         if e == NULL:

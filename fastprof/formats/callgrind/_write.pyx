@@ -47,7 +47,7 @@ cdef class Body:
         return sum([self.body.line_names[kind].escaped for kind in range(FP_NAMED_KINDS)])
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts):
-        """Begin a part: names are defined anew, sums start at 0."""
+        """Begin a part: names are defined again, sums start at 0."""
         cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
         if sums == NULL:
             raise MemoryError("no memory for a part's totals")

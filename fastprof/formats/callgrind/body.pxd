@@ -261,7 +261,7 @@ cdef inline void end_call_row(Body *body, fp_batch *b, uint32_t i) noexcept nogi
 
 
 cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
-    """Fills in the columns that call and jump rows have besides those of cost rows."""
+    """Fills in the columns that only call and jump rows have."""
     b.count[i] = body.count
     b.target_line[i] = <uint32_t>body.target.line
     b.target_address[i] = body.target.address

@@ -37,7 +37,7 @@ cdef struct Names:
     Counts *counts
     bint numbered               # names may be `(12) name`: Callgrind, not Cachegrind
     bint lenient
-    bint expands                # names like (3)'2'(5) are made of numbers
+    bint expands                # names like (3)'2'(5) consist of numbers
     fp_callgrind_numbers numbers[3]       # by kind
     Seen seen[SEEN]             # definitions and full names of functions that are about to be read, in the order of the text
     uint32_t n_seen, next_seen  # entries that were ever filled in and used

@@ -194,7 +194,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
     status = name(&body.names, p, stop, FN, offset, &s, &key, NULL, err)
     if status != OK:
         return status
-    # A jump does not say where its function is, so it finds but never binds.
+    # A jump does not state its function's file, so it looks a function up but never binds it.
     if key:
         e = fp_callgrind_numbers_find(&body.names.numbers[FN], key - 1)
         if e == NULL:
@@ -211,7 +211,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
 
 cdef inline int context_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset,
                              fp_err *err) noexcept nogil:
-    # --mangle-names=no: rec= and frfn= (the caller) tell blocks of a function apart, but no call says which
+    # --mangle-names=no: rec= and frfn= (the caller) distinguish blocks of a function, but no call states which
     # of them it enters; so all are that function.  A number may be defined here.
     cdef uint32_t caller = 0
     cdef int status = name(&body.names, p, stop, FN, offset, &caller, NULL, NULL, err)

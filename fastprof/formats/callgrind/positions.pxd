@@ -45,7 +45,7 @@ cdef struct Wrapped:
     # Counts of more than 2^63 in this part.  They are read as 2^64 less, as if they were below 0 and had been written
     # without a sign; whether that is right is known at the part's end, from its sums.
     uint64_t n
-    uint64_t first         # the first of them as it is written,
+    uint64_t first         # the first of them as written,
     uint64_t line, offset  # and its place
 
 
@@ -187,14 +187,14 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
         if v > base and limit >> 32:
             fits = False
         elif v > base:
-            # -1 is how Lua and V8 say that there is no line
+            # Lua and V8 write -1 for no line
             counts.before_zero += 1
             v = base
         v = base - v
     else:
         p = unsigned_number(p, &v, &fits)
         if p != NULL and (p[0] == c'+' or p[0] == c'-' or p[0] == c':'):
-            # KCachegrind's ranges: the first position stands for all
+            # KCachegrind's ranges: only the first position is used
             p = unsigned_number(p + 1, &ignored, &fits)
             counts.ranges += 1
     if p == NULL or not ends_word(p, stop):

@@ -277,7 +277,7 @@ class CallgrindReader(Reader):
         elif key == b"Original creator":
             self._part.creator = text.strip()
         else:
-            # Cachegrind aligns with blanks, and its tools compare the lines as they are
+            # Cachegrind aligns with blanks, and its tools compare lines literally
             self._part.descriptions.append((key.strip(), text.removeprefix(b" ").rstrip()))
 
     def _positions(self, value: bytes) -> None:

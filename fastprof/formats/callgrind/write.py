@@ -154,7 +154,7 @@ def _text(text: str) -> bytes:
 
 
 def one_line(text: bytes) -> bytes:
-    """Text that may stand in a header line."""
+    """Text for a header line."""
     return b" ".join(text.replace(b"\0", b"\\0").split(b"\n")).replace(b"\r", b"")
 
 
@@ -172,7 +172,7 @@ def _number_line(key: str, part: Part) -> list[bytes]:
 
 
 def _counts(values: list[int], all_counts: bool) -> bytes:
-    """Counts, without trailing zeros if not all are wanted; at least one."""
+    """Counts, without trailing zeros unless `all_counts`; at least one."""
     n = len(values)
     while n > 1 and values[n - 1] == 0 and not all_counts:
         n -= 1

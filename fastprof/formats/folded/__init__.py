@@ -81,7 +81,7 @@ def could_be(head: bytes) -> bool:
     return bool(lines) and bytes(4) not in head and all(fullmatch(_STACK, line) for line in lines)
 
 
-# Frames without control characters (NUL and tab are met in names), a count that does not begin with 0; not JSON.
+# Frames without control characters (NUL and tab occur in names), a count that does not begin with 0; not JSON.
 # PHP's and Lua's names begin with `{main}` and `[C]`.
 _STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
 # None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.  But "+[NSObject load] 1" is one, and

@@ -100,7 +100,7 @@ class GperftoolsReader(Reader):
 
     @staticmethod
     def _text_lines(in_: fp_in) -> Iterator[bytes]:
-        """The whole lines of the window, consumed as they are taken; at the end of the input also the last."""
+        """The complete lines of the window, consumed one by one; at the end of the input also the last."""
         window = ffi.buffer(in_.p + in_.pos, in_.n - in_.pos)[:]
         at = 0
         while at < len(window):

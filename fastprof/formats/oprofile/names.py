@@ -50,7 +50,7 @@ def is_sample_file(path: str) -> bool:
 
 
 def parse(path: str) -> SampleName:
-    """Errors: BadNameError, with what is wrong and what was expected."""
+    """Errors: BadNameError, with the problem and the expectation."""
     *folders, last = path.split("/")
     start = next((i for i, part in enumerate(folders) if part in (_ROOT, _KERN) or part.startswith(_ANON)), None)
     if start is None or _DEP not in folders[start:]:

@@ -42,7 +42,7 @@ class Class(NamedTuple):
 
 
 class PartKey(NamedTuple):
-    """Samples of one part; -1: not told apart."""
+    """Samples of one part; -1: not distinguished."""
 
     program: str
     tgid: int

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PprofWriter(Writer):
-    """A profile in one pass, gzip-compressed unless the output's name says otherwise."""
+    """A profile in one pass, gzip-compressed unless the output's suffix selects another compression."""
 
     format = "pprof"
     view = "stacks"

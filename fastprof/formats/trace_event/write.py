@@ -15,7 +15,7 @@ from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
 from fastprof.formats.trace_event.reported import REPORTED
 
-_MOST = (1 << 31) - 1  # what Perfetto takes for a process or thread
+_MOST = (1 << 31) - 1  # the largest id of a process or thread in Perfetto
 
 
 class TraceEventWriter(Writer):

@@ -73,7 +73,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", 
 
 
 class Function(NamedTuple):
-    """What an id stands for. `name` is `@(hexaddress)` where the address has no symbol; `file`, `line` are where the
+    """The function of an id. `name` is `@(hexaddress)` where the address has no symbol; `file`, `line` are where the
     function starts ("", 0 if unknown); `address` is link-time; `object` is the path of the program, "" if the map is
     not the program itself. `sleds` has bit k for each sled of kind k, and is 0 if the map does not say."""
 

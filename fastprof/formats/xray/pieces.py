@@ -126,7 +126,7 @@ class _Shares:
             self._n_pieces -= 1
 
     def define(self, share: int, buffer: int, x: fp_xray) -> None:
-        """Name the function that a share meets in a buffer."""
+        """Name the new function that a share found in a buffer."""
         reader, function_id = self.reader, x.asked
         if function_id not in reader.functions:
             self._wait(share, buffer, lambda: function_id in reader.functions or self._is_first(share, buffer))

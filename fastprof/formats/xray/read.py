@@ -167,7 +167,7 @@ class XRayReader(Reader):
         return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
 
     def define(self, x: fp_xray) -> None:
-        """Name a function that a decoder meets for the first time."""
+        """Name a function that a decoder finds for the first time."""
         function_id = x.asked
         if function_id not in self.functions:
             self.functions[function_id] = self._name(function_id)

@@ -162,7 +162,7 @@ class _Filling:
             os.rmdir(self._pieces)
 
     def run(self, todo: list[Job], before: dict[str, Record], asked: Options, workers: int) -> Iterator[Record]:
-        """The records of all jobs, as they are done."""
+        """The records of all jobs, each when it is done."""
         free = []
         for job in todo:
             if self._is_free(job, before):

@@ -93,7 +93,7 @@ class Manifest:
 
     def _write(self, line: dict[str, Any]) -> None:
         rest = memoryview(json.dumps(line, default=str).encode() + b"\n")
-        while rest:  # a full disk takes a part of it first, and says so the next time
+        while rest:  # a full disk first writes a part and fails at the next write
             rest = rest[os.write(self._fd, rest) :]
 
     def __enter__(self) -> Manifest:

@@ -117,7 +117,7 @@ class Pool:
         self._again: deque[tuple[Job, int]] = deque()  # jobs to be tried again, and the number of that try
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
-        """The records of all jobs, as they are done.  Errors: FastprofError if a worker cannot be begun."""
+        """The records of all jobs, each when it is done.  Errors: FastprofError if a worker cannot be begun."""
         waiting = iter(jobs)
         while self._fill(waiting):
             yield from self._wait()
@@ -133,7 +133,7 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _begin(self) -> _Worker:
-        # interrupts wait until this process knows whom to end, and the worker ignores them (worker.py)
+        # interrupts wait until this process has the worker's pid; the worker ignores them (worker.py)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             with _beginning():

@@ -214,7 +214,7 @@ class Content:
         self.head["threads"] = [self._thread(t) for t in threads]
         self.head["all contexts"] = c.n_all if c else 0
         self.head["cut"] = cut
-        self.head["cuts"] = sum(pruned)  # contexts that stand for pruned ones
+        self.head["cuts"] = sum(pruned)  # contexts named [pruned]
 
     def _thread(self, thread: int) -> str:
         if thread == lib.FP_NO_ID:

@@ -189,7 +189,7 @@ class Shown:
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def cut(self, least: float, most: int) -> None:
-        """Keeps contexts of at least this share, and no more than `most`."""
+        """Keeps contexts of at least this share, at most `most`."""
         if self.contexts:
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
