@@ -26,6 +26,7 @@ ROOMS = (
     "callgrind",
     "pprof",
     "folded",
+    "perf",
     "perf_script",
     "speedscope",
     "trace_event",

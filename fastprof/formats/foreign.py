@@ -6,7 +6,6 @@ import re
 
 from fastprof.core.words import Message, joined
 
-_SCRIPT = "fastprof reads the text that `perf script` prints of it"
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
 _NO_DEBUG = "take it without `debug=1`"
@@ -17,8 +16,7 @@ _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
 # The beginning of the input, its format, and advice.
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
-    (rb"PERFILE2|2ELIFREP|PERFFILE", "a perf.data file", _SCRIPT),
-    (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "take the perf.data: " + _SCRIPT),
+    (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "take the perf.data, which fastprof reads"),
     (rb"\s*(?:# To display the perf\.data header|# Total Lost Samples|Percent \|)", "a report of perf", _PRINTED),
     (rb"heap profile: ", "a heap profile of gperftools or Go", _PPROF),
     (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` makes folded stacks of it"),
@@ -80,7 +78,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb'\{"version":1\.\d+,"', "a profile of StackProf", _DEVTOOLS),
     (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
     (rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)", "a call tree of Instruments", _DEVTOOLS),
-    (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "take the perf.data: " + _SCRIPT),
+    (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "take the perf.data, which fastprof reads"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),
     # a dict of marshal with tuples of three as keys

@@ -39,6 +39,10 @@ class Folded(TypedDict, total=False):
     nanoseconds: bool
 
 
+class Perf(TypedDict, total=False):
+    cpus: bool
+
+
 class PerfScript(TypedDict, total=False):
     comm_frames: bool
 
@@ -72,6 +76,7 @@ class InfoOptions(TypedDict, total=False):
     keep_signal_frames: bool
     counts: int | None
     decimals: int
+    cpus: bool
     comm_frames: bool
     samples: bool
     member: str | None
@@ -83,6 +88,7 @@ class InfoOptions(TypedDict, total=False):
     xray: Xray
     gperftools: Gperftools
     folded: Folded
+    perf: Perf
     perf_script: PerfScript
     trace_event: TraceEvent
     archive: Archive

@@ -28,6 +28,8 @@ FILES = (
     "gperftools/good/plain.prof",
     "oprofile/good/jit.tar",
     "oprofile/good/oparchive.tar",
+    "perf/good/made-read-group.data",
+    "perf/good/real-cxx.data",
     "perf-script/good/made-names.perf",
     "perf-script/good/real-default-dwarf.perf",
     "pprof/good/go-heap.pb.gz",

@@ -33,7 +33,7 @@ def whole(file: str) -> Reading:
 @cache
 def archived(file: str) -> bytes:
     path = Path(cache_folder.name, file.replace("/", "-") + ".fpa")
-    plain = {"symbolize": False} if format_of(file) == "oprofile" else {}  # as the rows that it is compared with
+    plain = {"symbolize": False} if format_of(file) in ("oprofile", "perf") else {}  # as its rows here
     fastprof.convert(CORPUS / file, path, **plain)
     return path.read_bytes()
 

@@ -20,6 +20,7 @@ from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.support.oprofile import path_of, sample_file, tar_of
 from tests.support.peak import DRIVER, peak
+from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrBuffer, FdrLog
 
 SLACK = 6 << 20  # bytes
@@ -58,6 +59,19 @@ def cachegrind(path: Path, times: int) -> None:
         for n in range(times * 150):
             file.write(b"fl=f.c\n" + b"".join(b"fn=f%d\n%d 7\n" % (i, n) for i in range(400)))
         file.write(b"summary: %d\n" % (400 * sum(range(times * 150))))
+
+
+def perf(path: Path, times: int) -> None:
+    """Samples of a thousand stacks, on four CPUs, in rounds."""
+    with path.open("wb") as file:
+        for n in range(20 * times):
+            data = PerfData()
+            for cpu in range(4):
+                for i in range(250):
+                    time = 1_000_000 * n + 1000 * i + cpu + 1
+                    data.sample(7, [0x400000 + 16 * k for k in range(i, -1, -1)][:64], time)
+            whole = data.round().bytes()
+            file.write(whole if not n else whole[len(PerfData().bytes()) :])
 
 
 def perf_script(path: Path, times: int) -> None:
@@ -172,6 +186,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
     "folded": folded,
+    "perf": perf,
     "perf-script": perf_script,
     "trace-event": trace_event,
     "cpuprofile": cpuprofile,

@@ -66,7 +66,7 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
     """Exit code 2, or 1 for a sum that does not fit; a sentence with flags (`args` has them), and no output."""
     for file in files("good"):
         if why := refusal(file, to):
-            here = ["--no-symbols"] * file.startswith("oprofile/")  # as in tests/support/conversions.py
+            here = ["--no-symbols"] * file.startswith(("oprofile/", "perf/"))  # as in tests/support/conversions.py
             code = main(["convert", file, "--from", format_of(file), "--to", to, "-o", str(tmp_path / "out"), *here])
             said = capsys.readouterr().err
             expected = 2 if isinstance(why, UsageError) else 1

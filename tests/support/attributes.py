@@ -262,7 +262,7 @@ class _Said:
         object_, *words, _ = self._model.row("mappings", mapping) if mapping else (0,) * 8
         name = self._model.string(self._model.row("objects", object_)[0]).rpartition(b"/")[2]
         start, _, offset = (words[k] | words[k + 1] << 32 for k in (0, 2, 4))
-        return b"[%b+0x%x]" % (name, address - start + offset) if name else b"0x%x" % address
+        return b"[%b+0x%x]" % (name.strip(b"[]"), address - start + offset) if name else b"0x%x" % address
 
     def _label(self, label: int) -> tuple[int, int, int, int]:
         """The next one, key, text, number; the unit is a part of the key's meaning."""

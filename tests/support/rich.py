@@ -10,6 +10,7 @@ from typing import NamedTuple
 import fastprof
 from tests.reference.profile_proto import Profile
 from tests.support.paths import CORPUS
+from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrLog
 
 
@@ -262,6 +263,14 @@ def _corpus(file: str) -> bytes:
     return (CORPUS / file).read_bytes()
 
 
+def _perf() -> bytes:
+    """Two threads of a process, an object and an address outside of it."""
+    data = PerfData().comm(7, 7, b"app").mmap(7, 0x400000, 0x1000, b"/srv/app", 0x1000)
+    data.sample(7, [0x400010, 0x400120, 0x400230], 1_000_000_100, 20_000_000)
+    data.sample(7, [0x400340, 0x400120, 0x400230], 1_000_000_200, 30_000_000, tid=8)
+    return data.sample(7, [0x900000, 0x400230], 1_000_000_300, 10_000_000).bytes()
+
+
 @cache
 def sources() -> dict[str, Source]:
     """By name: the format, and a word where there are several."""
@@ -275,6 +284,7 @@ def sources() -> dict[str, Source]:
         Source("speedscope, samples", "speedscope", _speedscope()),
         Source("speedscope, calls", "speedscope", _speedscope_calls()),
         Source("trace-event", "trace-event", _trace_event()),
+        Source("perf", "perf", _perf()),
         Source("perf-script", "perf-script", PERF_SCRIPT),
         Source("cpuprofile", "cpuprofile", _corpus("cpuprofile/good/small.cpuprofile")),
         Source("xray", "xray", _xray()),

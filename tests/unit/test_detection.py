@@ -93,8 +93,6 @@ def test_so_many_events_that_nothing_else_is_seen(head: bytes, name: str) -> Non
 
 # What it is, and what to do.
 FOREIGN = {
-    b"PERFILE2" + b"\0" * 100: "a perf.data file: fastprof reads",
-    b"PERFFILE" + b"\x68\0": "a perf.data file",
     b'{\n\t"linux-perf-json-version": 1,\n': "perf.data as JSON: take the perf.data",
     b"# To display the perf.data header info, please use\n": "a report of perf",
     b"heap_v2/524288\n  t*: 28106: 56637512 [0: 0]\n": "a heap profile of jemalloc: `jeprof --collapsed`",

@@ -37,6 +37,7 @@ INPUTS = {
     "Trace-": "trace-event/good/sampled_mixed.json",
     ".xray": "xray/good/fdr5-pool-clang19.xray",
     ".prof": "gperftools/good/plain.prof",
+    "perf.data": "perf/good/real-cxx.data",
     ".perf": "perf-script/good/real-default-dwarf.perf",
     ".pb.gz": "pprof/good/go-heap.pb.gz",
     ".fpa": "archive/good/timeline.fpa",

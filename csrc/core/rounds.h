@@ -1,0 +1,86 @@
+/* core/rounds.h - sorts records by time, in memory that does not grow with the input.
+ *
+ * Recorders write one buffer per CPU, so records are in order only within a buffer.  After each pass over all buffers
+ * they write a mark.  A record that is written after a mark is not older than the newest record before the previous
+ * mark, so everything up to that time can be delivered:
+ *
+ *   put 5 9 | round | put 6 12 8 | round: 5 6 8 9 | put 11 15 | round: 11 12 | end: 15
+ *
+ * Records of the same time keep the order in which they were put.  A record that comes too late is delivered at the
+ * next opportunity, and counted.  Without marks everything is delivered at the end.
+ *
+ * When the records that wait take more than `most` bytes, they are written away as a sorted run.  This code does no
+ * I/O: it returns FP_ASK, the caller does what `asks` says with a temporary file, and calls again.
+ */
+#ifndef FP_ROUNDS_H
+#define FP_ROUNDS_H
+
+#include "core/sort.h"
+
+/* cffi-begin */
+
+enum fp_rounds_asks {
+    FP_ROUNDS_WRITE = 1, /* append bytes[0 .. n_bytes) to the temporary file */
+    FP_ROUNDS_READ = 2   /* fill bytes[0 .. n_bytes) from `offset` of the file */
+};
+
+struct fp_rounds {
+    uint64_t most;   /* bytes in memory; set by the caller */
+    uint64_t n_late; /* records older than one that was delivered before they were put */
+    uint64_t n_runs_ever;
+
+    /* after FP_ASK */
+    int32_t asks;
+    uint8_t *bytes;
+    size_t n_bytes;
+    uint64_t offset;
+
+    /* after FP_FULL: the next record, valid until the next call */
+    uint64_t time;
+    uint32_t tag;
+    uint32_t n;
+    const uint8_t *p;
+
+    /* private from here on */
+    uint8_t *arena; /* records: struct fp_rounds_head, then bytes, padded to 8 */
+    uint8_t *spare; /* the arena to which records that stay are moved */
+    size_t arena_n, arena_cap, spare_cap;
+    struct fp_keyed *keys; /* item: offset in the arena / 8 */
+    uint32_t n_keys, cap_keys;
+    uint32_t at; /* sorted: the next key */
+    int32_t sorted;
+    uint64_t limit;   /* records up to this time may be delivered */
+    uint64_t newest;  /* of all records put */
+    uint64_t noted;   /* `newest` at the last mark */
+    uint64_t reached; /* time of the last record delivered */
+
+    int32_t writing;            /* a run is being written */
+    uint8_t *chunk;             /* its next bytes */
+    uint64_t written;           /* bytes of the temporary file */
+    struct fp_rounds_run *runs; /* in the order in which they were written */
+    uint32_t n_runs, cap_runs;
+    uint32_t *heap; /* runs that are not at their end, the one with the oldest record first */
+    uint32_t n_heap, cap_heap;
+    uint32_t reading; /* the run that waits for bytes + 1, or 0 */
+    int32_t from_run; /* the record delivered last is of the first run in the heap */
+};
+
+/* All 0 but `most` is an empty one. */
+void fp_rounds_clear(struct fp_rounds *r);
+
+/* Adds a record of n bytes, with a number of the caller's.  0, FP_E_NOMEM, or FP_ASK: call again with the same record.
+ * Only when `next` has returned FP_DONE. */
+int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n);
+
+/* A mark; then call `next`. */
+void fp_rounds_mark(struct fp_rounds *r);
+
+/* The end of the input, or a time before which nothing more comes: everything may be delivered. */
+void fp_rounds_end(struct fp_rounds *r);
+
+/* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_ASK: call again.  FP_E_NOMEM. */
+int fp_rounds_next(struct fp_rounds *r);
+
+/* cffi-end */
+
+#endif

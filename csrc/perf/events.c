@@ -1,0 +1,95 @@
+/* Events: where the fields of their records are, and which event a record belongs to. */
+#include <stdlib.h>
+
+#include "perf/private.h"
+
+enum { IDS_AGREE = FP_PERF_IDENTIFIER | FP_PERF_IP | FP_PERF_TID | FP_PERF_TIME | FP_PERF_ADDR | FP_PERF_ID };
+
+/* The offset of a field of one word, and moves past it; 0 if samples do not have it. */
+static uint32_t next(struct fp_perf_event *e, uint32_t bit) {
+    if (!(e->attr.sample_type & bit)) return 0;
+    return FP_PERF_HEAD + 8 * e->n_fixed++;
+}
+
+/* The same from the end of other records. */
+static uint32_t back(struct fp_perf_event *e, uint32_t bit) {
+    if (!e->id_all || !(e->attr.sample_type & bit)) return 0;
+    return e->trailer += 8;
+}
+
+static void lay_out(struct fp_perf_event *e) {
+    e->id_all = (int32_t)(e->attr.flags >> 18 & 1);
+    const uint32_t identifier = next(e, FP_PERF_IDENTIFIER);
+    e->ip = next(e, FP_PERF_IP);
+    e->tid = next(e, FP_PERF_TID);
+    e->time = next(e, FP_PERF_TIME);
+    next(e, FP_PERF_ADDR);
+    e->id = next(e, FP_PERF_ID);
+    if (identifier) e->id = identifier;
+    next(e, FP_PERF_STREAM_ID);
+    e->cpu = next(e, FP_PERF_CPU);
+    e->period = next(e, FP_PERF_PERIOD);
+
+    const uint32_t identifier_back = back(e, FP_PERF_IDENTIFIER);
+    back(e, FP_PERF_CPU);
+    back(e, FP_PERF_STREAM_ID);
+    e->id_back = back(e, FP_PERF_ID);
+    if (identifier_back) e->id_back = identifier_back;
+    e->time_back = back(e, FP_PERF_TIME);
+    e->tid_back = back(e, FP_PERF_TID);
+}
+
+/* Whether the ids of two events are in the same places. */
+static int agree(const struct fp_perf_event *a, const struct fp_perf_event *b) {
+    return a->id && a->id == b->id && a->id_all == b->id_all && a->id_back == b->id_back;
+}
+
+int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr) {
+    if (fp_array_zeroed(&r->events, &r->cap_events, (uint64_t)r->n_events + 1, sizeof *r->events)) return FP_E_NOMEM;
+    struct fp_perf_event *e = &r->events[r->n_events];
+    *e = (struct fp_perf_event){.attr = *attr, .column = FP_PERF_NO_COLUMN};
+    lay_out(e);
+    r->n_events++;
+    return r->n_events > 1 && !agree(&r->events[0], e) ? FP_E_MALFORMED : 0;
+}
+
+int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = fp_table_intern(&r->ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
+        if (row == FP_NO_ID || fp_array_zeroed(&r->event_of, &r->cap_event_of, r->ids.n, sizeof *r->event_of) ||
+            fp_array_zeroed(&r->last_value, &r->cap_last_value, r->ids.n, sizeof *r->last_value))
+            return FP_E_NOMEM;
+        r->event_of[row] = event;
+    }
+    return 0;
+}
+
+uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id) {
+    const uint32_t row = fp_table_find(&r->ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    return row ? r->event_of[row] : FP_NO_ID;
+}
+
+void fp_perf_set_column(struct fp_perf_reader *r, uint32_t event, uint32_t column) {
+    if (event < r->n_events) r->events[event].column = column;
+}
+
+uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event) {
+    return event < r->n_events ? r->events[event].samples : 0;
+}
+
+uint32_t fp_perf_find_event(const struct fp_perf_reader *r, const uint8_t *p, uint32_t n) {
+    const struct fp_perf_event *first = &r->events[0];
+    if (r->n_events == 1) return 0;
+    uint64_t id = 0;
+    if (fp_u32s(p, r->swap) == FP_PERF_SAMPLE) {
+        if (first->id && first->id + 8 <= n) id = fp_u64s(p + first->id, r->swap);
+    } else if (first->id_back && FP_PERF_HEAD + first->id_back <= n) {
+        id = fp_u64s(p + n - first->id_back, r->swap);
+    }
+    return id ? fp_perf_event_of(r, id) : 0;
+}
+
+uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
+    if (fp_u32s(p, r->swap) == FP_PERF_SAMPLE) return e->time && e->time + 8 <= n ? fp_u64s(p + e->time, r->swap) : 0;
+    return e->time_back && FP_PERF_HEAD + e->time_back <= n ? fp_u64s(p + n - e->time_back, r->swap) : 0;
+}

@@ -1,0 +1,181 @@
+/* Between the parts of the perf.data decoder. */
+#ifndef FP_PERF_PRIVATE_H
+#define FP_PERF_PRIVATE_H
+
+#include "core/array.h"
+#include "perf/read.h"
+
+enum fp_perf_type {
+    FP_PERF_MMAP = 1,
+    FP_PERF_LOST = 2,
+    FP_PERF_COMM = 3,
+    FP_PERF_EXIT = 4,
+    FP_PERF_FORK = 7,
+    FP_PERF_SAMPLE = 9,
+    FP_PERF_MMAP2 = 10,
+    FP_PERF_LOST_SAMPLES = 13,
+    FP_PERF_KSYMBOL = 17,
+    FP_PERF_DEFERRED = 22,
+    FP_PERF_USER = 64, /* from here on without trailers */
+    FP_PERF_HEADER_ATTR = 64,
+    FP_PERF_EVENT_TYPE = 65,
+    FP_PERF_TRACING_DATA = 66,
+    FP_PERF_BUILD_ID = 67,
+    FP_PERF_FINISHED_ROUND = 68,
+    FP_PERF_AUXTRACE = 71,
+    FP_PERF_EVENT_UPDATE = 78,
+    FP_PERF_FEATURE = 80,
+    FP_PERF_COMPRESSED1 = 81,
+    FP_PERF_FINISHED_INIT = 82,
+    FP_PERF_COMPRESSED2 = 83
+};
+
+enum { FP_PERF_HEAD = 8, FP_PERF_MISC_MODE = 7 };
+
+/* Of misc. */
+enum {
+    FP_PERF_IN_KERNEL = 1,
+    FP_PERF_IN_USER = 2,
+    FP_PERF_IN_GUEST_KERNEL = 4,
+    FP_PERF_IN_GUEST_USER = 5,
+    FP_PERF_MISC_13 = 1 << 13, /* MMAP: data; FORK: synthesized */
+    FP_PERF_MISC_14 = 1 << 14  /* MMAP2: has a build id */
+};
+
+/* Bits of sample_type. */
+enum {
+    FP_PERF_IP = 1 << 0,
+    FP_PERF_TID = 1 << 1,
+    FP_PERF_TIME = 1 << 2,
+    FP_PERF_ADDR = 1 << 3,
+    FP_PERF_READ = 1 << 4,
+    FP_PERF_CALLCHAIN = 1 << 5,
+    FP_PERF_ID = 1 << 6,
+    FP_PERF_CPU = 1 << 7,
+    FP_PERF_PERIOD = 1 << 8,
+    FP_PERF_STREAM_ID = 1 << 9,
+    FP_PERF_RAW = 1 << 10,
+    FP_PERF_BRANCH = 1 << 11,
+    FP_PERF_REGS_USER = 1 << 12,
+    FP_PERF_STACK_USER = 1 << 13,
+    FP_PERF_WEIGHT = 1 << 14,
+    FP_PERF_DATA_SRC = 1 << 15,
+    FP_PERF_IDENTIFIER = 1 << 16,
+    FP_PERF_TRANSACTION = 1 << 17,
+    FP_PERF_REGS_INTR = 1 << 18,
+    FP_PERF_PHYS_ADDR = 1 << 19,
+    FP_PERF_AUX = 1 << 20,
+    FP_PERF_CGROUP = 1 << 21,
+    FP_PERF_DATA_PAGE = 1 << 22,
+    FP_PERF_CODE_PAGE = 1 << 23,
+    FP_PERF_WEIGHT_STRUCT = 1 << 24
+};
+
+/* Of read_format. */
+enum { FP_PERF_ENABLED = 1, FP_PERF_RUNNING = 2, FP_PERF_READ_ID = 4, FP_PERF_GROUP = 8, FP_PERF_READ_LOST = 16 };
+
+/* Of branch_type. */
+#define FP_PERF_CALL_STACK (UINT64_C(1) << 11)
+#define FP_PERF_HW_INDEX (UINT64_C(1) << 17)
+
+/* Markers in chains; -4095 and above are all markers. */
+#define FP_PERF_MARKERS (UINT64_C(0) - 4095)
+#define FP_PERF_TO_HYPERVISOR (UINT64_C(0) - 32)
+#define FP_PERF_TO_KERNEL (UINT64_C(0) - 128)
+#define FP_PERF_TO_USER (UINT64_C(0) - 512)
+#define FP_PERF_TO_DEFERRED (UINT64_C(0) - 640)
+
+/* Of what is mapped: the code of one symbol of the kernel. */
+enum { FP_PERF_IS_SYMBOL = 1 };
+
+struct fp_perf_event {
+    struct fp_perf_attr attr;
+    int32_t id_all;                          /* records that are not samples have trailers */
+    uint32_t n_fixed;                        /* words of a sample before READ */
+    uint32_t ip, tid, time, id, cpu, period; /* offsets in a sample; 0: not there */
+    uint32_t id_back, time_back, tid_back;   /* offsets from the end of other records; 0: not there */
+    uint32_t trailer;                        /* bytes of it */
+    uint32_t column;
+    uint64_t samples;
+};
+
+/* A mapping, which the model gets with the first frame in it. */
+struct fp_perf_map {
+    uint64_t start, limit, pgoff;
+    uint32_t name, build_id; /* strings */
+    uint32_t mapping;        /* of the model, or 0 */
+};
+
+struct fp_perf_thread {
+    uint32_t pid;
+    uint32_t comm;   /* string; 0: unknown */
+    uint32_t thread; /* of the model, of process `thread_pid` */
+    uint32_t thread_pid;
+    uint32_t label; /* FP_NO_ID: to be made */
+    uint32_t cpu;   /* of `label` */
+};
+
+struct fp_perf_deferred {
+    uint64_t cookie;
+    uint32_t tid, event, n;
+    int32_t ready;
+    uint8_t *p; /* the sample, owned; without deferred words once it is ready */
+};
+
+/* A sample, taken apart.  Pointers lead into the record. */
+struct fp_perf_sample {
+    uint64_t id, ip, time, period;
+    uint32_t pid, tid, cpu;
+    const uint8_t *read; /* values; n_read of read_words words each */
+    uint64_t n_read;
+    uint32_t read_words;
+    const uint8_t *chain;
+    uint64_t n_chain;
+    const uint8_t *branches; /* from, to, flags */
+    uint64_t n_branches;
+    uint64_t regs_abi;
+    const uint8_t *regs;
+    const uint8_t *stack;
+    uint64_t n_stack;
+};
+
+/* events.c */
+
+/* The event of a record, FP_NO_ID if it has an id that no event has. */
+uint32_t fp_perf_find_event(const struct fp_perf_reader *r, const uint8_t *p, uint32_t n);
+/* The time of a record; 0 for none. */
+uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+
+/* sample.c */
+
+/* Takes a sample apart.  NULL, or what is wrong. */
+const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
+                          struct fp_perf_sample *s);
+
+/* process.c */
+
+/* The thread with an id, entered if it is new; its row or FP_NO_ID.  Pointers to threads are valid until the next
+ * call. */
+uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
+/* Applies a record that is not a sample.  0 or FP_E_NOMEM. */
+int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+
+/* rows.c */
+
+/* The row or rows of a sample.  0, FP_FULL, FP_ASK: call again with the same one; or an error. */
+int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
+                struct fp_err *err);
+
+/* deferred.c */
+
+/* Whether the user part of a sample's chain comes later.  Then a copy of it waits.  0, 1 or FP_E_NOMEM. */
+int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
+                  const struct fp_perf_sample *s);
+/* A deferred chain: samples that wait for it become ready.  0 or FP_E_NOMEM. */
+int fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+/* All samples become ready.  0 or FP_E_NOMEM. */
+int fp_perf_complete_all(struct fp_perf_reader *r);
+/* Takes one that is ready; its bytes are valid until the next call. */
+struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r);
+
+#endif

@@ -1,0 +1,219 @@
+/* Processes and threads: their names, and what is mapped where. */
+#include <stdlib.h>
+
+#include "core/digits.h"
+#include "perf/private.h"
+
+/* The bytes of a name, which ends at a NUL or with its record. */
+static size_t length_of(const uint8_t *name, size_t most) {
+    const uint8_t *end = memchr(name, 0, most);
+    return end ? (size_t)(end - name) : most;
+}
+
+/* ---- threads ---- */
+
+uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid) {
+    const uint32_t n = r->tids.n;
+    const uint32_t row = fp_table_intern(&r->tids, &tid);
+    if (row == FP_NO_ID || fp_array_zeroed(&r->threads, &r->cap_threads, r->tids.n, sizeof *r->threads))
+        return FP_NO_ID;
+    if (r->tids.n == n) return row;
+    r->threads[row] = (struct fp_perf_thread){.pid = pid, .label = FP_NO_ID};
+    if (!tid) { /* the idle task */
+        const uint32_t swapper = fp_strings_intern(&r->model->strings, "swapper", 7);
+        if (swapper == FP_NO_ID) return FP_NO_ID;
+        r->threads[row].comm = swapper;
+    }
+    return row;
+}
+
+static int set_comm(struct fp_perf_reader *r, uint32_t pid, uint32_t tid, const uint8_t *name, size_t n) {
+    const uint32_t row = fp_perf_thread(r, pid, tid), comm = fp_strings_intern(&r->model->strings, name, n);
+    if (row == FP_NO_ID || comm == FP_NO_ID) return FP_E_NOMEM;
+    r->threads[row].comm = comm;
+    r->threads[row].label = FP_NO_ID;
+    return 0;
+}
+
+/* u32 pid, ppid, tid, ptid.  A new process has the maps of its parent, unless the record was made from /proc when the
+ * recording began: then its maps follow. */
+static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesized) {
+    const uint32_t pid = fp_u32s(p + 8, r->swap), ppid = fp_u32s(p + 12, r->swap);
+    const uint32_t tid = fp_u32s(p + 16, r->swap), ptid = fp_u32s(p + 20, r->swap);
+    const uint32_t parent = fp_perf_thread(r, ppid, ptid);
+    if (parent == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t comm = r->threads[parent].comm;
+    const uint32_t row = fp_perf_thread(r, pid, tid);
+    if (row == FP_NO_ID) return FP_E_NOMEM;
+    if (row != parent) r->threads[row] = (struct fp_perf_thread){.pid = pid, .comm = comm, .label = FP_NO_ID};
+    if (pid == ppid || pid == FP_SPACE_KERNEL || ppid == FP_SPACE_KERNEL) return 0;
+    if (!synthesized) return fp_space_fork(r->space, pid, ppid);
+    return pid == tid ? fp_space_exec(r->space, pid) : 0;
+}
+
+/* ---- maps ---- */
+
+int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id) {
+    if (fp_array_zeroed(&r->build_ids, &r->cap_build_ids, (uint64_t)name + 1, sizeof *r->build_ids)) return FP_E_NOMEM;
+    r->build_ids[name] = build_id;
+    return 0;
+}
+
+/* The end of a range; all of the rest if it wraps. */
+static uint64_t limit_of(uint64_t start, uint64_t len) {
+    return start + len < start ? UINT64_MAX : start + len;
+}
+
+/* Maps a file of this name.  0 or FP_E_NOMEM. */
+static int map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
+                     uint32_t name, uint32_t flags) {
+    if (!len) return 0;
+    if (name == FP_NO_ID || fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps))
+        return FP_E_NOMEM;
+    r->maps[r->n_maps] = (struct fp_perf_map){
+        .start = start,
+        .limit = limit_of(start, len),
+        .pgoff = pgoff,
+        .name = name,
+        .build_id = name < r->cap_build_ids ? r->build_ids[name] : 0,
+    };
+    return fp_space_map(r->space, pid, start, len, pgoff, r->n_maps++, flags);
+}
+
+static int begins(const uint8_t *p, size_t n, const char *with) {
+    const size_t k = strlen(with);
+    return n >= k && !memcmp(p, with, k);
+}
+
+static int is(const uint8_t *p, size_t n, const char *text) {
+    return n == strlen(text) && !memcmp(p, text, n);
+}
+
+/* Memory without a file, where programs put code that they make: perf looks for its names in /tmp/perf-PID.map. */
+static int is_anonymous(const uint8_t *p, size_t n, uint32_t flags) {
+    enum { MAP_HUGE = 0x40000 };
+    return flags & MAP_HUGE || is(p, n, "//anon") || begins(p, n, "/dev/zero") || begins(p, n, "/anon_hugepage") ||
+           is(p, n, "[heap]") || begins(p, n, "[stack") || begins(p, n, "/SYSV");
+}
+
+static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
+                    uint32_t flags, int executable, const uint8_t *name, size_t n) {
+    uint8_t file[] = "/tmp/perf-4294967295.map";
+    if (pid == FP_SPACE_KERNEL || !len) return 0;
+    if (executable && is_anonymous(name, n, flags)) {
+        uint8_t *end = fp_put_decimal(file + 10, pid);
+        memcpy(end, ".map", 4);
+        name = file;
+        n = (size_t)(end + 4 - file);
+        pgoff = start;
+    } else if (is(name, n, "[vdso]")) {
+        pgoff = 0;
+    }
+    const uint32_t string = fp_strings_intern(&r->model->strings, name, n);
+    return map_range(r, pid, start, len, pgoff, string, 0);
+}
+
+/* A module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID when memory ran out. */
+static uint32_t module_name(struct fp_perf_reader *r, const uint8_t *name, size_t n) {
+    static const char *const packings[] = {".gz", ".xz", ".zst"};
+    enum { MOST = 256 };
+    uint8_t text[MOST];
+    size_t k = n, from = 0;
+    for (size_t i = 0; i < n; i++)
+        if (name[i] == '/') from = i + 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        const size_t length = strlen(packings[i]);
+        if (k - from > length && is(name + k - length, length, packings[i])) k -= length;
+    }
+    if (name[0] != '/' || k - from < 4 || !is(name + k - 3, 3, ".ko") || k - from + 2 > MOST)
+        return fp_strings_intern(&r->model->strings, name, n);
+    n = 0;
+    text[n++] = '[';
+    for (; from < k - 3; from++) text[n++] = name[from] == '-' ? '_' : name[from];
+    text[n++] = ']';
+    return fp_strings_intern(&r->model->strings, text, n);
+}
+
+/* The kernel's text has the address of a symbol as its offset.  Before Linux 3.14 it had start 0, and began there. */
+static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, uint64_t pgoff, const uint8_t *name,
+                      size_t n) {
+    uint32_t string;
+    if (begins(name, n, "[kernel.kallsyms")) {
+        string = r->kernel_name;
+        if (!start && pgoff) {
+            len = len > pgoff ? len - pgoff : UINT64_MAX - pgoff;
+            start = pgoff;
+        } else if (start + len == 0) {
+            len = UINT64_MAX - start;
+        }
+    } else if (n && (name[0] == '/' || name[0] == '[')) {
+        string = module_name(r, name, n);
+        if (string == FP_NO_ID) return FP_E_NOMEM;
+    } else {
+        return 0;
+    }
+    return map_range(r, FP_SPACE_KERNEL, start, len, pgoff, string, 0);
+}
+
+/* The bytes of a build id.  Without a size it has 20, where shorter ones end in zeros. */
+static uint32_t build_id_length(const uint8_t *id, uint32_t n) {
+    static const uint8_t zeros[12];
+    if (n && n <= 20) return n;
+    if (!memcmp(id + 8, zeros, 12)) return 8;
+    return memcmp(id + 16, zeros, 4) ? 20 : 16;
+}
+
+/* u8 size, u8, u16, u8 id[20], where other records have the file's device and inode. */
+static int note_build_id(struct fp_perf_reader *r, const uint8_t *p, const uint8_t *name, size_t n) {
+    static const char digits[] = "0123456789abcdef";
+    uint8_t text[40];
+    const uint32_t length = build_id_length(p + 4, p[0]);
+    for (uint32_t i = 0; i < length; i++) {
+        text[2 * i] = (uint8_t)digits[p[4 + i] >> 4];
+        text[2 * i + 1] = (uint8_t)digits[p[4 + i] & 15];
+    }
+    const uint32_t file = fp_strings_intern(&r->model->strings, name, n);
+    const uint32_t id = fp_strings_intern(&r->model->strings, text, 2 * length);
+    return file == FP_NO_ID || id == FP_NO_ID ? FP_E_NOMEM : fp_perf_build_id(r, file, id);
+}
+
+/* u32 pid, tid; u64 start, len, pgoff; MMAP2: 24 bytes of the file's identity, u32 protection, flags; the name */
+static int map(struct fp_perf_reader *r, const uint8_t *p, size_t n, int is_2) {
+    enum { PROT_EXECUTE = 4 };
+    const uint32_t misc = fp_u16s(p + 4, r->swap), mode = misc & FP_PERF_MISC_MODE, pid = fp_u32s(p + 8, r->swap);
+    const uint64_t start = fp_u64s(p + 16, r->swap), len = fp_u64s(p + 24, r->swap), pgoff = fp_u64s(p + 32, r->swap);
+    const uint8_t *name = p + (is_2 ? 72 : 40);
+    const size_t name_n = length_of(name, n - (size_t)(name - p));
+    const uint32_t protection = is_2 ? fp_u32s(p + 64, r->swap) : misc & FP_PERF_MISC_13 ? 0 : PROT_EXECUTE;
+    const uint32_t flags = is_2 ? fp_u32s(p + 68, r->swap) : 0;
+    if (is_2 && misc & FP_PERF_MISC_14 && note_build_id(r, p + 40, name, name_n)) return FP_E_NOMEM;
+    if (mode == FP_PERF_IN_KERNEL) return map_kernel(r, start, len, pgoff, name, name_n);
+    if (mode == FP_PERF_IN_GUEST_KERNEL || mode == FP_PERF_IN_GUEST_USER) return 0;
+    return map_user(r, pid, start, len, pgoff, flags, (protection & PROT_EXECUTE) != 0, name, name_n);
+}
+
+/* u64 address; u32 length; u16 type, flags; the name: code that the kernel makes, such as BPF programs */
+static int symbol(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
+    const uint64_t start = fp_u64s(p + 8, r->swap);
+    const uint32_t len = fp_u32s(p + 16, r->swap);
+    const uint8_t *name = p + 24;
+    struct fp_space_hit hit;
+    if (fp_u16s(p + 22, r->swap) & 1) return fp_space_unmap(r->space, FP_SPACE_KERNEL, start, len);
+    if (!len || fp_space_find(r->space, FP_SPACE_KERNEL, start, &hit)) return 0;
+    const uint32_t string = fp_strings_intern(&r->model->strings, name, length_of(name, n - 24));
+    return map_range(r, FP_SPACE_KERNEL, start, len, start, string, FP_PERF_IS_SYMBOL);
+}
+
+int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
+    const uint32_t pid = fp_u32s(p + 8, r->swap);
+    const int marked = fp_u16s(p + 4, r->swap) >> 13 & 1;
+    n -= e->trailer;
+    switch (fp_u32s(p, r->swap)) {
+        case FP_PERF_MMAP: return map(r, p, n, 0);
+        case FP_PERF_MMAP2: return map(r, p, n, 1);
+        case FP_PERF_COMM: return set_comm(r, pid, fp_u32s(p + 12, r->swap), p + 16, length_of(p + 16, n - 16));
+        case FP_PERF_FORK: return fork_thread(r, p, marked);
+        case FP_PERF_KSYMBOL: return symbol(r, p, n);
+        default: return 0;
+    }
+}

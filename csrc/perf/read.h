@@ -1,0 +1,164 @@
+/* perf/read.h - perf.data, the recordings of Linux's perf record, as samples at call stacks.
+ *
+ *   file    header of 104 bytes | attributes, one an event | records | sections of features, such as the host's name
+ *   pipe    header of 16 bytes | records, which also hold attributes and features
+ *
+ *   record  u32 type, u16 misc, u16 size with this header | fields | trailer: pid, tid, time, cpu, id
+ *
+ *   09 00 00 00  02 00  28 00  ...     a sample (type 9) in user mode (misc & 7 is 2), 40 bytes
+ *
+ * The caller reads header, attributes and features, of which a file has few; this code reads the records.  A record
+ * belongs to an event by its id.  The event's `sample_type` says which fields a sample has:
+ *
+ *   IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD | READ | CALLCHAIN | RAW | BRANCH_STACK | REGS_USER |
+ * STACK_USER one 64-bit word each                                | these have lengths of their own ...
+ *
+ * Records are ordered by time (core/rounds.h) and then applied: a mapping to the maps of its process
+ * (symbols/space.h), a name to its thread; a sample becomes a row.  Chains are leaf first; markers in them say where
+ * user code begins.  A chain becomes a stack once; later samples find it by its bytes.
+ *
+ * Memory: distinct stacks, threads, mappings; 8 MiB for chains; what waits between two rounds, see core/rounds.h.
+ * Source: include/uapi/linux/perf_event.h, tools/perf/util/session.c and machine.c of Linux 3.2 to 6.18.
+ */
+#ifndef FP_PERF_READ_H
+#define FP_PERF_READ_H
+
+#include "core/batch.h"
+#include "core/model.h"
+#include "core/rounds.h"
+#include "symbols/space.h"
+
+/* cffi-begin */
+
+/* What FP_ASK asks for. */
+enum fp_perf_asked {
+    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns: drain the batch, add a part, fp_perf_set_column */
+    FP_PERF_RECORD = 2,     /* the record, record_n bytes, may interest the caller */
+    FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
+    FP_PERF_SPILL = 4       /* serve `rounds` */
+};
+
+enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96 };
+
+/* An event, as its attribute has it. */
+struct fp_perf_attr {
+    uint64_t sample_type, read_format, branch_type, regs_user, regs_intr, period;
+    uint64_t flags; /* bit 0: disabled ..., in the order of little-endian files */
+};
+
+struct fp_perf_counts {
+    uint64_t records, bytes; /* the latter outside of records: traces of processors, descriptions of tracepoints */
+    uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
+    uint64_t rounds;
+    uint64_t lost, lost_samples;      /* as the kernel reports */
+    uint64_t unknown_ids;             /* records of no event */
+    uint64_t guests;                  /* samples of a virtual machine */
+    uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
+    uint64_t no_stack;                /* samples without any address */
+    uint64_t unchanged;               /* counters of a group that did not change */
+    uint64_t stacks_to_unwind;        /* samples with a copy of the stack */
+    uint64_t chains;                  /* looked up, not found again */
+    uint64_t deferred_alone;          /* samples whose user part never came */
+    uint64_t messages;                /* text of perf record after the last record */
+    uint64_t bad_records, lost_bytes; /* lenient: losses */
+};
+
+struct fp_perf_reader {
+    struct fp_model *model;
+    struct fp_rounds rounds;
+    int32_t lenient;
+    int32_t swap;       /* the file's byte order differs from the machine's */
+    int32_t keep_marks; /* marks of rounds are valid; not if files are read one after the other */
+    int32_t last;       /* this range of the input is the last */
+    int32_t cpu_labels; /* label samples with their CPU */
+    uint32_t input;     /* of threads */
+    struct fp_perf_counts counts;
+
+    /* after FP_ASK */
+    int32_t asked; /* enum fp_perf_asked */
+    uint32_t asked_event;
+    const uint8_t *record;
+    uint64_t record_n, record_skip, record_at;
+
+    /* private from here on */
+    struct fp_perf_event *events;
+    uint32_t n_events, cap_events;
+    struct fp_table ids;  /* (id low, high) */
+    uint32_t *event_of;   /* by ids row: event */
+    uint64_t *last_value; /* by ids row: the counter's last value */
+    uint32_t cap_event_of, cap_last_value;
+    struct fp_space *space;
+    struct fp_table tids;
+    struct fp_perf_thread *threads; /* by tids row */
+    uint32_t cap_threads;
+    struct fp_perf_map *maps; /* by word of `space` */
+    uint32_t n_maps, cap_maps;
+    uint32_t *build_ids; /* by string, the name of an object: its build id */
+    uint32_t cap_build_ids;
+    uint32_t comm_key, cpu_key, kernel_name; /* strings */
+
+    /* records inside of compressed ones */
+    uint8_t *inner;
+    size_t inner_n, inner_cap, inner_pos;
+    int32_t is_inner;
+    int32_t handled, handled_inner; /* the caller was asked about the next record */
+    uint64_t skip;                  /* bytes to skip before the next record */
+    int32_t is_due;                 /* `rounds` may have something to deliver */
+    int32_t ending;                 /* everything was read */
+    int32_t lost;                   /* lenient: the rest of the range is lost */
+
+    /* the record that is being delivered */
+    const uint8_t *now;
+    uint32_t now_n, now_event, now_row;
+    int32_t has_now;
+    uint8_t *own; /* it, if it did not wait */
+    size_t own_cap;
+
+    /* chains */
+    struct fp_strings chains; /* what a stack depends on, see rows.c */
+    uint32_t *stacks;         /* by chain */
+    uint32_t cap_stacks;
+    uint8_t *key;
+    size_t key_cap;
+    uint32_t *frames;
+    uint32_t cap_frames;
+
+    /* samples that wait for their user part */
+    struct fp_perf_deferred *deferred;
+    uint32_t n_deferred, cap_deferred, n_ready;
+    uint8_t *held; /* the one that is being delivered */
+    int32_t is_held;
+};
+
+/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model);
+void fp_perf_reader_free(struct fp_perf_reader *r);
+
+/* Adds an event; they count from 0.  Events must agree where their ids are.  0, FP_E_NOMEM, or FP_E_MALFORMED. */
+int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr);
+
+/* Counters of an event.  0 or FP_E_NOMEM. */
+int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n);
+
+/* The event with an id, or FP_NO_ID. */
+uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id);
+
+/* The value columns of an event: `column` for samples, column + 1 for periods. */
+void fp_perf_set_column(struct fp_perf_reader *r, uint32_t event, uint32_t column);
+uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event);
+
+/* The build id of objects with this name, both strings of the model.  0 or FP_E_NOMEM. */
+int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id);
+
+/* A range of the input begins. */
+void fp_perf_begin(struct fp_perf_reader *r);
+
+/* Appends bytes that were in compressed records.  0 or FP_E_NOMEM. */
+int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n);
+
+/* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_ASK, or an error. */
+int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

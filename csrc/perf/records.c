@@ -1,0 +1,364 @@
+/* Records: where one ends and the next begins, and in which order they are applied. */
+#include <stdlib.h>
+
+#include "perf/private.h"
+
+/* Of one record: it was used, and the next follows. */
+enum { NEXT = 16 };
+
+struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
+    struct fp_perf_reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->space = fp_space_new();
+    r->comm_key = fp_strings_intern(&model->strings, "comm", 4);
+    r->cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
+    r->kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
+    const int failed = fp_table_init(&r->ids, 2) || fp_table_init(&r->tids, 1) || fp_strings_init(&r->chains);
+    if (failed || !r->space || r->comm_key == FP_NO_ID || r->cpu_key == FP_NO_ID || r->kernel_name == FP_NO_ID) {
+        fp_perf_reader_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void fp_perf_reader_free(struct fp_perf_reader *r) {
+    if (!r) return;
+    fp_rounds_clear(&r->rounds);
+    fp_space_free(r->space);
+    fp_table_clear(&r->ids);
+    fp_table_clear(&r->tids);
+    fp_strings_clear(&r->chains);
+    for (uint32_t i = 0; i < r->n_deferred; i++) free(r->deferred[i].p);
+    free(r->deferred);
+    free(r->held);
+    free(r->own);
+    free(r->events);
+    free(r->event_of);
+    free(r->last_value);
+    free(r->threads);
+    free(r->maps);
+    free(r->build_ids);
+    free(r->inner);
+    free(r->stacks);
+    free(r->key);
+    free(r->frames);
+    free(r);
+}
+
+void fp_perf_begin(struct fp_perf_reader *r) {
+    r->inner_n = r->inner_pos = 0;
+    r->handled = r->handled_inner = 0;
+    r->skip = 0;
+    r->lost = 0;
+}
+
+int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
+    if (!n) return 0;
+    if (r->inner_pos) {
+        memmove(r->inner, r->inner + r->inner_pos, r->inner_n - r->inner_pos);
+        r->inner_n -= r->inner_pos;
+        r->inner_pos = 0;
+    }
+    if (fp_bytes_room(&r->inner, &r->inner_cap, r->inner_n + n)) return FP_E_NOMEM;
+    memcpy(r->inner + r->inner_n, p, n);
+    r->inner_n += n;
+    return 0;
+}
+
+/* ---- one record ---- */
+
+/* The bytes that a record of this type has at least, without its trailer; 0 if it is not read. */
+static uint32_t least_of(uint32_t type) {
+    switch (type) {
+        case FP_PERF_MMAP: return 40;
+        case FP_PERF_MMAP2: return 72;
+        case FP_PERF_COMM: return 16;
+        case FP_PERF_LOST_SAMPLES: return 16;
+        case FP_PERF_FORK: return 32;
+        case FP_PERF_LOST:
+        case FP_PERF_KSYMBOL:
+        case FP_PERF_DEFERRED: return 24;
+        case FP_PERF_SAMPLE: return FP_PERF_HEAD;
+        default: return 0;
+    }
+}
+
+static int damaged(struct fp_perf_reader *r, uint64_t at, uint32_t n, const char *what, struct fp_err *err) {
+    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
+    r->counts.bad_records++;
+    r->counts.lost_bytes += n;
+    return NEXT;
+}
+
+/* Begins to deliver a record.  Its bytes are valid until it was delivered. */
+static void deliver(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event) {
+    r->now = p;
+    r->now_n = n;
+    r->now_event = event;
+    r->now_row = 0;
+    r->has_now = 1;
+}
+
+/* Delivers it.  0, or a status with which it is to be delivered again. */
+static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
+    if (!r->has_now) return 0;
+    int status;
+    const struct fp_perf_event *e = &r->events[r->now_event];
+    const uint32_t type = fp_u32s(r->now, r->swap);
+    if (type == FP_PERF_SAMPLE)
+        status = fp_perf_row(r, r->now, r->now_n, r->now_event, out, err);
+    else if (type == FP_PERF_DEFERRED)
+        status = fp_perf_complete(r, e, r->now, r->now_n);
+    else
+        status = fp_perf_apply(r, e, r->now, r->now_n);
+    if (status == FP_E_OVERFLOW && r->lenient) {
+        r->counts.bad_records++;
+        r->counts.lost_bytes += r->now_n;
+        status = 0;
+    }
+    if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    r->has_now = 0;
+    return 0;
+}
+
+/* A record of the kernel, which has a time and belongs to an event. */
+static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
+    const uint32_t type = fp_u32s(p, r->swap), least = least_of(type);
+    if (!least) {
+        r->counts.skipped[type]++;
+        return NEXT;
+    }
+    if (!r->n_events) return damaged(r, at, n, "a record comes before any event", err);
+    const uint32_t event = fp_perf_find_event(r, p, n);
+    if (event == FP_NO_ID) {
+        r->counts.unknown_ids++;
+        return NEXT;
+    }
+    const struct fp_perf_event *e = &r->events[event];
+    if (type == FP_PERF_SAMPLE) {
+        struct fp_perf_sample s;
+        const char *wrong = fp_perf_parse(r, e, p, n, &s);
+        if (wrong) return damaged(r, at, n, wrong, err);
+    } else if (n < least + e->trailer) {
+        return damaged(r, at, n, "a record is too short", err);
+    }
+    if (type == FP_PERF_LOST) r->counts.lost += fp_u64s(p + 16, r->swap);
+    if (type == FP_PERF_LOST_SAMPLES) r->counts.lost_samples += fp_u64s(p + 8, r->swap);
+    if (type == FP_PERF_LOST || type == FP_PERF_LOST_SAMPLES) return NEXT;
+    const uint64_t time = fp_perf_time(r, e, p, n);
+    if (!time || time == UINT64_MAX || !r->events[0].id_all) {
+        if (fp_bytes_room(&r->own, &r->own_cap, n)) return fp_no_memory(err);
+        memcpy(r->own, p, n); /* the window may move on before there is room for its row */
+        deliver(r, r->own, n, event);
+        return NEXT;
+    }
+    const int status = fp_rounds_put(&r->rounds, time, event, p, n);
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    r->asked = FP_PERF_SPILL;
+    return status ? status : NEXT;
+}
+
+/* Is a record for the caller?  It is asked once: then the record comes again.  Records inside of compressed ones come
+ * while those are asked about. */
+static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t at, int what) {
+    int32_t *handled = r->is_inner ? &r->handled_inner : &r->handled;
+    *handled = !*handled;
+    if (!*handled) return NEXT;
+    r->asked = what;
+    r->record = p;
+    r->record_n = n;
+    r->record_at = at;
+    return FP_ASK;
+}
+
+/* A record of perf itself. */
+static int from_perf(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
+    const uint32_t type = fp_u32s(p, r->swap);
+    switch (type) {
+        case FP_PERF_HEADER_ATTR:
+        case FP_PERF_EVENT_TYPE:
+        case FP_PERF_BUILD_ID:
+        case FP_PERF_EVENT_UPDATE:
+        case FP_PERF_FEATURE: return ask(r, p, n, at, FP_PERF_RECORD);
+        case FP_PERF_FINISHED_ROUND:
+            r->counts.rounds++;
+            if (r->keep_marks) {
+                fp_rounds_mark(&r->rounds);
+                r->is_due = 1;
+            }
+            return NEXT;
+        case FP_PERF_AUXTRACE:
+        case FP_PERF_TRACING_DATA: {
+            const uint32_t field = type == FP_PERF_AUXTRACE ? 16 : 12;
+            if (n < field) return damaged(r, at, n, "a record is too short", err);
+            r->skip =
+                type == FP_PERF_AUXTRACE ? fp_u64s(p + 8, r->swap) : ((uint64_t)fp_u32s(p + 8, r->swap) + 7) & ~7u;
+            break;
+        }
+        default: break;
+    }
+    r->counts.skipped[type < FP_PERF_TYPES ? type : FP_PERF_TYPES - 1]++;
+    return NEXT;
+}
+
+static int one_record(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
+    const uint32_t type = fp_u32s(p, r->swap);
+    const int status = type < FP_PERF_USER ? from_kernel(r, p, n, at, err) : from_perf(r, p, n, at, err);
+    r->counts.records += status == NEXT;
+    return status;
+}
+
+/* ---- records in order ---- */
+
+/* The next record that was in compressed ones.  NEXT, FP_MORE: there is none that is whole; or as one_record. */
+static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
+    const size_t left = r->inner_n - r->inner_pos;
+    if (!left) return FP_MORE;
+    const uint8_t *p = r->inner + r->inner_pos;
+    if (r->skip) {
+        const size_t n = r->skip < left ? (size_t)r->skip : left;
+        r->inner_pos += n;
+        r->skip -= n;
+        r->counts.bytes += n;
+        return NEXT;
+    }
+    if (left < FP_PERF_HEAD) return FP_MORE;
+    const uint32_t n = fp_u16s(p + 6, r->swap), type = fp_u32s(p, r->swap);
+    if (n < FP_PERF_HEAD || type == FP_PERF_COMPRESSED1 || type == FP_PERF_COMPRESSED2) {
+        if (!r->lenient)
+            return fp_fail_got(err, FP_E_MALFORMED, r->record_at, "the size of a record that was compressed",
+                               FP_GOT_UNSIGNED, n, "8 or more", 0);
+        r->counts.bad_records++;
+        r->counts.lost_bytes += left;
+        r->inner_pos = r->inner_n;
+        r->lost = 1;
+        return NEXT;
+    }
+    if (left < n) return FP_MORE;
+    r->is_inner = 1;
+    const int status = one_record(r, p, n, r->record_at, err);
+    r->is_inner = 0;
+    if (status == NEXT) r->inner_pos += n;
+    return status;
+}
+
+/* The rest of the range cannot be read. */
+static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const char *what, uint64_t got,
+                     struct fp_err *err) {
+    const uint64_t at = in->base + in->pos;
+    if (!r->lenient) {
+        if (code == FP_E_TRUNCATED) return fp_fail(err, code, at, what);
+        return fp_fail_got(err, code, at, what, FP_GOT_UNSIGNED, got, "8 or more", 0);
+    }
+    r->counts.bad_records++;
+    r->lost = 1;
+    return NEXT;
+}
+
+/* perf record writes its messages to stderr; `2>&1 |` puts them after the last record. */
+static int is_message(const uint8_t *p, size_t n) {
+    static const char text[] = "[ perf record:";
+    return n >= sizeof text - 1 && !memcmp(p, text, sizeof text - 1);
+}
+
+/* A compressed record: its bytes.  0 until they are known. */
+static uint64_t compressed2_size(const struct fp_perf_reader *r, const uint8_t *p, size_t left, uint32_t n) {
+    if (left < 16) return 0;
+    const uint64_t data = fp_u64s(p + 8, r->swap);
+    if (data > (UINT64_C(1) << 40)) return UINT64_MAX;
+    return n >= data + 16 ? n : (data + 16 + 7) & ~UINT64_C(7); /* a size of 16 bits may have overflowed */
+}
+
+/* The next record of the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
+static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
+    const uint8_t *p = in->p + in->pos;
+    const size_t left = in->n - in->pos;
+    if (r->skip || r->lost) {
+        const size_t n = r->lost || r->skip > left ? left : (size_t)r->skip;
+        in->pos += n;
+        if (r->lost) {
+            r->counts.lost_bytes += n;
+        } else {
+            r->skip -= n;
+            r->counts.bytes += n;
+        }
+        if (n) return NEXT;
+        if (!in->eof) return FP_MORE;
+        if (!r->skip) return FP_DONE;
+        const int status = lose_rest(r, in, FP_E_TRUNCATED, "the input ends inside a trace", 0, err);
+        r->skip = 0;
+        return status;
+    }
+    if (!left && in->eof) {
+        if (r->inner_n == r->inner_pos) return FP_DONE;
+        r->counts.lost_bytes += r->inner_n - r->inner_pos;
+        r->inner_n = r->inner_pos = 0;
+        return lose_rest(r, in, FP_E_TRUNCATED, "the compressed records end inside a record", 0, err);
+    }
+    if (is_message(p, left)) {
+        if (!in->eof) return FP_MORE;
+        r->counts.messages++;
+        in->pos = in->n;
+        return NEXT;
+    }
+    uint64_t n = left < FP_PERF_HEAD ? FP_PERF_HEAD : fp_u16s(p + 6, r->swap);
+    const uint32_t type = left < FP_PERF_HEAD ? 0 : fp_u32s(p, r->swap);
+    const uint32_t head = type == FP_PERF_COMPRESSED2 ? 16 : FP_PERF_HEAD;
+    if (type == FP_PERF_COMPRESSED2 && !(n = compressed2_size(r, p, left, (uint32_t)n))) n = 16;
+    if (n < FP_PERF_HEAD) return lose_rest(r, in, FP_E_MALFORMED, "the size of a record", n, err);
+    if (left < n || left < head) {
+        if (!in->eof) return FP_MORE;
+        return lose_rest(r, in, FP_E_TRUNCATED, "the input ends inside a record", 0, err);
+    }
+    int status;
+    if (type == FP_PERF_COMPRESSED1 || type == FP_PERF_COMPRESSED2) {
+        r->record_skip = head;
+        status = ask(r, p, head == 16 ? 16 + fp_u64s(p + 8, r->swap) : n, in->base + in->pos, FP_PERF_COMPRESSED);
+        r->counts.records += status == NEXT;
+    } else {
+        status = one_record(r, p, (uint32_t)n, in->base + in->pos, err);
+    }
+    if (status == NEXT) in->pos += (size_t)n;
+    return status;
+}
+
+/* Delivers what is due.  0 when nothing is; otherwise FP_FULL, FP_ASK or an error. */
+static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
+    for (;;) {
+        int status = deliver_now(r, out, err);
+        if (status) return status;
+        r->is_held = r->n_ready != 0;
+        if (r->n_ready) {
+            const struct fp_perf_deferred d = fp_perf_take_ready(r);
+            deliver(r, d.p, d.n, d.event);
+            continue;
+        }
+        if (!r->is_due) return 0;
+        status = fp_rounds_next(&r->rounds);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status == FP_DONE) {
+            r->is_due = 0;
+            if (r->ending && fp_perf_complete_all(r)) return fp_no_memory(err);
+            continue;
+        }
+        r->asked = FP_PERF_SPILL;
+        if (status == FP_ASK) return status;
+        deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);
+    }
+}
+
+int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    int status;
+    for (;;) {
+        if ((status = deliver_due(r, out, err))) return status;
+        status = inner_record(r, err);
+        if (status == FP_MORE) status = outer_record(r, in, err);
+        if (status == FP_DONE && r->last && !r->ending) {
+            fp_rounds_end(&r->rounds);
+            r->ending = r->is_due = 1;
+            status = NEXT;
+        }
+        if (status != NEXT) return status;
+    }
+}

@@ -1,0 +1,247 @@
+/* Samples become rows: chains become stacks, threads and their names labels. */
+#include <stdlib.h>
+
+#include "perf/private.h"
+
+/* Chains that are kept to find them again, in bytes; then all are forgotten. */
+enum { MOST_CHAINS = 8 << 20 };
+
+/* ---- chains ---- */
+
+/* What a stack depends on, before the words of its chain. */
+struct key {
+    uint64_t user, kernel; /* generations of the maps */
+    uint32_t mode, kind;   /* where the first address is; whether frames of a branch stack follow */
+};
+
+/* The mapping of the model.  FP_NO_ID when memory ran out. */
+static uint32_t mapping_of(struct fp_perf_reader *r, uint32_t word) {
+    struct fp_perf_map *map = &r->maps[word];
+    if (map->mapping) return map->mapping;
+    const uint32_t object = fp_model_object(r->model, map->name, map->build_id);
+    if (object == FP_NO_ID) return FP_NO_ID;
+    const uint32_t mapping = fp_model_mapping(r->model, object, map->start, map->limit, map->pgoff, 0);
+    if (mapping != FP_NO_ID) map->mapping = mapping;
+    return mapping;
+}
+
+/* The line chain of code that is one function of an object, of the same name. */
+static uint32_t symbol_lines(struct fp_perf_reader *r, uint32_t mapping) {
+    const uint32_t object = fp_table_row(&r->model->mappings, mapping)[FP_MAPPING_OBJECT];
+    const uint32_t name = fp_table_row(&r->model->objects, object)[FP_OBJECT_NAME];
+    const uint32_t function = fp_model_function(r->model, object, 0, name, 0, 0);
+    return function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
+}
+
+/* The frame of an address.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, uint64_t address, uint32_t flags) {
+    struct fp_space_hit hit;
+    uint32_t mapping = 0, lines = 0;
+    const int is_kernel = mode == FP_PERF_IN_KERNEL;
+    if (is_kernel || (mode == FP_PERF_IN_USER && pid != FP_SPACE_KERNEL)) {
+        if (fp_space_find(r->space, is_kernel ? FP_SPACE_KERNEL : pid, address, &hit)) {
+            mapping = mapping_of(r, hit.word);
+            if (mapping != FP_NO_ID && hit.flags & FP_PERF_IS_SYMBOL) lines = symbol_lines(r, mapping);
+        }
+    }
+    if (mapping == FP_NO_ID || lines == FP_NO_ID) return FP_NO_ID;
+    return fp_model_frame(r->model, mapping, address, flags, lines);
+}
+
+/* A stack from the frames in r->frames, leaf first. */
+static uint32_t stack_of(struct fp_perf_reader *r, uint32_t n) {
+    uint32_t node = 0;
+    while (n-- && node != FP_NO_ID) node = fp_model_stack(r->model, node, r->frames[n]);
+    return node;
+}
+
+static uint32_t flags_at(uint32_t depth, uint64_t address) {
+    return depth && address ? FP_FRAME_RETURN_ADDRESS : 0;
+}
+
+/* The mode after a marker; 0 for one that nobody knows. */
+static uint32_t mode_of(uint64_t marker) {
+    switch (marker) {
+        case FP_PERF_TO_KERNEL: return FP_PERF_IN_KERNEL;
+        case FP_PERF_TO_USER:
+        case FP_PERF_TO_DEFERRED: return FP_PERF_IN_USER;
+        case FP_PERF_TO_HYPERVISOR: return 3;
+        default: return 0;
+    }
+}
+
+/* A branch stack of calls: the youngest call's target is near the sample, the sources are its callers. */
+static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t n) {
+    for (uint64_t i = 0; i <= s->n_branches; i++) {
+        const uint64_t address = fp_u64s(i ? s->branches + (i - 1) * 24 : s->branches + 8, r->swap);
+        r->frames[n] = frame_of(r, s->pid, FP_PERF_IN_USER, address, flags_at(n, address));
+        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+    }
+    return n;
+}
+
+/* The frames of a chain, into r->frames.  Their number, or FP_NO_ID when memory ran out; *known becomes 0 if the chain
+ * has an unknown marker. */
+static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, int by_branches, int *known) {
+    uint32_t n = 0, mode = FP_PERF_IN_USER;
+    const uint64_t room = s->n_chain + s->n_branches + 1;
+    if (fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames)) return FP_NO_ID;
+    *known = 1;
+    for (uint64_t i = 0; i < s->n_chain; i++) {
+        const uint64_t address = fp_u64s(s->chain + 8 * i, r->swap);
+        if (FP_UNLIKELY(address >= FP_PERF_MARKERS)) {
+            if (!(mode = mode_of(address))) {
+                *known = 0;
+                return 0;
+            }
+            if (address == FP_PERF_TO_DEFERRED) return n; /* a cookie follows */
+            if (address == FP_PERF_TO_USER && by_branches) return branch_frames(r, s, n);
+            continue;
+        }
+        r->frames[n] = frame_of(r, s->pid, mode, address, flags_at(n, address));
+        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+    }
+    return n;
+}
+
+/* The stack of a chain that was not found.  FP_NO_ID when memory ran out. */
+static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t mode, int by_branches) {
+    int known = 1;
+    uint32_t n = s->chain ? chain_frames(r, s, by_branches, &known) : 0;
+    if (n == FP_NO_ID) return FP_NO_ID;
+    r->counts.bad_chains += !known;
+    if (!n && s->ip) {
+        if (fp_array_room(&r->frames, &r->cap_frames, 1, sizeof *r->frames)) return FP_NO_ID;
+        r->frames[n++] = frame_of(r, s->pid, mode, s->ip, 0);
+        if (r->frames[0] == FP_NO_ID) return FP_NO_ID;
+    }
+    r->counts.chains++;
+    return stack_of(r, n);
+}
+
+/* The stack of a sample: looked up once for each chain, while the maps are the same.  FP_NO_ID: no memory. */
+static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
+                           const struct fp_perf_sample *s) {
+    const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
+    const size_t n_branches = by_branches ? 24 * (size_t)s->n_branches : 0;
+    const size_t n_chain = 8 * (size_t)s->n_chain, n = sizeof(struct key) + 8 + n_chain + n_branches;
+    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
+    if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
+    const struct key key = {
+        .user = fp_space_generation(r->space, s->pid),
+        .kernel = fp_space_generation(r->space, FP_SPACE_KERNEL),
+        .mode = mode,
+        .kind = (uint32_t)s->n_chain << 1 | (uint32_t)by_branches,
+    };
+    memcpy(r->key, &key, sizeof key);
+    memcpy(r->key + sizeof key, &s->ip, 8);
+    if (n_chain) memcpy(r->key + sizeof key + 8, s->chain, n_chain);
+    if (n_branches) memcpy(r->key + sizeof key + 8 + n_chain, s->branches, n_branches);
+    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->key, n);
+    if (id == FP_NO_ID || fp_array_zeroed(&r->stacks, &r->cap_stacks, r->chains.n, sizeof *r->stacks)) return FP_NO_ID;
+    if (r->chains.n != before) r->stacks[id] = new_stack(r, s, mode, by_branches);
+    return r->stacks[id];
+}
+
+/* ---- labels ---- */
+
+/* The labels of a thread on a CPU. */
+static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
+    if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;
+    uint32_t label = t->comm ? fp_model_label(r->model, 0, r->comm_key, t->comm, 0, 0) : 0;
+    if (label != FP_NO_ID && cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
+    t->label = label;
+    t->cpu = cpu;
+    return label;
+}
+
+/* ---- rows ---- */
+
+/* A row of event e.  0, FP_FULL, FP_ASK or FP_E_*. */
+static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32_t stack, uint32_t thread,
+               uint32_t label, uint64_t time, struct fp_batch *out, struct fp_err *err) {
+    struct fp_perf_event *e = &r->events[event];
+    if (FP_UNLIKELY(e->column + 1 >= out->n_values || e->column == FP_PERF_NO_COLUMN)) {
+        r->asked = FP_PERF_COLUMNS;
+        r->asked_event = event;
+        return FP_ASK;
+    }
+    if (out->n == out->cap) return FP_FULL;
+    if (period > INT64_MAX)
+        return fp_fail_got(err, FP_E_OVERFLOW, 0, "the period of a sample", FP_GOT_UNSIGNED, period, "less than 2^63",
+                           0);
+    const uint32_t i = out->n++;
+    out->stack[i] = stack;
+    out->thread[i] = thread;
+    out->label[i] = label;
+    out->time[i] = time == UINT64_MAX ? 0 : time;
+    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
+    out->values[(size_t)e->column * out->cap + i] = 1;
+    out->values[(size_t)(e->column + 1) * out->cap + i] = (int64_t)period;
+    e->samples++;
+    return 0;
+}
+
+/* The row in r->ids of counter k of a sample, *value its value.  FP_NO_ID when memory ran out, 0 if it is unknown. */
+static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                           uint64_t k, uint64_t *value) {
+    const uint64_t format = e->attr.read_format;
+    const uint32_t times = (format & FP_PERF_ENABLED ? 8 : 0) + (format & FP_PERF_RUNNING ? 8 : 0);
+    const uint8_t *p = s->read + 8 * k * s->read_words;
+    const uint8_t *at = s->read_words ? p + 8 : p + 8 + times;
+    const uint64_t id = format & FP_PERF_READ_ID ? fp_u64s(at, r->swap) : s->id;
+    const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)};
+    *value = fp_u64s(p, r->swap);
+    const uint32_t row = fp_table_find(&r->ids, words);
+    if (row || r->n_events > 1) return row;
+    return fp_perf_add_ids(r, 0, &id, 1) ? FP_NO_ID : fp_table_find(&r->ids, words);
+}
+
+int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
+                struct fp_err *err) {
+    struct fp_perf_sample s;
+    struct fp_perf_event *e = &r->events[event];
+    const uint32_t mode = fp_u16s(p + 4, r->swap) & FP_PERF_MISC_MODE;
+    if (fp_perf_parse(r, e, p, n, &s)) return 0; /* was checked when it came */
+    if (mode == FP_PERF_IN_GUEST_KERNEL || mode == FP_PERF_IN_GUEST_USER) {
+        r->counts.guests++;
+        return 0;
+    }
+    if (!r->is_held && s.n_chain >= 2) {
+        const int deferred = fp_perf_defer(r, p, n, event, &s);
+        if (deferred) return deferred < 0 ? fp_no_memory(err) : 0;
+    }
+    uint32_t thread = 0, label = 0;
+    if (e->tid) {
+        const uint32_t row = fp_perf_thread(r, s.pid, s.tid);
+        if (row == FP_NO_ID) return fp_no_memory(err);
+        struct fp_perf_thread *t = &r->threads[row];
+        if (!t->thread || t->thread_pid != s.pid) {
+            t->thread = fp_model_thread(r->model, r->input, s.pid, s.tid);
+            t->thread_pid = s.pid;
+        }
+        thread = t->thread;
+        label = label_of(r, t, r->cpu_labels ? s.cpu : UINT32_MAX);
+    }
+    const uint32_t stack = find_stack(r, e, mode, &s);
+    if (stack == FP_NO_ID || thread == FP_NO_ID || label == FP_NO_ID) return fp_no_memory(err);
+    int status;
+    if (!s.read) {
+        if ((status = put(r, event, s.period, stack, thread, label, s.time, out, err))) return status;
+    }
+    for (; r->now_row < s.n_read; r->now_row++) {
+        uint64_t value;
+        const uint32_t row = counter_of(r, e, &s, r->now_row, &value);
+        if (row == FP_NO_ID) return fp_no_memory(err);
+        r->counts.unknown_ids += !row;
+        const uint64_t period = row ? value - r->last_value[row] : 0;
+        r->counts.unchanged += row && !period;
+        if (!period) continue;
+        status = put(r, r->event_of[row], period, stack, thread, label, s.time, out, err);
+        if (status) return status;
+        r->last_value[row] = value;
+    }
+    r->counts.no_stack += !stack;
+    r->counts.stacks_to_unwind += s.n_stack != 0;
+    return 0;
+}

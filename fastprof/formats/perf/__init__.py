@@ -1,0 +1,49 @@
+"""perf.data, the recordings of Linux's `perf record`: files, pipes and directories.  See docs/formats/perf.md."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core.engine import NO, SURE, Format
+from fastprof.core.options import Option, Switch
+
+CPUS = Option(
+    "cpus",
+    Switch(),
+    False,
+    format="perf",
+    flag="--cpus",
+    help="label samples with their CPU",
+)
+
+MAGICS = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
+
+
+def sniff(head: bytes) -> int:
+    return SURE if head.startswith(MAGICS) else NO
+
+
+def claims(path: str) -> bool:
+    """Is it a directory by `perf record --threads`, with `data` and `data.0`?"""
+    try:
+        if not os.path.isfile(os.path.join(path, "data.0")):
+            return False
+        with open(os.path.join(path, "data"), "rb") as file:
+            return file.read(8).startswith(MAGICS)
+    except OSError:
+        return False
+
+
+FORMATS = (
+    Format(
+        name="perf",
+        view="stacks",
+        title="perf.data of Linux's perf record: file, pipe and directory mode, both byte orders",
+        suffixes=(".data",),
+        sniff=sniff,
+        claims=claims,
+        reader="read:PerfReader",
+        reads=(CPUS,),
+        prefixes=("perf.data",),
+    ),
+)

@@ -1,0 +1,414 @@
+"""Reads perf.data (csrc/perf/read.h)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.core.spill import Spilled
+from fastprof.core.words import Message
+from fastprof.formats.perf import CPUS
+from fastprof.formats.perf.container import (
+    HEADER_NBYTES,
+    PIPE_HEADER_NBYTES,
+    Attr,
+    BuildId,
+    Header,
+    Section,
+    attr,
+    attr_nbytes,
+    build_id,
+    build_ids,
+    header,
+)
+from fastprof.formats.perf.features import Features
+from fastprof.formats.perf.inflate import Inflate
+from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
+from fastprof.formats.perf.reported import EXTRAS, REPORTED
+
+_ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
+_UPDATE_NAME = 2
+_MOST_ROUNDS = 32 << 20  # bytes of records that wait for others of their round
+_MOST_SECTION = 64 << 20
+_MOST_NAMES = MAX_VALUE_TYPES // 2 - 1
+_OTHERS = "other events"
+
+
+class Event:
+    """An event of the recording; `number` is the decoder's."""
+
+    def __init__(self, number: int, attr: Attr, ids: tuple[int, ...]) -> None:
+        self.number = number
+        self.attr = attr
+        self.ids = ids
+        self.given = ""  # its name in the file
+
+    @property
+    def name(self) -> str:
+        return self.given or name_of(self.attr)
+
+    @property
+    def unit(self) -> str:
+        """Of its periods: the software clocks count nanoseconds."""
+        return "nanoseconds" if self.attr.type == SOFTWARE and self.attr.config < 2 else "count"
+
+
+class PerfReader(Reader):
+    """Samples of all events; each event has a value type for its samples and one for the sum of its periods.
+
+    Not represented, and counted: data addresses, weights, branches, registers, raw data of tracepoints, records that
+    are not samples.
+    """
+
+    format = "perf"
+    view = "stacks"
+    addresses = True
+    remarks = frozenset({"side-records"})
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._r = r = owned(lib.fp_perf_reader_new(model.c), lib.fp_perf_reader_free, "the perf.data decoder")
+        r.lenient = options[LENIENT]
+        r.cpu_labels = options[CPUS]
+        r.input = model.input()
+        r.rounds.most = _MOST_ROUNDS
+        self._header = Header("<", True)
+        self._events: list[Event] = []
+        self._features = Features("<")
+        self._inflate = Inflate()
+        self._spilled = Spilled()
+        self._types: list[ValueType] = []
+        self._columns: dict[str, int] = {}  # by name of an event
+        self._part = -1
+
+    # ---- the container
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        source, r = self.source, self._r
+        files = sorted(source.folder.files, key=_number) if source.folder else []
+        files = [file for file in files if _number(file)[0] < 2]
+        start = files[0].start if files else 0
+        end = files[0].start + files[0].size if files else None
+        if not files and self._head(start).pipe:
+            r.keep_marks = r.last = True
+            lib.fp_perf_begin(r)
+            yield PIPE_HEADER_NBYTES, None
+            return
+        source.spool()
+        data = self._read_header(start, source.size if end is None else end)
+        r.keep_marks, r.last = not files, len(files) < 2
+        lib.fp_perf_begin(r)
+        yield data
+        for k, file in enumerate(files[1:], 2):
+            self._inflate.restart()
+            lib.fp_perf_begin(r)
+            r.last = k == len(files)
+            yield file.start, file.size
+
+    def _head(self, start: int) -> Header:
+        """The header.  Errors: FormatError if it is cut off."""
+        source = self.source
+        head = source.head if source.folder is None else source.read_at(start, HEADER_NBYTES)
+        found = header(head)
+        if found is None:
+            raise self._damaged("the header is cut short", start, lib.FP_E_TRUNCATED)
+        self._header = found
+        self._r.swap = found.order == ">"
+        self._features = Features(found.order)
+        return found
+
+    def _damaged(self, detail: str | Message, offset: int, code: int = lib.FP_E_MALFORMED) -> FormatError:
+        return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
+
+    def _read_header(self, start: int, end: int | None) -> tuple[int, int | None]:
+        """Attributes and features of a file from `start` to `end`.  The range of its records."""
+        found = self._head(start)
+        assert end is not None
+        if not found.attr_nbytes:
+            raise self._damaged("the size of an attribute is 0: the recorder has not finished the file", start + 16)
+        self._read_attrs(start, end)
+        offset, nbytes = start + found.data.offset, found.data.nbytes
+        if offset > end:
+            raise self._damaged("the records begin behind the end of the file", start + 40, lib.FP_E_TRUNCATED)
+        if not nbytes:
+            self.log.count(REPORTED["unfinished-files"])
+            return offset, end - offset
+        if nbytes > end - offset:
+            if not self.options[LENIENT]:
+                detail = f"the records have {nbytes} bytes, but only {end - offset} follow"
+                raise self._damaged(detail, start + 48, lib.FP_E_TRUNCATED)
+            self.log.count(REPORTED["shortened-recordings"])
+            return offset, end - offset
+        self._read_features(start, end)
+        return offset, nbytes
+
+    def _read_attrs(self, start: int, end: int) -> None:
+        at, nbytes = start + self._header.attrs.offset, self._header.attrs.nbytes
+        if nbytes > end - at:
+            raise self._damaged("the attributes reach beyond the end of the file", start + 24, lib.FP_E_TRUNCATED)
+        data = self.source.read_at(at, min(nbytes, _MOST_SECTION))
+        order, pos = self._header.order, 0
+        while pos + 64 <= len(data):
+            n = attr_nbytes(data[pos:], order)
+            if n < 64 or pos + n + 16 > len(data):
+                raise self._damaged(f"the size of an attribute is {n}", at + pos + 4)
+            ids = Section(*struct.unpack_from(order + "QQ", data, pos + n))
+            self._add_event(attr(data[pos : pos + n], order), self._read_ids(start, end, ids), at + pos)
+            pos += n + 16
+
+    def _read_ids(self, start: int, end: int, section: Section) -> tuple[int, ...]:
+        """The ids of an attribute, as far as the file has them."""
+        n = min(section.nbytes, max(end - start - section.offset, 0), _MOST_SECTION)
+        if n < section.nbytes:
+            self.log.count(REPORTED["damaged-features"])
+        data = self.source.read_at(start + section.offset, n) if n else b""
+        return struct.unpack(f"{self._header.order}{len(data) // 8}Q", data[: len(data) & ~7])
+
+    def _add_event(self, found: Attr, ids: tuple[int, ...], offset: int) -> None:
+        event = Event(len(self._events), found, ids)
+        fields = {
+            "sample_type": found.sample_type,
+            "read_format": found.read_format,
+            "branch_type": found.branch_type,
+            "regs_user": found.regs_user,
+            "regs_intr": found.regs_intr,
+            "period": found.period,
+            "flags": found.flags,
+        }
+        status = lib.fp_perf_add_event(self._r, ffi.new("struct fp_perf_attr *", fields))
+        if status == lib.FP_E_MALFORMED:
+            raise self._damaged("the events do not say in the same place which of them a sample belongs to", offset)
+        if status or lib.fp_perf_add_ids(self._r, event.number, ids, len(ids)):
+            raise MemoryError("no memory for events")
+        self._events.append(event)
+        self._name_events()
+
+    def _name_events(self) -> None:
+        """From the feature that describes events: by their ids or, without, by their order."""
+        for k, description in enumerate(self._features.descriptions):
+            for event in self._events:
+                if description.name and not event.given:
+                    is_it = event.ids[0] in description.ids if event.ids and description.ids else event.number == k
+                    event.given = description.name if is_it else ""
+
+    def _read_features(self, start: int, end: int) -> None:
+        """The sections behind the records.  One that is damaged does not stop the others."""
+        found = self._header
+        table = start + found.data.offset + found.data.nbytes
+        entries = self.source.read_at(table, 16 * len(found.features))
+        for k, number in enumerate(found.features):
+            if 16 * k + 16 > len(entries):
+                self.log.count(REPORTED["damaged-features"], len(found.features) - k)
+                break
+            offset, nbytes = struct.unpack_from(found.order + "QQ", entries, 16 * k)
+            if not self._features.wants(number) or not nbytes:
+                continue
+            if offset > end - start or nbytes > end - start - offset or nbytes > _MOST_SECTION:
+                self.log.count(REPORTED["damaged-features"])
+                continue
+            self._feature(number, self.source.read_at(start + offset, nbytes))
+
+    def _feature(self, number: int, data: bytes) -> None:
+        self.log.count(REPORTED["damaged-features"], not self._features.read(number, data))
+        for found in build_ids(data, self._header.order) if number == Features.BUILD_ID else ():
+            self._build_id(found)
+        if self._features.mmap_nbytes:
+            self._inflate.mmap_nbytes = self._features.mmap_nbytes
+        self._name_events()
+
+    def _build_id(self, found: BuildId) -> None:
+        for name in _names_of(found):
+            if lib.fp_perf_build_id(self._r, self.model.intern(name), self.model.intern(found.id)):
+                raise MemoryError("no memory for build ids")
+
+    # ---- records
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        r = self._r
+        if self._part >= 0:
+            batch.part = self._part
+        while (status := int(lib.fp_perf_feed(r, in_, batch, err))) == lib.FP_ASK:
+            if r.asked == lib.FP_PERF_COLUMNS:
+                if batch.n:
+                    return int(lib.FP_FULL)
+                self._use_columns(batch, self._events[r.asked_event])
+            elif r.asked == lib.FP_PERF_SPILL:
+                self._spill()
+            else:
+                record = ffi.buffer(r.record, r.record_n)
+                if r.asked == lib.FP_PERF_RECORD:
+                    self._record(record[:])
+                else:
+                    self._decompress(memoryview(record)[r.record_skip :])
+        return status
+
+    def _spill(self) -> None:
+        rounds = self._r.rounds
+        there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
+        if rounds.asks == lib.FP_ROUNDS_WRITE:
+            self._spilled.append(there)
+        else:
+            self._spilled.read(rounds.offset, there)
+
+    def _decompress(self, data: memoryview) -> None:
+        r = self._r
+        for part in self._inflate.parts(data):
+            if lib.fp_perf_give(r, part, len(part)):
+                raise MemoryError("no memory for compressed records")
+        if self._inflate.error:
+            if not self.options[LENIENT]:
+                raise self._damaged(self._inflate.error, r.record_at)
+            r.counts.bad_records += 1
+            r.counts.lost_bytes += len(data)
+
+    def _record(self, record: bytes) -> None:
+        """A record that only some recordings have, or few; damaged ones are counted and do not stop the others."""
+        order = self._header.order
+        type_, misc, _ = struct.unpack_from(order + "IHH", record)
+        body = record[8:]
+        try:
+            if type_ == _ATTR:
+                self._attr_record(body)
+            elif type_ == _BUILD_ID:
+                if (found := build_id(misc, body)) is not None:
+                    self._build_id(found)
+            elif type_ == _EVENT_UPDATE:
+                kind, id_ = struct.unpack_from(order + "QQ", body)
+                event = self._event_of(id_)
+                if kind == _UPDATE_NAME and event is not None:
+                    event.given = _text(body[16:])
+            elif type_ == _EVENT_TYPE:
+                (config,) = struct.unpack_from(order + "Q", body)
+                for event in self._events:
+                    if event.attr.config == config and not event.given:
+                        event.given = _text(body[8:72])
+            elif type_ == _FEATURE:
+                (number,) = struct.unpack_from(order + "Q", body)
+                if self._features.wants(number) and len(body) > 8:
+                    self._feature(number, body[8:])
+        except struct.error:
+            self.log.count(REPORTED["damaged-features"])
+
+    def _attr_record(self, body: bytes) -> None:
+        order = self._header.order
+        n = attr_nbytes(body, order)
+        if n < 64 or n > len(body):
+            raise self._damaged(f"the size of an attribute is {n}", self._r.record_at + 12)
+        ids = struct.unpack(f"{order}{(len(body) - n) // 8}Q", body[n : n + (len(body) - n) // 8 * 8])
+        self._add_event(attr(body[:n], order), ids, self._r.record_at)
+
+    def _event_of(self, id_: int) -> Event | None:
+        if len(self._events) == 1:
+            return self._events[0]
+        number = lib.fp_perf_event_of(self._r, id_)
+        return self._events[number] if number != lib.FP_NO_ID else None
+
+    # ---- parts
+
+    def _use_columns(self, batch: Any, event: Event) -> None:
+        """The batch gets columns for all events, which may have become more."""
+        if self._name(event) not in self._columns or len(self._types) < 2:
+            types = [*self._types]
+            for other in self._events:
+                is_dummy = other.attr.type == SOFTWARE and other.attr.config == DUMMY
+                name = self._name(other)
+                if name not in self._columns and (other is event or not is_dummy):
+                    self._columns[name] = len(types)
+                    types.append(ValueType(f"{name}_samples", "count"))
+                    types.append(ValueType(name, other.unit))
+            self._types = types
+            self._part = self.model.add_part(self._new_part())
+        for other in self._events:
+            lib.fp_perf_set_column(self._r, other.number, self._columns.get(self._name(other), lib.FP_PERF_NO_COLUMN))
+        if lib.fp_batch_set_values(batch, len(self._types)):
+            raise MemoryError("no memory for a batch's values")
+        batch.part = self._part
+
+    def _name(self, event: Event) -> str:
+        """The name of its column."""
+        return event.name if event.name in self._columns or len(self._columns) < _MOST_NAMES else _OTHERS
+
+    def _new_part(self) -> Part:
+        features, first = self._features, self._events[0]
+        extra: dict[str, Any] = {}
+        if len(self._types) > 2:  # as perf shows the first event first
+            extra["default_sample_type"] = self._types[1].name
+        if len(self._events) == 1 and first.attr.period and not first.attr.is_frequency:
+            what = ("cpu", first.unit) if first.unit == "nanoseconds" else (first.name, first.unit)
+            extra["period"], extra["period_type"] = first.attr.period, what
+        if features.duration_ns:
+            extra["duration_ns"] = features.duration_ns
+        if features.start_ns:
+            extra["time_ns"] = features.start_ns
+        return Part(self._types, command=features.command, extra=extra)
+
+    # ---- the end
+
+    def finish(self) -> None:
+        r, log = self._r, self.log
+        counts = r.counts
+        log.count_all(
+            REPORTED,
+            {
+                "late-records": r.rounds.n_late,
+                "messages": counts.messages,
+                "unwalked-chains": counts.bad_chains,
+                "unchanged-counters": counts.unchanged,
+                "guest-samples": counts.guests,
+                "side-records": sum(counts.skipped[k] for k in range(lib.FP_PERF_TYPES)),
+                "trace-bytes": counts.bytes,
+                "unmatched-user-stacks": counts.deferred_alone,
+                "records-of-unknown-events": counts.unknown_ids,
+                "damaged-records": counts.bad_records,
+                "skipped-bytes": counts.lost_bytes,
+                "stacks-not-unwound": counts.stacks_to_unwind,
+            },
+        )
+        n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in self._events]
+        for code, bits in EXTRAS.items():
+            of_events = zip(self._events, n_samples, strict=True)
+            log.count(REPORTED[code], sum(n for event, n in of_events if event.attr.sample_type & bits))
+        if counts.lost or counts.lost_samples:
+            lost = int(counts.lost + counts.lost_samples)
+            log.warn(REPORTED["lost-records"], file=self.source.name, lost=lost)
+        facts = log.facts
+        facts |= self._features.facts
+        facts["byte_order"] = "big-endian" if r.swap else "little-endian"
+        facts["mode"] = "directory" if self.source.folder else "pipe" if self._header.pipe else "file"
+        facts["events"] = {event.name: n for event, n in zip(self._events, n_samples, strict=True)}
+        facts["lost_records"], facts["lost_samples"] = int(counts.lost), int(counts.lost_samples)
+
+
+def _number(file: Any) -> tuple[int, int]:
+    """The place of a file of a directory: `data`, then `data.0`, `data.1` ...; others have 2."""
+    stem, dot, number = file.name.partition(".")
+    if stem != "data" or (dot and not number.isdecimal()):
+        return 2, 0
+    return (1, int(number)) if dot else (0, 0)
+
+
+def _names_of(found: BuildId) -> Iterator[bytes]:
+    """The names that an object with this build id has: of a module of the kernel two."""
+    name = found.name
+    if name.startswith(b"[kernel.kallsyms]"):
+        yield b"[kernel.kallsyms]"
+        return
+    yield name
+    base = name.rpartition(b"/")[2]
+    for suffix in (b".gz", b".xz", b".zst"):
+        base = base.removesuffix(suffix)
+    if name.startswith(b"/") and base.endswith(b".ko"):
+        yield b"[" + base[:-3].replace(b"-", b"_") + b"]"
+
+
+def _text(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,62 @@
+"""Counts and warnings of this folder."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=("damaged-records", "skipped-bytes"),
+    repairs={
+        "late-records": ("record older than those of an earlier round", "records older than those of an earlier round"),
+        "messages": ("message of perf record in the recording", "messages of perf record in the recording"),
+        "unfinished-files": ("file that perf record has not finished", "files that perf record has not finished"),
+        "unwalked-chains": (
+            "call chain with unknown markers, replaced by the address of its sample",
+            "call chains with unknown markers, replaced by the addresses of their samples",
+        ),
+    },
+    not_representable={
+        "data-addresses": ("sample with a data address", "samples with a data address"),
+        "sample-branches": ("sample with branches", "samples with branches"),
+        "guest-samples": ("sample of a virtual machine", "samples of virtual machines"),
+        "raw-data": ("sample with fields of a tracepoint", "samples with fields of a tracepoint"),
+        "sample-registers": ("sample with registers", "samples with registers"),
+        "sample-weights": (
+            "sample with a weight, data source or transaction",
+            "samples with weights, data sources or transactions",
+        ),
+        "sample-traces": ("sample with a trace of the processor", "samples with traces of the processor"),
+        "side-records": ("record that is not a sample", "records that are not samples"),
+        "stacks-not-unwound": (
+            "sample with a copy of its stack, which is not unwound",
+            "samples with copies of their stacks, which are not unwound",
+        ),
+        "trace-bytes": ("byte of processor traces or event formats", "bytes of processor traces or event formats"),
+        "unchanged-counters": ("counter of a group that did not change", "counters of groups that did not change"),
+        "unmatched-user-stacks": (
+            "sample whose user stack was never recorded",
+            "samples whose user stacks were never recorded",
+        ),
+    },
+    losses={
+        "damaged-features": ("section of the header that is damaged", "sections of the header that are damaged"),
+        "records-of-unknown-events": ("record of an unknown event", "records of unknown events"),
+        "shortened-recordings": (
+            "recording that ends before its records do",
+            "recordings that end before their records do",
+        ),
+    },
+    warnings={
+        "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
+    },
+)
+
+# Fields of samples that are left out, by the bits of sample_type.
+EXTRAS = {
+    "data-addresses": 1 << 3 | 1 << 19,
+    "raw-data": 1 << 10,
+    "sample-branches": 1 << 11,
+    "sample-registers": 1 << 12 | 1 << 18,
+    "sample-weights": 1 << 14 | 1 << 15 | 1 << 17 | 1 << 24,
+    "sample-traces": 1 << 20,
+}

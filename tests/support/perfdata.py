@@ -1,0 +1,66 @@
+"""Writes perf.data: what tests need, in either byte order."""
+
+from __future__ import annotations
+
+import struct
+
+IP, TID, TIME, CALLCHAIN, ID, PERIOD = 1, 2, 4, 32, 64, 256
+SAMPLE_ID_ALL, EXCLUDE_GUEST = 1 << 18, 1 << 20
+CPU_CLOCK = (1, 0)  # type and config
+USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
+
+
+class PerfData:
+    """A recording of one event, as a pipe has it: `bytes` may be taken at any time."""
+
+    def __init__(self, sample_type: int = IP | TID | TIME | CALLCHAIN | PERIOD, order: str = "<") -> None:
+        self.sample_type = sample_type
+        self.order = order
+        flags = (SAMPLE_ID_ALL | EXCLUDE_GUEST).to_bytes(8, "little")
+        if order == ">":
+            flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
+        type_, config = CPU_CLOCK
+        attr = self.pack("IIQQQQ", type_, 64, config, 250_000, sample_type, 0) + flags + bytes(16)
+        self._parts = [(b"PERFILE2" if order == "<" else b"2ELIFREP") + self.pack("Q", 16)]
+        self.record(64, 0, attr + self.pack("Q", 1))
+
+    def pack(self, kinds: str, *values: int) -> bytes:
+        return struct.pack(self.order + kinds, *values)
+
+    def bytes(self) -> bytes:
+        return b"".join(self._parts)
+
+    def record(self, type_: int, misc: int, body: bytes) -> PerfData:
+        self._parts.append(self.pack("IHH", type_, misc, 8 + len(body)) + body)
+        return self
+
+    def _trailer(self, pid: int, tid: int, time: int) -> bytes:
+        found = self.pack("II", pid, tid) if self.sample_type & TID else b""
+        return found + (self.pack("Q", time) if self.sample_type & TIME else b"")
+
+    @staticmethod
+    def _padded(name: bytes) -> bytes:
+        return name + bytes(8 - len(name) % 8)
+
+    def comm(self, pid: int, tid: int, name: bytes, time: int = 0) -> PerfData:
+        return self.record(3, 0, self.pack("II", pid, tid) + self._padded(name) + self._trailer(pid, tid, time))
+
+    def fork(self, pid: int, parent: int, time: int = 0) -> PerfData:
+        return self.record(7, 0, self.pack("IIIIQ", pid, parent, pid, parent, time) + self._trailer(pid, pid, time))
+
+    def mmap(self, pid: int, start: int, nbytes: int, name: bytes, offset: int = 0, time: int = 0) -> PerfData:
+        body = self.pack("IIQQQ", pid, pid, start, nbytes, offset) + self._padded(name)
+        return self.record(1, 2, body + self._trailer(pid, pid, time))
+
+    def sample(self, pid: int, chain: list[int], time: int, period: int = 250_000, tid: int = 0) -> PerfData:
+        """In user mode; its fields are those of `sample_type`."""
+        body = self.pack("Q", chain[0]) if self.sample_type & IP else b""
+        body += self.pack("II", pid, tid or pid) if self.sample_type & TID else b""
+        body += self.pack("Q", time) if self.sample_type & TIME else b""
+        body += self.pack("Q", period) if self.sample_type & PERIOD else b""
+        if self.sample_type & CALLCHAIN:
+            body += self.pack(f"QQ{len(chain)}Q", len(chain) + 1, USER, *chain)
+        return self.record(9, 2, body)
+
+    def round(self) -> PerfData:
+        return self.record(68, 0, b"")
