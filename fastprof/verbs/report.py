@@ -53,6 +53,7 @@ END = plan.End(
 )
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
+_CALLS = 50_000  # of a timeline, to begin with
 _NEARLY = 0.95  # of its largest size: more contexts are not tried
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
@@ -129,11 +130,15 @@ class _Page:
         asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
         places = Places(self._model, self._shown)
         figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
-        fitted, was_too_large = 0, False
+        fitted, was_too_large, n_calls = 0, False, _CALLS if asked is None else _ALL
+
+        def made(n_calls: int) -> tuple[Content, bytes]:
+            content = Content(self._model, self._shown, kept, figures, places, n_calls)
+            return content, html(content.columns.packed(self._head(command) | content.head))
+
         while True:
             self._shown.cut(asked or 0, _ALL if asked is not None else n_contexts)
-            content = Content(self._model, self._shown, kept, figures, places)
-            page = html(content.columns.packed(self._head(command) | content.head))
+            content, page = made(n_calls)
             if asked is not None or n_contexts < 100:
                 break
             room = _LARGEST / len(page)
@@ -148,6 +153,15 @@ class _Page:
             n_contexts = max(fitted, int(n_contexts * share))
             if not fitted:
                 figures = figures[: int(len(figures) * share) + 1]
+        while asked is None and n_calls < self._shown.n_calls:  # room that contexts leave
+            each = content.columns.nbytes("call ") / n_calls
+            n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
+            more = made(n_calls)
+            if len(more[1]) > _LARGEST:
+                break
+            content, page = more
+            if len(page) > _NEARLY * _LARGEST:
+                break
         self._say_pruned(content.head, len(content.columns["context up"]))
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = sum(not row.is_cycle for row in figures)

@@ -304,6 +304,55 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
     assert axis == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns"]
 
 
+def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
+    """Self, inclusive and calls of what is in it: from 20 to 40 of 100 in the timeline of two threads."""
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    drag = """(c => [c.left + 0.2 * c.width, c.top + 90, c.left + 0.4 * c.width, c.top + 90])
+        (document.getElementById('canvas').getBoundingClientRect())"""
+    title = "(c => [c.left + 20, c.top + 22 + 9])(document.getElementById('canvas').getBoundingClientRect())"
+    zoom = value("[fastprof.flame.from, fastprof.flame.to]")
+    _, rows, hint, zoomed, address, folded_rows, unfolded, all_rows = drive(
+        tmp_path / "page.html",
+        choose("#order", "in order of time"),
+        {"drag": drag},
+        value(ROWS),
+        text_of("#hover"),
+        zoom,
+        value("new Promise(done => setTimeout(done, 400)).then(() => decodeURIComponent(location.hash))"),
+        {"click": title},
+        value("fastprof.flame.boxes.rows"),
+        {"click": title},
+        value("fastprof.flame.boxes.rows"),
+        {"keys": ["Escape"]},
+        value(ROWS),
+    )
+    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
+    one, two, three = (f"#{n}" for n in (1, 2, 3))
+    assert {name: cells[0::2] for name, cells in figures.items()} == {one: [9, 20, 1], two: [11, 11, 2]}
+    assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
+    assert zoomed == [0, 1] and "range=0.2" in address
+    assert (folded_rows, unfolded) == (3, 5)
+    assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
+
+
+def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    seen = value("[fastprof.flame.from, fastprof.flame.to]")
+    _, inside, right, out = drive(
+        tmp_path / "page.html",
+        choose("#order", "in order of time"),
+        {"keys": ["g", "w", "w"]},
+        seen,
+        {"keys": ["d"]},
+        seen,
+        {"keys": ["s", "s", "s"]},
+        seen,
+    )
+    assert (inside, right, out) == ([0.375, 0.625], [0.4375, 0.6875], [0, 1])
+
+
 def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
     """An axis or a pair has one unit, a column too, unless most of it were 0.00: once `0 ns, 2,000 us, 10 ms`."""
     report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "page.html")

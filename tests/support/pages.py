@@ -76,7 +76,12 @@ class Page:
     def calls(self) -> list[tuple[str, str, int, float, float]]:
         """Thread, function, depth, begin and duration, in their order."""
         c = self.columns
-        columns = zip(*(c[f"call {n}"] for n in ("thread", "function", "depth", "begin", "duration")), strict=True)
+        begins: list[float] = []
+        for i, (thread, step) in enumerate(zip(c["call thread"], c["call begin"], strict=True)):
+            begins.append(step + (begins[-1] if i and c["call thread"][i - 1] == thread else 0))
+        columns = zip(
+            *(c[f"call {n}"] for n in ("thread", "function", "depth")), begins, c["call duration"], strict=True
+        )
         found = [(t, self.name(f), depth, begin, length) for t, f, depth, begin, length in columns]
         assert all(a[0] < b[0] or (a[0] == b[0] and a[3] <= b[3]) for a, b in pairwise(found))
         return [(self.head["time"]["threads"][t], *rest) for t, *rest in found]

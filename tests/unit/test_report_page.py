@@ -216,6 +216,8 @@ def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
         (seven, two, 1, 35, 1),
         (eight, three, 0, 50, 10),
     ]
+    rows = {found.name(i) for i in range(found.head["rows"])}
+    assert {found.name(f) for f in found.columns["call function"] if f < found.head["rows"]} == rows
     assert found.head["time"] | {"threads": 2} == {
         "threads": 2,
         "ticks per second": 1_000_000_000,
@@ -224,6 +226,27 @@ def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
         "left out": 0,
     }
     assert found.stacks() == {(seven, one): 79, (seven, one, two): 21, (eight, three): 10}
+
+
+def test_as_many_calls_are_shown_as_a_page_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest ones, whatever the number that the page began with."""
+    rng, durations = random.Random(5), []
+    log = FdrLog(version=5)
+    buffer = log.buffer(tid=7, pid=1).cpu(0, 1000).enter(99, 0)
+    for i in range(6_000):
+        durations.append(1 + rng.randrange(10**6))
+        buffer.enter(1 + i % 90, rng.randrange(10**6)).exit(1 + i % 90, durations[-1])
+    (tmp_path / "t.xray").write_bytes(log.bytes())
+    monkeypatch.setattr("fastprof.verbs.report._CALLS", 300)
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", len(html(b"")) + 40_000)
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    shown = sorted(found.columns["call duration"])[:-1]  # without the caller of all
+    assert len(html(b"")) + 34_000 < len(found.bytes) < len(html(b"")) + 40_000
+    assert shown == sorted(durations)[-len(shown) :]
+    assert found.head["time"]["left out"] == 6_000 - len(shown) > 1_000
+    report(tmp_path / "t.xray", tmp_path / "page.html", prune=0)
+    assert len(Page(tmp_path / "page.html").columns["call begin"]) == 6_001
 
 
 def spans(rows: list[tuple[int, int, int]], room: int) -> tuple[list[tuple[int, int]], int, int]:

@@ -1,6 +1,7 @@
 // Drives a page of `fastprof report`: node report.mjs PAGE WIDTH HEIGHT STEPS.  STEPS is JSON, a list of
 //   {"value": EXPRESSION}      the value is printed
 //   {"click": EXPRESSION}      the mouse, at [x, y] of the window
+//   {"drag": EXPRESSION}       from [x, y, ...] to [..., x, y]
 //   {"keys": ["/", "Enter"]}   the keyboard
 //   {"type": TEXT}             text into what has the focus
 //   {"picture": FILE}
@@ -29,6 +30,12 @@ await withPage(async page => {
       await page.send('Input.dispatchMouseEvent', {type: 'mouseMoved', x, y});
       for (const type of ['mousePressed', 'mouseReleased'])
         await page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
+    } else if ('drag' in step) {
+      const [x, y, toX, toY] = await page.value(step.drag);
+      const mouse = (type, x, y) => page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
+      await mouse('mousePressed', x, y);
+      for (const part of [0.5, 1]) await mouse('mouseMoved', x + (toX - x) * part, y + (toY - y) * part);
+      await mouse('mouseReleased', toX, toY);
     } else if ('keys' in step)
       for (const key of step.keys) {
         const text = key === 'Enter' ? '\r' : key.length === 1 ? key : undefined;

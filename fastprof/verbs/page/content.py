@@ -4,7 +4,8 @@
     row        figures of those: self and, where it is known, inclusive cost by value column, calls by side
     arc        callers and callees of a row: row, function, is it the callee?, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
-    call       calls of a timeline: thread, function, depth, begin and duration, sorted by thread and begin
+    call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (from that of the call
+               before it in the same thread) and duration
 
 A value column is a value type of one side; the old profile is side 0, the new one side 1.
 """
@@ -18,7 +19,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.verbs.page import NONE, Columns
-from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.page.contexts import Shown, Times
 from fastprof.verbs.top import BY, TREE, Call, Finder, Row
 from fastprof.verbs.top_costs import thread_name
 
@@ -128,8 +129,10 @@ def _arcs(rows: dict[int, Row], kept: list[int], sides: list[int]) -> list[_Arc]
 class Content:
     """The columns, and their description in the head."""
 
-    def __init__(self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places) -> None:
-        """`kept`: which of the value columns; `figures`: the rows of the table."""
+    def __init__(
+        self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places, n_calls: int
+    ) -> None:
+        """`kept`: which of the value columns; `figures`: the rows of the table; `n_calls`: no more are shown."""
         self._model, self._shown, self._kept, self._places = model, shown, kept, places
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
@@ -139,7 +142,7 @@ class Content:
         self._arcs([row.arcs for row in figures])
         self._contexts()
         if shown.times is not None and not shown.times.mixed:
-            self._calls()
+            self._calls(shown.times, n_calls)
         for name in _Place._fields:
             self.columns.add(f"function {name}", "I", [self._text(getattr(f, name)) for f in self._functions])
         self.columns.add("function line", "I", [places.lines.get(f, 0) for f in self._functions])
@@ -223,31 +226,34 @@ class Content:
 
     # ---- the order of time
 
-    def _calls(self) -> None:
-        times = self._shown.times
-        assert times is not None
-        s = times.c
-        spans = s.spans[0 : s.n]
-        functions: dict[int, int] = {}
-        for span in spans:
-            if span.function not in functions:
-                functions[span.function] = self._function(self._places[span.function])
+    def _calls(self, times: Times, most: int) -> None:
+        calls, first = times.longest(most), times.c.first_time
+        # stacks of a timeline have the file ??? where the timeline has none
+        places = {f: self._places[f] for f in dict.fromkeys(calls.functions)}
+        functions = {f: self._function(place._replace(file=place.file or "???")) for f, place in places.items()}
         threads: dict[int, int] = {}
-        columns = (
-            ("thread", "I", [threads.setdefault(span.thread, len(threads)) for span in spans]),
-            ("function", "I", [functions[span.function] for span in spans]),
-            ("depth", "I", [span.depth for span in spans]),
-            ("begin", "d", [span.start - s.first_time for span in spans]),
-            ("duration", "d", [span.duration for span in spans]),
+        positions = [threads.setdefault(t, len(threads)) for t in calls.threads]
+        # from the call before, in the same thread, which takes less room
+        before, of = first, -1
+        steps = []
+        for begin, t in zip(calls.begins, positions, strict=True):
+            steps.append(begin - (before if t == of else first))
+            before, of = begin, t
+        columns: tuple[tuple[str, str, list[int]], ...] = (
+            ("thread", "I", positions),
+            ("function", "I", [functions[f] for f in calls.functions]),
+            ("depth", "I", calls.depths.tolist()),
+            ("begin", "d", steps),
+            ("duration", "d", calls.durations.tolist()),
         )
         for name, type_, items in columns:
             self.columns.add(f"call {name}", type_, items)
         self.head["time"] = {
             "threads": [self._thread(t) for t in threads],
             "ticks per second": times.ticks_per_second or 0,
-            "length": s.last_time - s.first_time if s.n else 0,
-            "shortest": s.pixel,
-            "left out": s.left_out,
+            "length": times.c.last_time - first if calls.begins else 0,
+            "shortest": calls.shortest,
+            "left out": calls.left_out,
         }
 
 

@@ -7,7 +7,9 @@ so it is exact.  Values of the old and of the new profile of a comparison are co
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
+from itertools import compress
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
@@ -28,7 +30,7 @@ from fastprof.verbs.top_costs import Costs, add_projected
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_contexts, fp_project
 
-CALLS_SHOWN = 50_000  # of a timeline
+_MOST_CALLS = 250_000  # of a timeline, while they are read: more than a page has room for
 _LEAST_CONTEXTS = 1 << 16  # while they are added up: more than a page shows
 _CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
 
@@ -179,6 +181,11 @@ class Shown:
             self.times.end()
 
     @property
+    def n_calls(self) -> int:
+        """Calls of a timeline that could be shown in order of time."""
+        return self.times.c.n if self.times is not None and not self.times.mixed else 0
+
+    @property
     def is_zero(self) -> bool:
         """Is every self cost of the default event 0?"""
         own = zip(self.columns, self.costs, strict=True)
@@ -194,13 +201,25 @@ class Shown:
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
 
+class Calls(NamedTuple):
+    """Columns of calls, and how long the shortest one at least is, and how many are left out."""
+
+    begins: array[int]
+    durations: array[int]
+    threads: array[int]
+    functions: array[int]
+    depths: array[int]
+    shortest: int
+    left_out: int
+
+
 class Times:
     """The calls of a timeline (csrc/bridges/rows/spans.h)."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._err = ffi.new("struct fp_err *")
-        self.c = owned(lib.fp_spans_new(model.c, CALLS_SHOWN), lib.fp_spans_free, "the calls of a timeline")
+        self.c = owned(lib.fp_spans_new(model.c, _MOST_CALLS), lib.fp_spans_free, "the calls of a timeline")
         self.ticks_per_second: int | None = None
         self.mixed = False  # clocks differ, so times of inputs are not comparable
 
@@ -213,6 +232,21 @@ class Times:
 
     def end(self) -> None:
         self._fits(lib.fp_spans_end(self.c, self._err))
+
+    def longest(self, most: int) -> Calls:
+        """No more than `most` of the calls, by thread and begin."""
+        n, size = self.c.n, ffi.sizeof("struct fp_spans_call")
+        raw = bytes(ffi.buffer(self.c.spans, n * size)) if n else b""
+        wide, narrow = array("Q", raw), array("I", raw)
+        durations = wide[1 :: size // 8]
+        shortest = sorted(durations, reverse=True)[most] + 1 if n > most else 0
+        columns = [wide[0 :: size // 8], durations, *(narrow[at :: size // 4] for at in (4, 5, 6))]
+        if shortest:
+            kept = [duration >= shortest for duration in durations]
+            columns = [array(column.typecode, compress(column, kept)) for column in columns]
+        begins, durations, threads, functions, depths = columns
+        left_out = self.c.left_out + n - len(begins)
+        return Calls(begins, durations, threads, functions, depths, max(shortest, self.c.pixel), left_out)
 
     def _fits(self, status: int) -> None:
         check_sums(status, self._err, self._model, "report", [])

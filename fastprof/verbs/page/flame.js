@@ -78,13 +78,16 @@ class TreeBoxes {
 
 // The calls of one thread or of all, each thread below the one before.
 class TimeBoxes {
-  constructor(data, thread) {
+  // thread: its name, null: all; folded: names of those of which only the title is shown
+  constructor(data, thread, folded) {
     const {column, head} = data;
+    this.isTimed = true;
     this.time = head.time;
     this.thread = column("call thread");
     this.fn = column("call function");
     this.depth = column("call depth");
-    this.begin = column("call begin");
+    const steps = column("call begin"), begin = this.begin = new Float64Array(steps.length);
+    for (let i = 0; i < steps.length; i++) begin[i] = steps[i] + (i && this.thread[i] === this.thread[i - 1] ? begin[i - 1] : 0);
     this.duration = column("call duration");
     this.titles = [];
     this.first = new Float64Array(head.time.threads.length);
@@ -95,9 +98,10 @@ class TimeBoxes {
     head.time.threads.forEach((name, t) => {
       this.first[t] = -1;
       if (deepest[t] < 0 || (thread !== null && name !== thread)) return;
-      this.titles.push([row, name]);
-      this.first[t] = row + 1;
-      row += deepest[t] + 2;
+      const isFolded = folded.has(name);
+      this.titles.push([row, name, `${isFolded ? "▸" : "▾"} ${name}`]);
+      if (!isFolded) this.first[t] = row + 1;
+      row += isFolded ? 1 : deepest[t] + 2;
     });
     this.rows = row;
     this.parents = new Int32Array(this.fn.length).fill(-1);
@@ -139,6 +143,26 @@ class TimeBoxes {
   }
   functions(box) { return box.many ? box.many.map(i => this.fn[i]) : [box.fn]; }
   fnOf(i) { return this.fn[i]; }
+  // Self and inclusive time and calls of the first `n` functions from one point to another, in ticks.
+  within([from, to], n) {
+    const length = this.time.length || 1, {begin, duration, fn, parents} = this;
+    const found = {own: new Float64Array(n), all: new Float64Array(n), calls: new Float64Array(n), sum: 0, n: 0};
+    const share = i => Math.min(begin[i] + duration[i], to * length) - Math.max(begin[i], from * length);
+    for (let i = 0; i < fn.length; i++) {
+      const time = this.first[this.thread[i]] < 0 ? -1 : share(i), above = parents[i];
+      if (time < 0) continue;
+      let outer = above;
+      while (outer >= 0 && fn[outer] !== fn[i]) outer = parents[outer];
+      found.n++;
+      if (above < 0) found.sum += time;
+      else if (fn[above] < n) found.own[fn[above]] -= time;
+      if (fn[i] >= n) continue;
+      found.own[fn[i]] += time;
+      found.calls[fn[i]]++;
+      if (outer < 0) found.all[fn[i]] += time;
+    }
+    return found;
+  }
   range(i) {
     const length = this.time.length || 1;
     return [this.begin[i] / length, (this.begin[i] + this.duration[i]) / length];
@@ -169,23 +193,32 @@ class Flame {
     this.hovered = this.focused = -1;
     this.drawn = [];
     this.zooms = [];
-    this.pending = false;
+    this.range = null;  // from one point in time to another, as shares of everything
+    this.pending = this.isDragged = false;
     this.holder.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.holder);
     this.canvas.addEventListener("mousemove", event => this.hover(this.at(event)));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
-    this.canvas.addEventListener("click", event => this.click(this.at(event)));
+    this.canvas.addEventListener("mousedown", event => this.press(event));
+    this.canvas.addEventListener("click", event => {
+      const title = this.titleAt(event);
+      if (this.isDragged) this.isDragged = false;
+      else if (title) this.on.fold(title);
+      else this.click(this.at(event));
+    });
     this.canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
     this.holder.addEventListener("keydown", event => this.key(event));
   }
-  show(boxes) {
+  show(boxes, isSameView = false) {
     this.boxes = boxes;
     this.laid = null;
     this.hovered = this.focused = -1;
-    this.zooms = [];
-    [this.from, this.to] = [0, 1];
+    if (!isSameView) {
+      this.zooms = [];
+      [this.from, this.to] = [0, 1];
+      requestAnimationFrame(() => this.scrollHome());
+    }
     this.draw();
-    requestAnimationFrame(() => this.scrollHome());
   }
   // To where the flames begin: the first row, or the function of a sandwich.
   scrollHome() {
@@ -244,7 +277,8 @@ class Flame {
       if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small ones` : view.label(fn, id), left, y, wide - gap, text);
       this.drawn.push({...box, x: left, y, w: wide});
     }
-    for (const [row, name] of boxes.titles) {
+    if (this.range && boxes.isTimed) this.shade(width, height, back, accent);
+    for (const [row, , name] of boxes.titles) {
       const y = this.y(row, all) - scroll;
       if (y + ROW < 0 || y > height) continue;
       this.label(name, 0, y, width, soft);
@@ -252,6 +286,46 @@ class Flame {
     if (boxes.top) this.axis(width, soft, back);
     canvas.dataset.boxes = this.drawn.length;
     this.on.painted(this.drawn);
+  }
+  // What lies outside of the range pales.
+  shade(width, height, back, accent) {
+    const {pen} = this, [left, right] = this.range.map(x => (x - this.from) / (this.to - this.from) * width);
+    pen.fillStyle = back;
+    pen.globalAlpha = 0.65;
+    pen.fillRect(0, 0, Math.max(0, left), height);
+    pen.fillRect(right, 0, Math.max(0, width - right), height);
+    pen.globalAlpha = 1;
+    pen.fillStyle = accent;
+    for (const x of [left, right]) pen.fillRect(Math.round(x), 0, 1, height);
+  }
+  // Dragging chooses a range of time.
+  press(event) {
+    this.isDragged = false;
+    if (!this.boxes.isTimed || event.button) return;
+    const share = ({clientX}) => {
+      const x = (clientX - this.canvas.getBoundingClientRect().left) / this.holder.clientWidth;
+      return Math.min(1, Math.max(0, this.from + x * (this.to - this.from)));
+    };
+    const start = share(event);
+    const move = now => {
+      if (!this.isDragged && Math.abs(now.clientX - event.clientX) < 4) return;
+      this.isDragged = true;
+      this.range = [start, share(now)].sort((a, b) => a - b);
+      this.draw();
+    };
+    const end = () => {
+      removeEventListener("mousemove", move);
+      removeEventListener("mouseup", end);
+      if (this.isDragged) this.on.range(this.range);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", end);
+  }
+  titleAt(event) {
+    const y = event.clientY - this.canvas.getBoundingClientRect().top;
+    if (y < this.boxes.top) return undefined;
+    const row = Math.floor((y + this.holder.scrollTop - this.boxes.top) / ROW);
+    return this.boxes.titles.find(([at]) => at === row)?.[1];
   }
   // The boxes of what is seen; hovering and scrolling do not change them.
   laidOut(scale) {
@@ -337,7 +411,7 @@ class Flame {
     this.draw();
   }
   wheel(event) {
-    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
     if (!event.ctrlKey && !sideways) return;  // the page, or the box, scrolls
     event.preventDefault();
     const width = this.holder.clientWidth, span = this.to - this.from;
@@ -345,7 +419,7 @@ class Flame {
       const x = this.from + span * (event.clientX - this.canvas.getBoundingClientRect().left) / width;
       const next = Math.min(1, Math.max(1e-12, span * Math.exp(event.deltaY * 0.004)));
       this.move(x - (x - this.from) * next / span, next);
-    } else this.move(this.from + span * event.deltaX / width, span);
+    } else this.move(this.from + span * (event.deltaX || event.deltaY) / width, span);
   }
   move(from, span) {
     this.from = Math.min(Math.max(0, from), 1 - span);
@@ -365,12 +439,19 @@ class Flame {
     };
     if (steps[event.key] && at >= 0) this.focus(this.focused < 0 ? start : steps[event.key]());
     else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.click(this.box(at));
+    else if (boxes.isTimed && "wasd".includes(event.key)) this.steer(event.key);
     else if (event.key === "Backspace") this.back();
     else if (event.key === "Home" || event.key === "0") this.reset();
-    else if (event.key === "+") this.move(this.from + (this.to - this.from) / 4, (this.to - this.from) / 2);
-    else if (event.key === "-") this.move(this.from - (this.to - this.from) / 2, Math.min(1, (this.to - this.from) * 2));
+    else if (event.key === "+" || event.key === "-") this.steer(event.key);
     else return;
     event.preventDefault();
+  }
+  // Zooms in or out, or moves left or right.
+  steer(key) {
+    const span = this.to - this.from;
+    if (key === "w" || key === "+") this.move(this.from + span / 4, span / 2);
+    else if (key === "s" || key === "-") this.move(this.from - span / 2, Math.min(1, span * 2));
+    else this.move(this.from + (key === "d" ? span : -span) / 4, span);
   }
   box(id) { return this.drawn.find(d => d.id === id) || {id, fn: this.boxes.fnOf(id)}; }
   focus(id) {

@@ -16,14 +16,15 @@ const begin = async () => {
   const unitOf = event => event.unit || (UNITS.has(event.name.toLowerCase()) ? event.name : "");
   const state = {
     event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
-    thread: -1, order: "heavy", matches: null, search: "", chosen: -1, centre: -1,
+    thread: -1, order: "heavy", matches: null, search: "", chosen: -1, centre: -1, ranged: null,
   };
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
   // A figure of the table: of the chosen thread, as its contexts have it; graphs say more of functions than contexts do.
-  const ofThread = () => state.thread >= 0 && !head.estimated;
+  const ofThread = () => state.ranged || (state.thread >= 0 && !head.estimated);
   const figuresOfThreads = new Map();
   const rowFigures = (name, k) => {
+    if (state.ranged) return state.ranged[name];
     if (!ofThread()) return column(`${name} ${k}`);
     const key = `${state.thread} ${k}`;
     if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, nRows));
@@ -98,11 +99,38 @@ const begin = async () => {
     return ticks => `${fixed(ticks * perTick / divisor, places)} ${unit}`;
   };
   const beginText = ticks => axisText(head.time.length, (flame.to - flame.from) * head.time.length / 1e4)(ticks);
+  const folded = new Set();  // names of threads
+  // The table shows what a range of time holds, of the time that the calls in this page took.
+  const timeEvent = events.find(event => event.name.toLowerCase() === "time");
+  const setRange = range => {
+    flame.range = range;
+    if (range && timeEvent) state.event = timeEvent;
+    select.value = events.indexOf(state.event);
+    sumRange();
+    drawTable();
+    filter();
+    drawDetails();
+    flame.draw();
+    sayBox(null);
+    remember(true);
+  };
+  const sumRange = () => {
+    state.ranged = null;
+    if (!flame.range || !flame.boxes.isTimed) return;
+    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), units = figures => figures.map(ticks => ticks * perTick);
+    state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * perTick, n};
+  };
   const flame = new Flame(view, {
     hover: box => sayBox(box),
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
     painted: drawn => drawLegend(drawn),
     moved: isStep => remember(isStep),
+    range: range => setRange(range),
+    fold: name => {
+      if (!folded.delete(name)) folded.add(name);
+      flame.show(new TimeBoxes(data, threadName(), folded), true);
+      if (state.ranged) setRange(flame.range);
+    },
   });
   const drawFlame = () => {
     if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
@@ -110,9 +138,10 @@ const begin = async () => {
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
     colours.arrange(view.tree);
     if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? -1;
-    flame.show(state.order === "time" ? new TimeBoxes(data, threadName())
+    flame.show(state.order === "time" ? new TimeBoxes(data, threadName(), folded)
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
+    sumRange();
     sayBox(null);
     drawSummary();
   };
@@ -128,7 +157,13 @@ const begin = async () => {
   const hint = () => {
     if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`;
     const wide = head.compared ? ", as wide as the larger of its old and new cost" : ", as wide as what it costs";
-    if (state.order === "time") return "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move.";
+    if (state.ranged) {
+      const [from, to] = flame.range.map(share => beginText(share * head.time.length));
+      return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${exact(state.ranged.n)} calls, ` +
+        `${figure(state.ranged.sum, "ns")} in all threads shown. The table shows this range; Esc ends it.`;
+    }
+    if (state.order === "time") return "Each box is a call. Drag to choose a range, click to zoom; Ctrl and wheel or w and s zoom, " +
+      "Shift and wheel or a and d move. A thread's name folds it.";
     if (state.order === "inverted") return `Each box of the first row is a function${wide} itself; its callers follow, by their part of it. Click to zoom.`;
     if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, what it calls below${wide.replace("its", "their")} with it. ` +
       "Click to zoom, or a row of the table for another function.";
@@ -215,14 +250,14 @@ const begin = async () => {
       const n = narrow.matches ? 1 : slim.matches ? 2 : 4;
       return [...changes.flatMap((columns, at) => columns.slice(0, at || n < 4 ? n : 4)), name];
     }
-    const whole = ofThread() && old >= 0 ? view.tree.total[old][0] : total();
+    const whole = state.ranged ? state.ranged.sum : ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
     const found = [
       number("self", 104, self(old), own), share("self %", self(old)),
       ...isInclusiveKnown() ? [number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old))] : [],
     ];
     const shares = found.filter((_, at) => at % 2 === 1);
-    const calls = ofThread() ? counted && self(counted.old) : has("row calls 0") && (i => columnOf("row calls", 0, i));
+    const calls = state.ranged ? i => state.ranged.calls[i] : ofThread() ? counted && self(counted.old) : has("row calls 0") && (i => columnOf("row calls", 0, i));
     if (calls) found.push(number("calls", 92, calls, scaleOf(1, "")));
     return [...narrow.matches ? shares : found, name];
   };
@@ -238,7 +273,7 @@ const begin = async () => {
     const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest are not in this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
       (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
-      (state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
+      (state.ranged ? " in this range" : state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
   };
 
   for (const query of [narrow, slim]) query.addEventListener("change", drawTable);
@@ -302,7 +337,8 @@ const begin = async () => {
     if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
       parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
-    if (state.thread >= 0) parts.push(element("p", {}, "Of all threads:"));
+    if (state.ranged) parts.push(element("p", {}, "Of all of the time:"));
+    else if (state.thread >= 0) parts.push(element("p", {}, "Of all threads:"));
     if (fn < nRows) {
       const box = (what, name) => {
         const texts = shownColumns().map(k => {
@@ -384,9 +420,7 @@ const begin = async () => {
     state.order = views.value = order;
     byId("flip").disabled = order === "time";
     if (order === "time") turn(false);
-    drawFlame();
-    search();
-    remember(true);
+    drawAll();
   };
   views.addEventListener("change", () => show(views.value));
   const turn = flipped => {
@@ -431,6 +465,7 @@ const begin = async () => {
         event.target.value = "";
         event.target.dispatchEvent(new Event("input"));
       } else if (typing) event.target.blur();
+      else if (state.ranged) setRange(null);
       else flame.reset();
     } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
       const action = {
@@ -459,6 +494,7 @@ const begin = async () => {
       view: state.order === "heavy" ? "" : state.order, value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
       zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: functionText(state.chosen),
+      range: state.ranged ? flame.range.join() : "",
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value, filter: byId("filter").value,
     };
@@ -491,10 +527,14 @@ const begin = async () => {
     [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
     for (const id of ["search", "filter"]) byId(id).value = said.get(id) || "";
     written = null;
+    const shares = name => {
+      const [from, to] = (said.get(name) || "").split(",").map(Number);
+      return from >= 0 && from < to && to <= 1 ? [from, to] : null;
+    };
+    flame.range = shares("range");
     drawAll();
     table.mark(state.chosen);
-    const [from, to] = (said.get("zoom") || "").split(",").map(Number);
-    if (from >= 0 && from < to && to <= 1) [flame.from, flame.to] = [from, to];
+    [flame.from, flame.to] = shares("zoom") || [0, 1];
     written = text;
   };
   addEventListener("popstate", restore);
@@ -527,7 +567,8 @@ const begin = async () => {
     for (const [what, texts] of Object.entries(head.said)) add(what, ...texts);
     if (head.command) add("command", head.command);
     add("made by", head["made by"]);
-    const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"]];
+    const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
+      ...head.time ? [["w a s d", "zoom and move in order of time"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
   };
