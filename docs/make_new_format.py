@@ -17,7 +17,7 @@ FILES = {
     "corpus.md": "tests/corpus/@format@/README.md",
     "test.py": "tests/unit/test_@name@.py",
 }
-# Lists that name all formats: behind what a line is put.
+# Lists that name all formats: the line after which a new one is added.
 LISTS = {
     "fastprof/formats/__init__.py": (r"^ROOMS = \((?:\n    \S+)*", '\n    "@name@",'),
     "docs/README.md": (

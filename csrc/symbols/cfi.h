@@ -41,7 +41,7 @@ struct fp_cfi_value {
     uint32_t how;  /* enum fp_cfi_how */
 };
 
-/* Only registers that have a column are kept; others share the last one, which nobody reads. */
+/* Only registers that have a column are kept; others share the last one, which is never read. */
 enum { FP_CFI_NUMBERS = 64, FP_CFI_MOST_COLUMNS = 34 };
 struct fp_cfi_columns {
     uint8_t of[FP_CFI_NUMBERS]; /* by register */

@@ -12,7 +12,7 @@
  *   01 00 00 00  01 00 00 00  00 10 ... 00 10 ...       of process 1: at 0x1000
  *   02 00 ... 00 00 ...       'f' 'o' 'o' '!' '!' 00    2 bytes, number 0, "foo!!"; then the code
  *
- * Code is told apart by where it stands in the file: memory is used again for other code.
+ * Code is identified by its offset in the file, because memory is reused for other code.
  * Source: Linux tools/perf/Documentation/jitdump-specification.txt.
  */
 #ifndef FP_JITDUMP_H

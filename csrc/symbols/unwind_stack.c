@@ -35,7 +35,7 @@ struct walk {
     uint32_t n, most;
 };
 
-/* What a step comes to, beside an enum fp_unwind_end. */
+/* Results of a step, in addition to enum fp_unwind_end. */
 enum { GO_ON = -1, RESTART = -2, ASK = -3 };
 
 struct fp_unwind *fp_unwind_new(uint32_t machine, uint32_t flags) {

@@ -29,7 +29,7 @@ examples:
 _LABELS = {
     "constant_tsc": "constant TSC",
     "cpu": "CPU",
-    "cpus_told_apart": "CPUs told apart",
+    "cpus_told_apart": "CPUs distinguished",
     "duration_ns": "duration nanoseconds",
     "nonstop_tsc": "nonstop TSC",
     "period_us": "period microseconds",

@@ -318,7 +318,7 @@ class Option(Generic[T]):
 
     `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then
     `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show
-    it.  `key` tells it apart from options of that name of other formats.
+    it.  `key` distinguishes it from options of that name of other formats.
 
     `kept_unused`: values that are accepted where nothing uses the option, so that a script may pass it for every
     file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default is among

@@ -236,7 +236,7 @@ class Download:
     """An object from its beginning to its end, by one request.
 
     Where the connection ends too early, obstore asks for the rest, if the object is still the same.
-    `size` is that of the object; `identity` tells whether it is the same when it is read again.
+    `size` is that of the object; `identity` changes when the object does.
     Errors: FastprofError.
     """
 

@@ -69,7 +69,7 @@ class Source:
     go backwards; `spool` makes that possible, through a temporary file.
     `again` says whether another Source can read the same from its beginning.
     `pinned` says whether `pin` has given it its size and identity.
-    `identity` tells whether a file or object that was opened by its path is
+    `identity` decides whether a file or object that was opened by its path is
     still the same and unchanged when it is opened again; None for others.
     A remote object cannot seek, unless `use_ranges` makes it so.
     A file object that can seek is read from its beginning.  It is the caller's, and is not closed.

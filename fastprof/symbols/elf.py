@@ -9,7 +9,7 @@ section      name, type u32, flags, addr, offset, size as words, link, info u32,
 note         namesz, descsz, type u32, the name, the description, each up to a multiple of the alignment
 compressed   type u32, (pad u32), size, align as words, then the data: 1 = zlib, 2 = zstandard
 ```
-Counts that do not fit into 16 bits stand in section 0.  Source: System V ABI, chapters 4 and 5.
+Counts that do not fit into 16 bits are in section 0.  Source: System V ABI, chapters 4 and 5.
 
 A file that is not linked (ET_REL: a kernel module, JIT code) has no segments, and mostly no
 addresses.  Its sections are placed one after the other, so that a debug file has them at the same places; symbols and

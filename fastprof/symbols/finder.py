@@ -249,7 +249,7 @@ class Finder:
 
 
 def own_vdso() -> ElfObject:
-    """The vdso of this process, as an object; its `reason` tells why there is none."""
+    """The vdso of this process, as an object; its `reason` states why there is none."""
     vdso = b""
     try:
         with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -258,7 +258,7 @@ def own_vdso() -> ElfObject:
             memory.seek(start)
             vdso = memory.read(limit - start)
     except OSError:
-        pass  # it stays empty; the object's `reason` tells why
+        pass  # it stays empty; the object's `reason` states why
     return ElfObject(_VDSO, content=vdso)
 
 

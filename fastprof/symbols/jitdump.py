@@ -26,7 +26,7 @@ def is_jitdump(head: bytes) -> bool:
 class JitDump(NameTable):
     """The code in a jitdump.  Its addresses here are offsets in the file, because memory is used again for other code.
 
-    `c` is NULL if `reason` tells why nothing can be read.
+    `c` is NULL and `reason` set if nothing can be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:

@@ -30,7 +30,7 @@ class Symbol(NamedTuple):
 class NameTable:
     """A file with names by address, which answers as an ElfObject does.
 
-    Never raises for a file that cannot be read: `reason` tells why.  `note` tells what of it is not understood.
+    Never raises for a file that cannot be read: `reason` is then set.  `note`: the part that is not understood.
     """
 
     build_id = ""

@@ -51,7 +51,7 @@ _NO_ADDRESS = 0xFFFFFFFF
 class ElfObject(ElfFile):
     """One ELF file, its separate debug file if there is one, looked up by address.
 
-    Never raises for a file that is missing, not ELF or damaged: `reason` tells why nothing can be resolved ("" if
+    Never raises for a file that is missing, not ELF or damaged: `reason` states why nothing can be resolved ("" if
     something can). After the first lookup `note` names unreadable debug information. `refused` are the names so far
     that would take too much to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold

@@ -168,7 +168,7 @@ class _Page:
         return page
 
     def _say_pruned(self, head: dict[str, Any], n: int) -> None:
-        """`n`: the contexts in the page, those that stand for pruned ones among them."""
+        """`n`: the contexts in the page, including those named [pruned]."""
         shares = [abs(cut / total) for cut, total in zip(head["cut"], head["totals"], strict=True) if total]
         pruned = head["all contexts"] + head["cuts"] - n
         self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))

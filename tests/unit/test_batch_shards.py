@@ -86,7 +86,7 @@ def test_another_number_of_shards_is_refused(folder: Path, capsys: pytest.Captur
     for words in (["--shard", "1/8"], ["--shard", "1/3"], ["--shard", "1/8", "--dry-run"]):
         convert(*words, code=2)
         said = f"{words[0]}={words[1]}: out has outputs of 4 shards; use --shard=I/4, no --shard for all that is left, "
-        assert capsys.readouterr().err == f"fastprof: {said}or remove out/{FOLDER} to begin anew\n"
+        assert capsys.readouterr().err == f"fastprof: {said}or remove out/{FOLDER} to start over\n"
     with pytest.raises(UsageError, match=r"^shard=1/8: out has outputs of 4 shards; use shard=I/4, no shard= for "):
         fastprof.batch_convert("in", "out", to="folded", shard=(1, 8))
     assert (sorted(os.listdir("out")), sorted(os.listdir(f"out/{FOLDER}"))) == before

@@ -25,6 +25,9 @@ CONSTRUCTIONS = {
     r"\bstands? behind\b": "follows",
     r"\bwhat is no\b": "other values",
     r"\bis told of\b": "gets, receives, collects",
+    r"\btells? (why|whether|which|what)\b": "states, is set, decides",
+    r"\b(told|tells?) \w* ?apart\b": "distinguish",
+    r"\bstands? (in|at|before|behind|beside)\b": "is in, follows, comes before",
 }
 EXCEPTIONS: dict[str, str] = {}  # a line, stripped: why it stays.  Ten at most.
 
@@ -69,6 +72,9 @@ def test_few_exceptions() -> None:
         "outputs are called as their inputs",
         "with an only input",
         "it is skipped without a word",
+        "`reason` tells why there is none",
+        "threads are told apart by number",
+        "the count stands in section 0",
     ],
 )
 def test_finds_them(line: str) -> None:

@@ -1,9 +1,9 @@
 /* bridges/fold/fold.h - the stack machine: a timeline becomes call arcs, for a graph, or contexts, for stacks.
  *
- *   enter a 10, enter b 20, exit b 50, exit a 60        self: the callee's own ticks when called through this arc
+ *   enter a 10, enter b 20, exit b 50, exit a 60
  *
- *   arc      calls  ticks  self          context   calls  self
- *   -> a         1     50    20          a             1    20
+ *   arc      calls  ticks  self          context   calls  self      ticks: with callees (inclusive)
+ *   -> a         1     50    20          a             1    20      self: without them
  *   a -> b       1     30    30          a > b         1    30
  *
  * Each thread has a stack.  Timelines of healthy programs have gaps, which are repaired and counted (fp_fold_stats):
@@ -17,17 +17,19 @@
  * Recursion: every call is counted, but if an arc is on a thread's stack several times, only the outermost of these
  * calls adds to its ticks.
  *
+ * Groups: threads, processes or CPUs are summed together or separately (enum fp_fold_by); what is separate is a group.
+ *
  * Order of calls: fp_fold_new, fp_fold_register, fp_fold_put for each batch, fp_fold_end.  Then the result:
  *
- *   arcs       fp_fold_order, fp_fold_pull_arcs and fp_fold_pull_nodes, merged with spilled runs (core/merge.h);
- *              fp_fold_totals and fp_fold_graph make graph rows of them
- *   contexts   fp_fold_rank, fp_fold_link, fp_fold_pull_tree, merged with spilled runs (fp_fold_tree); fp_fold_stacks
- *              makes stacks rows of them
+ *   arcs       fp_fold_order, fp_fold_pull_arcs (arcs) and fp_fold_pull_nodes (self costs by function), each merged
+ * with spilled runs (core/merge.h); fp_fold_totals and fp_fold_graph make graph rows of both contexts   fp_fold_rank,
+ * fp_fold_link, fp_fold_pull_tree, merged with spilled runs (fp_fold_tree); fp_fold_stacks makes stacks rows of them
  *
- * If fp_fold_put returns FP_FULL, the caller writes the same pulls to disk as a sorted run, calls fp_fold_drop_spilled
- * and continues.  Memory: linear in distinct arcs (or contexts) in memory and in the depth of the stacks.
+ * Spilling: if fp_fold_put returns FP_FULL, the caller pulls the same records, writes them to disk as a sorted run,
+ * calls fp_fold_drop_spilled and continues.  Memory: linear in arcs (or contexts) since then and in the depth of the
+ * stacks.
  *
- * Several folds may divide the threads of a timeline (`shares`); fp_fold_join combines them.
+ * Several cores: each fold takes a share of the timeline's threads (`shares`), and fp_fold_join combines them.
  *
  * A switch between threads takes time linear in the depth of both stacks, so the rows of a batch with many switches are
  * first sorted by thread.  The sums are the same.
@@ -230,7 +232,7 @@ struct fp_fold_tree_head {
 /* Merges runs of such records: equal contexts become one with the sums. */
 struct fp_fold_tree {
     struct fp_fold *fold;
-    int32_t once;       /* set by the caller: each stack occurs once, so fp_fold_stacks adds stacks without a lookup */
+    int32_t once;       /* set by the caller: stacks are added without a lookup, because each context is pulled once */
     struct fp_in *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
     uint32_t to_refill;            /* after FP_MORE: the run to refill */

@@ -19,7 +19,7 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
   - fn= takes the file back to the last fl=; in Cachegrind fl= ends the function
   - in Callgrind's own files so does the next cost line after a call, unless
     its file is given
-  - cfi= and cob= hold for one call and may stand before or after cfn=
+  - cfi= and cob= hold for one call and may come before or after cfn=
   - old Xdebug gives no file of a callee, which is the last function of its name
   - a number stays bound to its first function, unless file or object are given
     and differ; a definition without rows binds nothing
@@ -326,7 +326,7 @@ cdef int read_lines(Body *body, const uint8_t **at, const uint8_t *end, const ui
                     fp_err *err) noexcept nogil:
     """Reads lines from at[0] to `end`; bytes up to `readable` may be looked at.
 
-    FP_MORE when all were read; at[0] stands at the first line that was not.
+    FP_MORE when all were read; at[0] is then the first line that was not.
     """
     cdef fp_callgrind_lines *lines = &body.lines
     cdef const uint8_t *p = at[0]

@@ -14,7 +14,7 @@ together (manifest.py).
     lossy     it is there, and `losses` counts what was skipped (--lenient)
     error     there is no output, and `error` the reason: message, and of a damaged file its format, offset and line;
               `retry` if the machine is to blame, not the file: another one, or the next run, tries again
-    crashed   the process died at this file, or took longer than --timeout; `error` tells which
+    crashed   the process died at this file, or took longer than --timeout; `error` states which
 
 `files` lists the outputs if there are several (--split); `idle` the flags of options without an effect on this
 file, which may affect others.

@@ -192,16 +192,16 @@ def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
         _, of = shard_of(path) or shard
         if of != shard[1] and 1 not in (of, shard[1]):
             instead = Message("{--shard:=}I/{of}, no {--shard} for all that is left", of=of)
-            anew = f"remove {os.path.join(outdir, FOLDER)} to begin anew"
+            restart = f"remove {os.path.join(outdir, FOLDER)} to start over"
             raise UsageError(
                 Message(
-                    "{--shard:=}{number}/{shards}: {outdir} has outputs of {of} shards; use {instead}, or {anew}",
+                    "{--shard:=}{number}/{shards}: {outdir} has outputs of {of} shards; use {instead}, or {restart}",
                     number=shard[0],
                     shards=shard[1],
                     outdir=outdir,
                     of=of,
                     instead=instead,
-                    anew=anew,
+                    restart=restart,
                 )
             )
         if of != shard[1] and is_locked(path):

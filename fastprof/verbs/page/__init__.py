@@ -3,7 +3,7 @@
     <script type="application/octet-stream" id="data">BASE64</script>
 
 is zlib of: the length of the head in 4 bytes, the head, then the columns one after the other.  The head is JSON and
-has the type and the number of items of each column.  The bytes of a column stand in planes, first the lowest byte of
+has the type and the number of items of each column.  The bytes of a column are in planes, first the lowest byte of
 each item, so that they compress well.
 
 The page's security policy allows the code and the style of the page, by their digests, and nothing else: no request,
