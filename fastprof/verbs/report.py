@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.inputs import Progress
 from fastprof.verbs.page import html
-from fastprof.verbs.page.content import Content, Places, figures_of
+from fastprof.verbs.page.content import Content, Figures, Places, figures_of
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
@@ -55,6 +55,7 @@ _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
 _CALLS = 50_000  # of a timeline, to begin with
 _NEARLY = 0.95  # of its largest size: more contexts are not tried
+_TRIES = 20  # a page of one context and function is as small as it gets
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -127,45 +128,52 @@ class _Page:
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
-        asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
+        asked, kept = self._asked[PRUNE], self._kept()
         places = Places(self._model, self._shown)
         figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
-        fitted, was_too_large, n_calls = 0, False, _CALLS if asked is None else _ALL
 
-        def made(n_calls: int) -> tuple[Content, bytes]:
+        def made(figures: list[Figures], n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
+            self._shown.cut(asked or 0, n_contexts)
             content = Content(self._model, self._shown, kept, figures, places, n_calls)
             return content, html(content.columns.packed(self._head(command) | content.head))
 
-        while True:
-            self._shown.cut(asked or 0, _ALL if asked is not None else n_contexts)
-            content, page = made(n_calls)
-            if asked is not None or n_contexts < 100:
-                break
-            room = _LARGEST / len(page)
-            if room >= 1:
-                has_all = n_contexts > content.head["all contexts"]
-                if has_all or was_too_large or _NEARLY * room < 1:
+        content, page = made(figures, _ALL, _ALL) if asked is not None else self._fitted(figures, made)
+        self._say_pruned(content.head, len(content.columns["context up"]))
+        self._log.rows["contexts"] = len(content.columns["context up"])
+        self._log.rows["functions"] = content.n_functions
+        return page
+
+    def _fitted(
+        self, figures: list[Figures], made: Callable[[list[Figures], int, int], tuple[Content, bytes]]
+    ) -> tuple[Content, bytes]:
+        """The largest page of those that are not too large, nearly.  What contexts leave is for calls."""
+        n_contexts, n_calls, best, grown = _CONTEXTS, _CALLS, None, False
+        for _ in range(_TRIES):
+            content, page = made(figures, n_contexts, n_calls)
+            spare = _LARGEST - len(page)
+            shown = max(1, len(content.columns["context up"]))
+            each = max(1.0, content.columns.nbytes("context ")) / shown
+            if spare >= 0:
+                best = content, page
+                fitted = n_contexts
+                if n_contexts > content.head["all contexts"] or grown or spare < (1 - _NEARLY) * _LARGEST:
                     break
-                fitted, n_contexts = n_contexts, int(n_contexts * room)
-                continue
-            was_too_large = True
-            share = min(_NEARLY, _NEARLY * room)
-            n_contexts = max(fitted, int(n_contexts * share))
-            if not fitted:
-                figures = figures[: int(len(figures) * share) + 1]
-        while asked is None and n_calls < self._shown.n_calls:  # room that contexts leave
+                n_contexts = min(_ALL, n_contexts + 1 + int(spare / each))
+            elif best:
+                grown = True  # by too much: the next one that fits is the last
+                n_contexts = max(fitted, int(n_contexts + spare / each / _NEARLY))
+            else:
+                share = min(0.8, _LARGEST / len(page))
+                n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
+        content, page = best or (content, page)
+        while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
             each = content.columns.nbytes("call ") / n_calls
             n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
-            more = made(n_calls)
+            more = made(figures, fitted, n_calls)
             if len(more[1]) > _LARGEST:
                 break
             content, page = more
-            if len(page) > _NEARLY * _LARGEST:
-                break
-        self._say_pruned(content.head, len(content.columns["context up"]))
-        self._log.rows["contexts"] = len(content.columns["context up"])
-        self._log.rows["functions"] = sum(not row.is_cycle for row in figures)
-        return page
+        return content, page
 
     def _say_pruned(self, head: dict[str, Any], n: int) -> None:
         """`n`: the contexts in the page, including those named [pruned]."""

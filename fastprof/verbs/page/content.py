@@ -138,6 +138,7 @@ class Content:
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
         self._texts: dict[str, int] = {}
         self._functions: dict[_Place, int] = {row.place: i for i, row in enumerate(figures)}
+        self.n_functions = sum(not row.is_cycle for row in figures)
         self._rows([row.rows for row in figures])
         self._arcs([row.arcs for row in figures])
         self._contexts()
