@@ -85,8 +85,8 @@ enum { FP_PERF_ENABLED = 1, FP_PERF_RUNNING = 2, FP_PERF_READ_ID = 4, FP_PERF_GR
 #define FP_PERF_TO_USER (UINT64_C(0) - 512)
 #define FP_PERF_TO_DEFERRED (UINT64_C(0) - 640)
 
-/* Of what is mapped: the code of one symbol of the kernel. */
-enum { FP_PERF_IS_SYMBOL = 1 };
+/* Of what is mapped: the code of one symbol of the kernel; code at all. */
+enum { FP_PERF_IS_SYMBOL = 1, FP_PERF_IS_EXECUTABLE = 2 };
 
 struct fp_perf_event {
     struct fp_perf_attr attr;
@@ -104,6 +104,8 @@ struct fp_perf_map {
     uint64_t start, limit, pgoff;
     uint32_t name, build_id; /* strings */
     uint32_t mapping;        /* of the model, or 0 */
+    const struct fp_unwind_table *table;
+    int32_t is_asked, why_not; /* whether `table` is known; why it is NULL */
 };
 
 struct fp_perf_thread {
@@ -165,6 +167,12 @@ int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const
 /* The row or rows of a sample.  0, FP_FULL, FP_ASK: call again with the same one; or an error. */
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err);
+
+/* unwind.c */
+
+/* Unwinds a copy of the stack into r->unwound.  0, FP_ASK: call again, or FP_E_NOMEM. */
+int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                   struct fp_err *err);
 
 /* deferred.c */
 

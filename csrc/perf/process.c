@@ -110,7 +110,7 @@ static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint
         pgoff = 0;
     }
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n);
-    return map_range(r, pid, start, len, pgoff, string, 0);
+    return map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);
 }
 
 /* A module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID when memory ran out. */

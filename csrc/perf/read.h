@@ -27,6 +27,7 @@
 #include "core/model.h"
 #include "core/rounds.h"
 #include "symbols/space.h"
+#include "symbols/unwind.h"
 
 /* cffi-begin */
 
@@ -35,10 +36,11 @@ enum fp_perf_asked {
     FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns: drain the batch, add a part, fp_perf_set_column */
     FP_PERF_RECORD = 2,     /* the record, record_n bytes, may interest the caller */
     FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
-    FP_PERF_SPILL = 4       /* serve `rounds` */
+    FP_PERF_SPILL = 4,      /* serve `rounds` */
+    FP_PERF_TABLE = 5       /* the rules of unwinding of object `asked_name`: fp_perf_set_table */
 };
 
-enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96 };
+enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
 
 /* An event, as its attribute has it. */
 struct fp_perf_attr {
@@ -56,7 +58,8 @@ struct fp_perf_counts {
     uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
     uint64_t no_stack;                /* samples without any address */
     uint64_t unchanged;               /* counters of a group that did not change */
-    uint64_t stacks_to_unwind;        /* samples with a copy of the stack */
+    uint64_t not_unwound;             /* samples with a copy of the stack, of which nothing was found */
+    uint64_t unwound[FP_PERF_ENDS];   /* other samples with one, by enum fp_unwind_end */
     uint64_t chains;                  /* looked up, not found again */
     uint64_t deferred_alone;          /* samples whose user part never came */
     uint64_t messages;                /* text of perf record after the last record */
@@ -72,11 +75,13 @@ struct fp_perf_reader {
     int32_t last;       /* this range of the input is the last */
     int32_t cpu_labels; /* label samples with their CPU */
     uint32_t input;     /* of threads */
+    uint32_t machine;   /* e_machine, for copies of stacks; 0: not to be unwound */
     struct fp_perf_counts counts;
 
     /* after FP_ASK */
     int32_t asked; /* enum fp_perf_asked */
     uint32_t asked_event;
+    uint32_t asked_name, asked_build_id; /* strings */
     const uint8_t *record;
     uint64_t record_n, record_skip, record_at;
 
@@ -123,7 +128,14 @@ struct fp_perf_reader {
     uint32_t *frames;
     uint32_t cap_frames;
 
+    /* copies of stacks */
+    struct fp_unwind *unwinder;
+    struct fp_unwind_frame *unwound; /* of the last one */
+    uint32_t n_unwound, why;         /* why: enum fp_unwind_end */
+    uint32_t asked_map;
+
     /* samples that wait for their user part */
+
     struct fp_perf_deferred *deferred;
     uint32_t n_deferred, cap_deferred, n_ready;
     uint8_t *held; /* the one that is being delivered */
@@ -149,6 +161,10 @@ uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event);
 
 /* The build id of objects with this name, both strings of the model.  0 or FP_E_NOMEM. */
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id);
+
+/* The answer to FP_PERF_TABLE: a struct fp_unwind_table that outlives the reader, or NULL and FP_UNWIND_NO_FILE or
+ * FP_UNWIND_NO_TABLE. */
+void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not);
 
 /* A range of the input begins. */
 void fp_perf_begin(struct fp_perf_reader *r);

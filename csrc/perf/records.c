@@ -33,6 +33,8 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     free(r->deferred);
     free(r->held);
     free(r->own);
+    fp_unwind_free(r->unwinder);
+    free(r->unwound);
     free(r->events);
     free(r->event_of);
     free(r->last_value);

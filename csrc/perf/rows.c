@@ -80,11 +80,24 @@ static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sam
     return n;
 }
 
+/* The frames of a copy of the stack, after n others. */
+static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
+    for (uint32_t i = 0; i < r->n_unwound; i++) {
+        const struct fp_unwind_frame *frame = &r->unwound[i];
+        const uint32_t mapping = frame->word == FP_UNWIND_NO_WORD ? 0 : mapping_of(r, frame->word);
+        const uint32_t flags = frame->is_return ? flags_at(1, frame->address) : 0;
+        if (mapping == FP_NO_ID) return FP_NO_ID;
+        r->frames[n] = fp_model_frame(r->model, mapping, frame->address, flags, 0);
+        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+    }
+    return n;
+}
+
 /* The frames of a chain, into r->frames.  Their number, or FP_NO_ID when memory ran out; *known becomes 0 if the chain
  * has an unknown marker. */
 static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, int by_branches, int *known) {
     uint32_t n = 0, mode = FP_PERF_IN_USER;
-    const uint64_t room = s->n_chain + s->n_branches + 1;
+    const uint64_t room = s->n_chain + s->n_branches + r->n_unwound + 1;
     if (fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames)) return FP_NO_ID;
     *known = 1;
     for (uint64_t i = 0; i < s->n_chain; i++) {
@@ -95,19 +108,20 @@ static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_samp
                 return 0;
             }
             if (address == FP_PERF_TO_DEFERRED) return n; /* a cookie follows */
+            if (address == FP_PERF_TO_USER && r->n_unwound) break;
             if (address == FP_PERF_TO_USER && by_branches) return branch_frames(r, s, n);
             continue;
         }
         r->frames[n] = frame_of(r, s->pid, mode, address, flags_at(n, address));
         if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
     }
-    return n;
+    return unwound_frames(r, n);
 }
 
 /* The stack of a chain that was not found.  FP_NO_ID when memory ran out. */
 static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t mode, int by_branches) {
     int known = 1;
-    uint32_t n = s->chain ? chain_frames(r, s, by_branches, &known) : 0;
+    uint32_t n = s->chain || r->n_unwound ? chain_frames(r, s, by_branches, &known) : 0;
     if (n == FP_NO_ID) return FP_NO_ID;
     r->counts.bad_chains += !known;
     if (!n && s->ip) {
@@ -124,7 +138,8 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
                            const struct fp_perf_sample *s) {
     const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
     const size_t n_branches = by_branches ? 24 * (size_t)s->n_branches : 0;
-    const size_t n_chain = 8 * (size_t)s->n_chain, n = sizeof(struct key) + 8 + n_chain + n_branches;
+    const size_t n_unwound = r->n_unwound * sizeof *r->unwound, n_chain = 8 * (size_t)s->n_chain;
+    const size_t n = sizeof(struct key) + 8 + n_chain + n_branches + n_unwound;
     if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
     if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
     const struct key key = {
@@ -137,6 +152,7 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
     memcpy(r->key + sizeof key, &s->ip, 8);
     if (n_chain) memcpy(r->key + sizeof key + 8, s->chain, n_chain);
     if (n_branches) memcpy(r->key + sizeof key + 8 + n_chain, s->branches, n_branches);
+    if (n_unwound) memcpy(r->key + sizeof key + 8 + n_chain + n_branches, r->unwound, n_unwound);
     const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->key, n);
     if (id == FP_NO_ID || fp_array_zeroed(&r->stacks, &r->cap_stacks, r->chains.n, sizeof *r->stacks)) return FP_NO_ID;
     if (r->chains.n != before) r->stacks[id] = new_stack(r, s, mode, by_branches);
@@ -153,6 +169,20 @@ static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uin
     t->label = label;
     t->cpu = cpu;
     return label;
+}
+
+/* The thread of a sample, of the model, and its labels. */
+static int thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
+    const uint32_t row = fp_perf_thread(r, s->pid, s->tid);
+    if (row == FP_NO_ID) return FP_E_NOMEM;
+    struct fp_perf_thread *t = &r->threads[row];
+    if (!t->thread || t->thread_pid != s->pid) {
+        t->thread = fp_model_thread(r->model, r->input, s->pid, s->tid);
+        t->thread_pid = s->pid;
+    }
+    *thread = t->thread;
+    *label = label_of(r, t, r->cpu_labels ? s->cpu : UINT32_MAX);
+    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* ---- rows ---- */
@@ -211,21 +241,12 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
         const int deferred = fp_perf_defer(r, p, n, event, &s);
         if (deferred) return deferred < 0 ? fp_no_memory(err) : 0;
     }
+    int status = fp_perf_unwind(r, e, &s, err);
+    if (status) return status;
     uint32_t thread = 0, label = 0;
-    if (e->tid) {
-        const uint32_t row = fp_perf_thread(r, s.pid, s.tid);
-        if (row == FP_NO_ID) return fp_no_memory(err);
-        struct fp_perf_thread *t = &r->threads[row];
-        if (!t->thread || t->thread_pid != s.pid) {
-            t->thread = fp_model_thread(r->model, r->input, s.pid, s.tid);
-            t->thread_pid = s.pid;
-        }
-        thread = t->thread;
-        label = label_of(r, t, r->cpu_labels ? s.cpu : UINT32_MAX);
-    }
+    if (e->tid && thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
     const uint32_t stack = find_stack(r, e, mode, &s);
-    if (stack == FP_NO_ID || thread == FP_NO_ID || label == FP_NO_ID) return fp_no_memory(err);
-    int status;
+    if (stack == FP_NO_ID) return fp_no_memory(err);
     if (!s.read) {
         if ((status = put(r, event, s.period, stack, thread, label, s.time, out, err))) return status;
     }
@@ -242,6 +263,6 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
         r->last_value[row] = value;
     }
     r->counts.no_stack += !stack;
-    r->counts.stacks_to_unwind += s.n_stack != 0;
+    if (s.n_stack) ++*(r->n_unwound ? &r->counts.unwound[r->why] : &r->counts.not_unwound);
     return 0;
 }

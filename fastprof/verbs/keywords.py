@@ -77,13 +77,14 @@ class InfoOptions(TypedDict, total=False):
     counts: int | None
     decimals: int
     cpus: bool
+    symbolize: bool
+    sysroot: Path
+    debug_dirs: Sequence[Path]
+    force_symbols: bool
     comm_frames: bool
     samples: bool
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
-    symbolize: bool
-    sysroot: Path
-    debug_dirs: Sequence[Path]
     spec: Sequence[str]
     xray: Xray
     gperftools: Gperftools
@@ -96,7 +97,6 @@ class InfoOptions(TypedDict, total=False):
 
 
 class OpenOptions(InfoOptions, total=False):
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -111,7 +111,6 @@ class OpenOptions(InfoOptions, total=False):
 
 
 class ConvertOptions(InfoOptions, total=False):
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -156,7 +155,6 @@ class TopOptions(InfoOptions, total=False):
     by: Literal["function", "line", "file", "object", "thread", "label"]
     tree: Literal["caller", "calling", "both"] | None
     cycles: bool
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -175,7 +173,6 @@ class AnnotateOptions(InfoOptions, total=False):
     include: Sequence[Path]
     asm: bool
     calls: int
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -192,7 +189,6 @@ class AnnotateOptions(InfoOptions, total=False):
 class DiffOptions(InfoOptions, total=False):
     by: Literal["function", "line", "file", "object", "arc"]
     n: int
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -225,7 +221,6 @@ class DiffOptions(InfoOptions, total=False):
 class ReportOptions(InfoOptions, total=False):
     prune: float | None
     max_memory: int
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -254,7 +249,6 @@ class BatchConvertOptions(InfoOptions, total=False):
     timeout: float
     retry_errors: bool
     dry_run: bool
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -297,7 +291,6 @@ class BatchMergeOptions(InfoOptions, total=False):
     fan_in: int
     retries: int
     timeout: float
-    force_symbols: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -341,5 +334,4 @@ class BatchArchiveOptions(InfoOptions, total=False):
     timeout: float
     retry_errors: bool
     dry_run: bool
-    force_symbols: bool
     level: int | None

@@ -116,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->cpu_labels = options >> 2 & 1;
     r->rounds.most = options & 8 ? 64 : 1 << 20;
     r->last = 1;
+    r->machine = 62;
     r->swap = data[0] == '2';
     size_t at = PIPE_HEADER;
     if (size >= FILE_HEADER && fp_u64s(data + 8, r->swap) != PIPE_HEADER) {
@@ -136,6 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             drain(m, batch);
             if (fp_batch_set_values(batch, 2 * n_events)) abort();
             for (uint32_t i = 0; i < n_events; i++) fp_perf_set_column(r, i, 2 * i);
+        } else if (status == FP_ASK && r->asked == FP_PERF_TABLE) {
+            fp_perf_set_table(r, NULL, FP_UNWIND_NO_FILE);
         } else if (status == FP_ASK && r->asked == FP_PERF_RECORD) {
             on_record(r, &n_events);
         } else if (status == FP_ASK) {

@@ -6,6 +6,7 @@ import os
 
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import Option, Switch
+from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 CPUS = Option(
     "cpus",
@@ -43,7 +44,7 @@ FORMATS = (
         sniff=sniff,
         claims=claims,
         reader="read:PerfReader",
-        reads=(CPUS,),
+        reads=(CPUS, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS),
         prefixes=("perf.data",),
     ),
 )

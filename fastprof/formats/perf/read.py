@@ -34,6 +34,7 @@ from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
 from fastprof.formats.perf.reported import EXTRAS, REPORTED
+from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
 _UPDATE_NAME = 2
@@ -86,6 +87,7 @@ class PerfReader(Reader):
         self._features = Features("<")
         self._inflate = Inflate()
         self._spilled = Spilled()
+        self._tables = Tables(options)
         self._types: list[ValueType] = []
         self._columns: dict[str, int] = {}  # by name of an event
         self._part = -1
@@ -223,6 +225,7 @@ class PerfReader(Reader):
             self._build_id(found)
         if self._features.mmap_nbytes:
             self._inflate.mmap_nbytes = self._features.mmap_nbytes
+        self._r.machine = MACHINES.get(self._features.arch, 0)
         self._name_events()
 
     def _build_id(self, found: BuildId) -> None:
@@ -243,6 +246,9 @@ class PerfReader(Reader):
                 self._use_columns(batch, self._events[r.asked_event])
             elif r.asked == lib.FP_PERF_SPILL:
                 self._spill()
+            elif r.asked == lib.FP_PERF_TABLE:
+                name, build_id = self.model.string(r.asked_name), self.model.string(r.asked_build_id)
+                lib.fp_perf_set_table(r, *self._tables.find(name, build_id))
             else:
                 record = ffi.buffer(r.record, r.record_n)
                 if r.asked == lib.FP_PERF_RECORD:
@@ -370,7 +376,7 @@ class PerfReader(Reader):
                 "records-of-unknown-events": counts.unknown_ids,
                 "damaged-records": counts.bad_records,
                 "skipped-bytes": counts.lost_bytes,
-                "stacks-not-unwound": counts.stacks_to_unwind,
+                "stacks-not-unwound": counts.not_unwound,
             },
         )
         n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in self._events]
@@ -385,6 +391,12 @@ class PerfReader(Reader):
         facts["byte_order"] = "big-endian" if r.swap else "little-endian"
         facts["mode"] = "directory" if self.source.folder else "pipe" if self._header.pipe else "file"
         facts["events"] = {event.name: n for event, n in zip(self._events, n_samples, strict=True)}
+        ends = {words: int(counts.unwound[end]) for end, words in ENDS.items() if counts.unwound[end]}
+        if ends:
+            facts["unwound_stacks"] = ends
+        early = ", ".join(f"{n:,} end {words}" for words, n in ends.items() if words != ENDS[lib.FP_UNWIND_COMPLETE])
+        if early:
+            log.warn(REPORTED["stacks-that-end-early"], file=self.source.name, ends=early)
         facts["lost_records"], facts["lost_samples"] = int(counts.lost), int(counts.lost_samples)
 
 

@@ -47,6 +47,7 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "stacks-that-end-early": "{file}: stacks were unwound, but {ends}",
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
     },
 )

@@ -1,0 +1,62 @@
+/* User stacks from the registers and the copy of the stack in a sample (symbols/unwind.h). */
+#include <stdlib.h>
+
+#include "perf/private.h"
+
+enum { ABI_64 = 2 };
+
+/* Where an unwinder finds the tables of what a process has mapped. */
+struct process {
+    struct fp_perf_reader *r;
+    uint32_t pid;
+};
+
+static int find_table(void *self, uint64_t address, struct fp_unwind_place *place) {
+    const struct process *process = self;
+    struct fp_perf_reader *r = process->r;
+    struct fp_space_hit hit;
+    if (!fp_space_find(r->space, process->pid, address, &hit)) return FP_MORE;
+    const struct fp_perf_map *map = &r->maps[hit.word];
+    if (!map->is_asked) {
+        r->asked = FP_PERF_TABLE;
+        r->asked_map = hit.word;
+        r->asked_name = map->name;
+        r->asked_build_id = map->build_id;
+        return FP_ASK;
+    }
+    *place = (struct fp_unwind_place){
+        .start = hit.start,
+        .limit = hit.limit,
+        .offset = hit.pgoff,
+        .table = map->table,
+        .is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0,
+        .why_not = map->why_not,
+        .word = hit.word,
+    };
+    return FP_DONE;
+}
+
+void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not) {
+    if (r->asked_map >= r->n_maps) return;
+    struct fp_perf_map *map = &r->maps[r->asked_map];
+    map->is_asked = 1;
+    map->table = table;
+    map->why_not = why_not;
+}
+
+int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                   struct fp_err *err) {
+    r->n_unwound = 0;
+    if (!s->n_stack || !s->regs || s->regs_abi != ABI_64 || !r->machine || r->swap || s->pid == FP_SPACE_KERNEL)
+        return 0;
+    if (!r->unwinder && !(r->unwinder = fp_unwind_new(r->machine, FP_UNWIND_BY_FRAME_POINTERS)))
+        return fp_no_memory(err);
+    if (!r->unwound && !(r->unwound = malloc(FP_PERF_MOST_FRAMES * sizeof *r->unwound))) return fp_no_memory(err);
+    const struct fp_unwind_sample sample = {e->attr.regs_user, s->regs, s->stack, s->n_stack};
+    struct process process = {r, s->pid};
+    uint32_t why = 0;
+    const int status = fp_unwind_stack(r->unwinder, &sample, find_table, &process, r->unwound, FP_PERF_MOST_FRAMES,
+                                       &r->n_unwound, &why);
+    r->why = why;
+    return status;
+}

@@ -1,0 +1,67 @@
+"""Rules of unwinding of the files that a recording has mapped, for copies of stacks (csrc/symbols/unwind.h)."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.errors import SymbolError
+from fastprof.core.options import Options
+from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.symbols.elf import ElfFile
+from fastprof.symbols.finder import Finder
+from fastprof.symbols.symbolizer import Mapping
+from fastprof.symbols.unwind import UnwindTable
+
+MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
+
+# How stacks end, by enum fp_unwind_end.
+ENDS = {
+    lib.FP_UNWIND_COMPLETE: "complete",
+    lib.FP_UNWIND_OUTSIDE: "longer than the copy",
+    lib.FP_UNWIND_NO_MAP: "outside of what is mapped",
+    lib.FP_UNWIND_NO_FILE: "in a file that was not found",
+    lib.FP_UNWIND_NO_TABLE: "in code without rules",
+    lib.FP_UNWIND_BROKEN: "at a damaged rule",
+    lib.FP_UNWIND_NOT_EXECUTABLE: "at an address that is no code",
+    lib.FP_UNWIND_NO_PROGRESS: "in a loop",
+    lib.FP_UNWIND_TOO_DEEP: "at the depth limit",
+}
+
+
+class Tables:
+    """`find` opens each file once.  Without symbols (SYMBOLIZE) none is opened."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._finder: Finder | None = None
+        self._found: dict[tuple[bytes, bytes], tuple[UnwindTable | None, int]] = {}
+
+    def find(self, path: bytes, build_id: bytes) -> tuple[Any, int]:
+        """The table of a mapped file; NULL and the reason if there is none."""
+        key = path, build_id
+        if key not in self._found:
+            self._found[key] = self._read(os.fsdecode(path), build_id.decode("ascii", "replace"))
+        table, why_not = self._found[key]
+        return (table.c if table else ffi.NULL), why_not
+
+    def _read(self, path: str, build_id: str) -> tuple[UnwindTable | None, int]:
+        options = self._options
+        if not options[SYMBOLIZE]:
+            return None, int(lib.FP_UNWIND_NO_FILE)
+        if self._finder is None:
+            self._finder = Finder(
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                force=options[FORCE_SYMBOLS],
+            )
+        self._finder.expect([Mapping(0, 0, 0, path, build_id)])
+        elf, _ = self._finder.find(path, build_id)
+        if not isinstance(elf, ElfFile):
+            return None, int(lib.FP_UNWIND_NO_FILE)
+        try:
+            return UnwindTable(elf, len(self._found)), 0
+        except SymbolError:
+            return None, int(lib.FP_UNWIND_NO_TABLE)

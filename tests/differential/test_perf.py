@@ -1,0 +1,158 @@
+"""perf.data beside ../shared/tools/perf/perfref.py, which prints what `perf script` prints: sample by sample."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FastprofError
+from tests.support.paths import SHARED, needs_shared
+
+pytestmark = needs_shared
+
+MOST_FRAMES = 127  # that perf prints
+# perfref.py does not unwind copies of stacks, and has no stack for a chain with unknown markers
+MORE_FRAMES = {"cxx-dwarf.data", "perf.data.PerfFormatLost.gz", "perf.data.true.v2", "fibo.compressed2.pipe.data"}
+NO_TIME = {"time-zero.data"}  # a time of 2^64 - 1 is none here
+
+Sample = tuple[str, int, int, int, int, str, list[str]]  # comm, pid, tid, time, period, event, frames
+
+
+def recordings() -> list[Path]:
+    folders = ("generated", "recorded", "quipper", "converter", "linux-perf-data", "hotspot")
+    found = (
+        [path for folder in folders for path in sorted((SHARED / "data/perf-data" / folder).glob("*"))]
+        if SHARED
+        else []
+    )
+    return [p for p in found if p.is_file() and ".data" in p.name and p.suffix != ".buildids"]
+
+
+def hostile() -> list[Path]:
+    folder = SHARED / "data/perf-data/hostile" if SHARED else Path()
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "expected" not in path.parts]
+
+
+@cache
+def perfref() -> Any:
+    assert SHARED is not None
+    spec = importlib.util.spec_from_file_location("perfref", SHARED / "tools/perf/perfref.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["perfref"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def expected(path: Path) -> list[Sample]:
+    found: list[Sample] = []
+
+    def take(_: Any, attr: Any, sample: Any, thread: Any, frames: Any) -> None:
+        shown = [f"{address:x} ({mapped[3] if mapped else ''})" for _, mapped, address in frames]
+        comm = thread.comm or ""
+        time = sample["time"] or 0
+        found.append((comm, sample["pid"], sample["tid"], time, sample["period"], attr.nm(), shown))
+
+    data = path.read_bytes()
+    try:
+        perfref().Reader(gzip.decompress(data) if path.suffix == ".gz" else data, take).run()
+    except perfref().Bad as error:  # after all samples
+        assert "stderr of perf record" in str(error)
+    return found
+
+
+def signed(number: int) -> int:
+    return number - (1 << 32) if number >> 31 else number
+
+
+def comm_of(model: Any, label: int) -> str:
+    while label:
+        label, key, text, *_ = model.row("labels", label)
+        if model.string(key) == b"comm":
+            found: str = model.string(text).decode("utf-8", "surrogateescape")
+            return found
+    return ""
+
+
+def frames_of(model: Any, stack: int) -> list[str]:
+    found = []
+    while stack:
+        stack, frame = model.row("stacks", stack)
+        mapping, low, high, *_ = model.row("frames", frame)
+        object_ = model.row("mappings", mapping)[0]
+        name = model.string(model.row("objects", object_)[0]).decode("utf-8", "surrogateescape")
+        found.append(f"{low | high << 32:x} ({name})")
+    return found[:MOST_FRAMES]
+
+
+def read(path: Path, **options: Any) -> list[Sample]:
+    found: list[Sample] = []
+    with fastprof.open(path, **(options or {"symbolize": False})) as profile:
+        model = profile.model
+        for batch in profile.batches(reuse=True):
+            types = model.parts[batch.part].value_types
+            columns = [batch.values(k) for k in range(len(types))]
+            times, threads, labels, stacks = (batch[name] for name in ("time", "thread", "label", "stack"))
+            for i in range(len(batch)):
+                (k,) = (k for k in range(0, len(types), 2) if columns[k][i])
+                _, pid, tid = model.row("threads", threads[i]) if threads[i] else (0, 0xFFFFFFFF, 0xFFFFFFFF)
+                comm, frames = comm_of(model, labels[i]), frames_of(model, stacks[i])
+                period, event = columns[k + 1][i], types[k + 1].name
+                found.append((comm, signed(pid), signed(tid), times[i], period, event, frames))
+    return found
+
+
+@pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
+def test_samples_are_those_of_perf(path: Path) -> None:
+    """In the same order, with the same thread, period and event, and each frame with its object."""
+    if "corrupted" in path.name:
+        with pytest.raises(FastprofError, match="the size of a record is 0"):
+            read(path)
+        return
+    ours, theirs = read(path), expected(path)
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        if path.name in NO_TIME:
+            other = (*other[:3], other[3] % ((1 << 64) - 1), *other[4:])
+        if path.name in MORE_FRAMES:
+            assert mine[:6] == other[:6] and mine[6][: len(other[6])] == other[6]
+        else:
+            assert mine == other
+
+
+def test_copies_of_stacks_are_unwound() -> None:
+    """unwind_ref.py stops at libc, of which there is no file; it prints addresses of calls in the file."""
+    assert SHARED is not None
+    folder = SHARED / "data/perf-data/recorded"
+    tool, file = SHARED / "tools/perf/unwind_ref.py", folder / "cxx-dwarf.data"
+    command = [sys.executable, str(tool), "--symfs", str(folder / "symfs"), "--script", str(file)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    theirs = [re.findall(r"\t(\w+) \(/srv/demo/cxx\)", sample) for sample in printed.split("\n\n")]
+    ours = read(file, symbols=[folder / "symfs"], sysroot="/nowhere")
+    assert len(ours) == 20
+    for (*_, frames), other in zip(ours, theirs, strict=False):
+        here = [
+            int(address, 16) for address, _, name in map(str.partition, frames, " " * len(frames)) if "/cxx" in name
+        ]
+        start = here[0] - int(other[0], 16)
+        assert [f"{address - start - (i > 0):x}" for i, address in enumerate(here)][: len(other)] == other
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("path", hostile(), ids=lambda path: path.name)
+def test_hostile_recordings_are_read_or_an_error(path: Path, lenient: bool) -> None:
+    try:
+        log = fastprof.info(path, from_="perf", lenient=lenient)
+    except FastprofError as error:
+        assert "perf" in str(error) or "perf" in path.name
+    else:
+        assert log.facts["format"] == "perf"
