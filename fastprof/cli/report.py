@@ -30,6 +30,7 @@ examples:
   fastprof report trace.xray -s ./program -o report.html
   fastprof report old.pb.gz new.pb.gz -o changed.html
   fastprof report callgrind.out.7 --prune 0 -o all.html
+  fastprof report cpu.pb.gz -o flame.svg
 """
 
 
@@ -37,7 +38,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or -; two are compared")
     add_input_arguments(parser)
     group = heading_of(parser, "output")
-    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="page to write (default: standard output)")
+    group.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUTPUT",
+        help="page to write, or NAME.svg for the flame graph alone (default: standard output)",
+    )
     add_log_arguments(parser)
     add_options(parser, options())
 

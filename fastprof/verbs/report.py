@@ -19,6 +19,7 @@ from fastprof.inputs import Progress
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Figures, Places, figures_of
 from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 
@@ -77,6 +78,8 @@ def report(
 ) -> Log:
     """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
 
+    An `output` that ends in .svg gets the flame graph alone, as a picture.
+
     `command` is shown on the page as the command that made it.  `prune` is explained in docs/report.md, `value` chooses
     one value type; the other options are those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
@@ -101,7 +104,7 @@ def report(
 def written(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, output: Path, command: str) -> Log:
     page = _Page(ways, model, asked, log)
     with Sink(output) as sink:
-        sink.write(page.text(command))
+        sink.write(page.picture() if os.fspath(output).lower().endswith(".svg") else page.text(command))
         sink.commit()
         log.facts["output_bytes"] = sink.output_bytes
     return log
@@ -142,6 +145,20 @@ class _Page:
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = content.n_functions
         return page
+
+    def picture(self) -> bytes:
+        """The flame graph of the value type that is shown first, or of that of --value."""
+        asked, kept, shown = self._asked[PRUNE], self._kept(), self._shown
+        first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
+        shown.cut(asked or 0, _ALL)
+        content = Content(self._model, shown, first, [], Places(self._model, shown), 0)
+        event = shown.events[shown.columns[first[0]].event] if first else None
+        sides = [[str(input_["name"]) for input_ in self._inputs if input_["side"] == side] for side in (0, 1)]
+        title = " → ".join(", ".join(os.path.basename(name) for name in names[:3]) for names in sides if names)
+        drawn = Picture(content, range(len(first)), event.unit or event.name if event else "")
+        text, self._log.rows["boxes"] = drawn.svg(f"{title}: {event.name}" if event else title)
+        self._say_pruned(content.head, len(content.columns["context up"]))
+        return text
 
     def _fitted(
         self, figures: list[Figures], made: Callable[[list[Figures], int, int], tuple[Content, bytes]]

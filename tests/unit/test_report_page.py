@@ -6,6 +6,7 @@ import random
 import re
 from itertools import product
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -185,6 +186,47 @@ def test_nothing_is_allowed_from_outside(tmp_path: Path) -> None:
     assert "unsafe" not in policy and "http" not in policy and "*" not in policy
     assert not re.search(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|fetch|XMLHttp)", text)
     assert not re.search(r"""\b(src|href)=["']?(?!data:)\w""", text)
+
+
+def svg_boxes(path: Path) -> list[tuple[str, float, float, float]]:
+    """Title, x, width and row of each box."""
+    tree = ElementTree.parse(path).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    found = []
+    for group in tree.iter(f"{space}g"):
+        (title,), (rect,) = group.findall(f"{space}title"), group.findall(f"{space}rect")
+        x, y, width = (float(rect.get(name, "")) for name in ("x", "y", "width"))
+        found.append((title.text or "", x, width + (width > 2), (y - 25.5) / 17))
+    assert not list(tree.iter(f"{space}script"))
+    return found
+
+
+def test_a_flame_graph_as_a_picture(tmp_path: Path) -> None:
+    """Boxes are as wide as costs, their titles have the exact ones; names cannot become markup."""
+    hostile = "</title><script>alert(1)</script>&\x01"
+    (tmp_path / "a.folded").write_text(f"main;work 30\nmain;work;leaf 60\nmain;{hostile} 10\n")
+    log = report(tmp_path / "a.folded", tmp_path / "a.svg")
+    boxes = svg_boxes(tmp_path / "a.svg")
+    assert [(title, width, row) for title, _, width, row in sorted(boxes, key=lambda box: (box[3], box[1]))] == [
+        ("everything: 100 count (100.0 %)", 1200, 0),
+        ("main: 100 count (100.0 %)", 1200, 1),
+        ("work: 90 count (90.0 %)", 1080, 2),
+        ("</title><script>alert(1)</script>&\\x01: 10 count (10.0 %)", 120, 2),
+        ("leaf: 60 count (60.0 %)", 720, 3),
+    ]
+    assert log.rows["boxes"] == 5
+
+
+def test_small_ones_are_one_box_of_a_picture(tmp_path: Path) -> None:
+    lines = [f"main;f{i};g{i} {1 + i % 3}\n" for i in range(9000)]
+    (tmp_path / "a.folded").write_text("".join(lines) + "main;large 6000\n")
+    (tmp_path / "b.folded").write_text("main;large 12000\n")
+    report(tmp_path / "a.folded", tmp_path / "a.svg")
+    shown = {title: width for title, _, width, row in svg_boxes(tmp_path / "a.svg") if row > 1}
+    assert shown == {"large: 6,000 count (25.0 %)": 300, "9,000 small ones: 18,000 count (75.0 %)": 900}
+    report([tmp_path / "a.folded", tmp_path / "b.folded"], tmp_path / "c.svg")
+    titles = [title for title, *_ in svg_boxes(tmp_path / "c.svg")]
+    assert "large: 6,000 → 12,000 count" in titles and "9,000 small ones: 18,000 → 0 count" in titles
 
 
 def test_two_profiles_stand_side_by_side(tmp_path: Path) -> None:

@@ -149,6 +149,9 @@ class Content:
         self.columns.add("function line", "I", [places.lines.get(f, 0) for f in self._functions])
         self.head["texts"] = [*self._texts]
 
+    def name(self, function: int) -> str:
+        return str(self.head["texts"][self.columns["function name"][function]])
+
     def _text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
