@@ -1,7 +1,6 @@
 #include "callgrind/rows.h"
 
 #include "callgrind/wide.h"
-#include "core/digits.h"
 
 /* The state of the part and the batch that making a row needs. */
 struct columns {
@@ -315,9 +314,7 @@ uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, con
 
 int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b) {
     struct fp_callgrind_position here = s->base;
-    if (s->instr && !(p = fp_text_position(p, s->base.address, &here.address))) return 0;
-    if (s->bb && !(p = fp_text_position(p, s->base.bb, &here.bb))) return 0;
-    if (s->lines && (!(p = fp_text_position(p, s->base.line, &here.line)) || here.line >> 32)) return 0;
+    if (!(p = fp_callgrind_text_positions(s, p, &here))) return 0;
     const uint32_t i = b->n;
     int64_t *to = b->values + i;
     for (uint32_t k = 0; k < s->n_values; k++, to += b->cap) {

@@ -8,6 +8,7 @@
 
 #include "core/batch.h"
 #include "callgrind/lines.h"
+#include "core/digits.h"
 
 struct fp_callgrind_position {
     uint64_t address;
@@ -33,6 +34,41 @@ struct fp_callgrind_costs {
      * of the sum of its counts. */
     int64_t sums[16];
 };
+
+/* Reads a position as Callgrind writes it, and the blank after it: 12, 0x4f, or relative to `base` *, +12 or -12.
+ * Returns the byte after the blank; NULL for anything else, and beyond 64 bits. */
+static inline const uint8_t *fp_callgrind_text_position(const uint8_t *p, uint64_t base, uint64_t *to) {
+    uint64_t v = 0;
+    if (*p == '*') {
+        v = base;
+        p++;
+    } else if (*p == '+') {
+        p = fp_decimal(p + 1, &v);
+        v += base;
+        if (v < base) return NULL;
+    } else if (*p == '-') {
+        p = fp_decimal(p + 1, &v);
+        if (v > base) return NULL;
+        v = base - v;
+    } else if (p[0] == '0' && p[1] == 'x') {
+        const uint8_t *first = p += 2;
+        for (unsigned nibble; (nibble = fp_nibble(*p)) < 16; p++) v = v << 4 | nibble;
+        if ((size_t)(p - first) - 1 >= 16) return NULL;
+    } else {
+        p = fp_decimal(p, &v);
+    }
+    *to = v;
+    return p && *p == ' ' ? p + 1 : NULL;
+}
+
+/* Reads the positions at p in the same way, and leaves those in *to that the part does not have. */
+static inline const uint8_t *fp_callgrind_text_positions(const struct fp_callgrind_costs *s, const uint8_t *p,
+                                                         struct fp_callgrind_position *to) {
+    if (s->instr && !(p = fp_callgrind_text_position(p, s->base.address, &to->address))) return NULL;
+    if (s->bb && !(p = fp_callgrind_text_position(p, s->base.bb, &to->bb))) return NULL;
+    if (s->lines && (!(p = fp_callgrind_text_position(p, s->base.line, &to->line)) || to->line >> 32)) return NULL;
+    return p;
+}
 
 /* Adds self cost to total k. */
 static inline void fp_callgrind_costs_add(struct fp_callgrind_costs *s, uint32_t k, int64_t v) {

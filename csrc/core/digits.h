@@ -46,32 +46,6 @@ static inline unsigned fp_nibble(uint8_t c) {
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
-/* Reads a position as Callgrind writes it, and the blank after it: 12, 0x4f, or relative to `base` *, +12 or -12.
- * Returns the byte after the blank; NULL for anything else, and beyond 64 bits. */
-static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to) {
-    uint64_t v = 0;
-    if (*p == '*') {
-        v = base;
-        p++;
-    } else if (*p == '+') {
-        p = fp_decimal(p + 1, &v);
-        v += base;
-        if (v < base) return NULL;
-    } else if (*p == '-') {
-        p = fp_decimal(p + 1, &v);
-        if (v > base) return NULL;
-        v = base - v;
-    } else if (p[0] == '0' && p[1] == 'x') {
-        const uint8_t *first = p += 2;
-        for (unsigned nibble; (nibble = fp_nibble(*p)) < 16; p++) v = v << 4 | nibble;
-        if ((size_t)(p - first) - 1 >= 16) return NULL;
-    } else {
-        p = fp_decimal(p, &v);
-    }
-    *to = v;
-    return p && *p == ' ' ? p + 1 : NULL;
-}
-
 /* ---- writers: each returns the new end, but may write beyond it: FP_DIGITS_ROOM bytes must be writable ---- */
 
 enum { FP_DIGITS_ROOM = 32 };

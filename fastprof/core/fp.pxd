@@ -58,7 +58,6 @@ cdef extern from "core/digits.h" nogil:
     const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
     uint8_t *fp_put_decimal(uint8_t *to, uint64_t v)
     uint8_t *fp_put_signed(uint8_t *to, int64_t v)
-    const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to)
 
 
 cdef extern from "core/model.h" nogil:

@@ -36,6 +36,7 @@ cdef extern from "callgrind/rows.h" nogil:
         int64_t sums[16]
         int64_t *beyond
 
+    const uint8_t *fp_callgrind_text_positions(const fp_callgrind_costs *s, const uint8_t *p, fp_callgrind_position *to)
     void fp_callgrind_costs_add(fp_callgrind_costs *s, uint32_t k, int64_t v)
     void fp_callgrind_costs_flush(fp_callgrind_costs *s)
     uint32_t fp_callgrind_cost_rows(fp_callgrind_costs *s, uint32_t kind, const fp_callgrind_lines *l, uint32_t i, fp_batch *b)

@@ -145,20 +145,8 @@ cdef inline bint short_count(Body *body, const uint8_t *line, const uint8_t *p, 
             return False
     if p[0] != c' ':
         return False
-    p += 1
-    if body.costs.instr:
-        p = fp_text_position(p, body.costs.base.address, &target.address)
-        if p == NULL:
-            return False
-    if body.costs.bb:
-        p = fp_text_position(p, body.costs.base.bb, &target.bb)
-        if p == NULL:
-            return False
-    if body.costs.lines:
-        p = fp_text_position(p, body.costs.base.line, &target.line)
-        if p == NULL or target.line > <uint64_t>0xffffffff:
-            return False
-    if p[0] != c'\n':
+    p = fp_callgrind_text_positions(&body.costs, p + 1, &target)
+    if p == NULL or p[0] != c'\n':
         return False
     if kind == FP_CALL and resolve_callee(body) != OK:
         return False
