@@ -11,7 +11,7 @@ from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold.fold import to_functions, to_graph
-from fastprof.bridges.project.project import calls_of, is_full
+from fastprof.bridges.project.project import Room, calls_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import batches_of
@@ -177,6 +177,7 @@ class Costs:
         project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
         events: list[ValueType] = []
         columns: dict[int, Pointer[int]] = {}
+        room = Room(options[MAX_MEMORY], keeps_stacks)
         for batch in batches:
             if batch.part not in columns:
                 part = model.parts[batch.part]
@@ -187,7 +188,7 @@ class Costs:
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
-            if is_full(project, options[MAX_MEMORY], keeps_stacks):
+            if room.is_full(project, batch.c.n):
                 self._add_up(project, events)
                 if not keeps_stacks:
                     model.empty_stacks()

@@ -85,3 +85,19 @@ def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, mo
         found.append(((tmp_path / "out.callgrind").read_bytes(), top.total, top.rows))
         assert bool(emptied) == (most == 1)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("distinct", "expected"), [(1_000, False), (100_000, True)])
+def test_stacks_that_repeat_are_not_made_anew(
+    distinct: int, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40,000 samples, of one stack in forty or all different: to forget stacks only pays if they do not come back."""
+    path = tmp_path / "in.folded"
+    at = [i * 7919 % distinct for i in range(40_000)]
+    path.write_text("".join(f"main;f{i % 7};g{i % 1000};h{i} 1\n" for i in at))
+    emptied = []
+    empty = Model.empty_stacks
+    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    monkeypatch.setattr(project, "_MOST_NODES", 512)
+    assert fastprof.top(path).total == 40_000
+    assert bool(emptied) == expected

@@ -62,19 +62,34 @@ def to_graph(
 _KEY_BYTES = 8 + 22 + 4  # of a sampled stack, without its sums
 _NODE_BYTES = 24 + 8 + 22 + 8  # of a stack and each of its callers: the walk's notes, and an arc without its costs
 _LEAST_NODES = 8192  # below that, most time would go to walks
-_MOST_NODES = 1 << 15  # of stacks that need not be kept
+_MOST_NODES = 1 << 15  # of stacks that need not be kept and hardly repeat
+_REPEATED = 8  # they do if one row in so many has a stack that is known
 
 
-def is_full(project: fp_project, max_memory: int, keeps_stacks: bool = True) -> bool:
-    """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?
+class Room:
+    """For the sums of stacks in a struct fp_project, and the graph of them: `max_memory` bytes.
 
-    Stacks that need not be kept are added up while they are in the caches yet.
+    Stacks that need not be kept are added up while the caches still hold them, unless they repeat: these would be read
+    again and again.
     """
-    if not keeps_stacks and project.n_nodes > _MOST_NODES:
-        return True
-    sums = 8 * project.n_values
-    taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
-    return bool(project.n_nodes > _LEAST_NODES and taken > max_memory)
+
+    def __init__(self, max_memory: int, keeps_stacks: bool = True) -> None:
+        self._max_memory = max_memory
+        self._first = self._most = _MOST_NODES if not keeps_stacks else 1 << 32
+        self._rows = 0  # since the project was empty
+
+    def is_full(self, project: fp_project, n_rows: int) -> bool:
+        """After a batch of `n_rows`: must the stacks be added up, and the project emptied?"""
+        self._rows += n_rows
+        sums = 8 * project.n_values
+        taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
+        full = project.n_nodes > _LEAST_NODES and taken > self._max_memory
+        while not full and project.n_nodes > self._most:
+            full = _REPEATED * (self._rows - project.keys.n) < self._rows
+            self._most *= 2
+        if full:
+            self._most, self._rows = self._first, 0
+        return bool(full)
 
 
 def calls_of(events: list[ValueType]) -> int:
@@ -91,6 +106,7 @@ class _Graph:
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
+        self._room = Room(self._max_memory, holds.keeps_stacks)
         self._c = owned(
             lib.fp_project_new(model.c, self._per_thread, options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
         )
@@ -109,7 +125,7 @@ class _Graph:
         if batch.part not in self._columns:
             self._match(batch.part, batch.c.n_values)
         self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
-        if is_full(self._c, self._max_memory, self._keeps_stacks):
+        if self._room.is_full(self._c, batch.c.n):
             self._add_up()
             if not self._keeps_stacks:
                 self._model.empty_stacks()

@@ -14,7 +14,7 @@ from itertools import compress
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
 from fastprof.bridges.fold.fold import to_stacks as folded
-from fastprof.bridges.project.project import calls_of, is_full
+from fastprof.bridges.project.project import Room, calls_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds
@@ -119,6 +119,7 @@ class Shown:
         self, side: int, view: str, batches: Iterable[Batch], project: fp_project, *, at_once: bool = False
     ) -> None:
         columns: dict[int, Pointer[int]] = {}
+        room = Room(self._options[MAX_MEMORY])
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, batch)
@@ -126,7 +127,7 @@ class Shown:
                 if lib.fp_project_set_values(project, len(self.columns)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
-            if at_once or is_full(project, self._options[MAX_MEMORY]):
+            if at_once or room.is_full(project, batch.c.n):
                 self._take(project, side)
         self._take(project, side)
         if project == self._project:
