@@ -54,6 +54,7 @@ int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr)
 }
 
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n) {
+    r->last_id = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = fp_table_intern(&r->ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
         if (row == FP_NO_ID || fp_array_zeroed(&r->event_of, &r->cap_event_of, r->ids.n, sizeof *r->event_of) ||
@@ -77,7 +78,7 @@ uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event) {
     return event < r->n_events ? r->events[event].samples : 0;
 }
 
-uint32_t fp_perf_find_event(const struct fp_perf_reader *r, const uint8_t *p, uint32_t n) {
+uint32_t fp_perf_find_event(struct fp_perf_reader *r, const uint8_t *p, uint32_t n) {
     const struct fp_perf_event *first = &r->events[0];
     if (r->n_events == 1) return 0;
     uint64_t id = 0;
@@ -86,7 +87,12 @@ uint32_t fp_perf_find_event(const struct fp_perf_reader *r, const uint8_t *p, ui
     } else if (first->id_back && FP_PERF_HEAD + first->id_back <= n) {
         id = fp_u64s(p + n - first->id_back, r->swap);
     }
-    return id ? fp_perf_event_of(r, id) : 0;
+    if (!id) return 0;
+    if (id != r->last_id) {
+        r->last_event = fp_perf_event_of(r, id);
+        r->last_id = id;
+    }
+    return r->last_event;
 }
 
 uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {

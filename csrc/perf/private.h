@@ -144,7 +144,7 @@ struct fp_perf_sample {
 /* events.c */
 
 /* The event of a record, FP_NO_ID if it has an id that no event has. */
-uint32_t fp_perf_find_event(const struct fp_perf_reader *r, const uint8_t *p, uint32_t n);
+uint32_t fp_perf_find_event(struct fp_perf_reader *r, const uint8_t *p, uint32_t n);
 /* The time of a record; 0 for none. */
 uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 

@@ -13,10 +13,13 @@ static size_t length_of(const uint8_t *name, size_t most) {
 /* ---- threads ---- */
 
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid) {
+    if (r->last_thread && tid == r->last_tid) return r->last_thread;
     const uint32_t n = r->tids.n;
     const uint32_t row = fp_table_intern(&r->tids, &tid);
     if (row == FP_NO_ID || fp_array_zeroed(&r->threads, &r->cap_threads, r->tids.n, sizeof *r->threads))
         return FP_NO_ID;
+    r->last_tid = tid;
+    r->last_thread = row;
     if (r->tids.n == n) return row;
     r->threads[row] = (struct fp_perf_thread){.pid = pid, .label = FP_NO_ID};
     if (!tid) { /* the idle task */

@@ -92,6 +92,10 @@ struct fp_perf_reader {
     uint32_t *event_of;   /* by ids row: event */
     uint64_t *last_value; /* by ids row: the counter's last value */
     uint32_t cap_event_of, cap_last_value;
+    uint64_t last_id; /* the id that was looked up last, and its event; 0: none */
+    uint32_t last_event, last_tid;
+    uint32_t last_thread; /* the row of the thread that was looked up last; 0: none */
+
     struct fp_space *space;
     struct fp_table tids;
     struct fp_perf_thread *threads; /* by tids row */

@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
 from fastprof.core.options import (
     PART,
     THREADS,
     TIME_RANGE,
-    UINT64,
     Option,
     Options,
     Pair,
     Pattern,
     Share,
-    Size,
     Substitution,
     Switch,
     Text,
@@ -210,15 +209,6 @@ MAX_DEPTH = Option(
     group="limits",
     help="cut stacks to N frames (default: 4096)",
     details="For formats that write all frames of a stack with each sample.",
-)
-MAX_MEMORY = Option(
-    "max_memory",
-    Size(),
-    32 << 20,
-    group="limits",
-    help="memory for adding up rows (default: 32M)",
-    details="When it is full, rows go to a temporary file, and the output is the same.",
-    kept_unused=range(UINT64 + 1),
 )
 
 

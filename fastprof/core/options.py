@@ -528,6 +528,16 @@ THREADS: Option[tuple[int, ...]] = Option(
 PART: Option[int | None] = Option(
     "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
 )
+# Readers that put records in order, and bridges.
+MAX_MEMORY = Option(
+    "max_memory",
+    Size(),
+    32 << 20,
+    group="limits",
+    help="memory for adding up rows (default: 32M)",
+    details="When it is full, rows go to a temporary file, and the output is the same.",
+    kept_unused=range(UINT64 + 1),
+)
 
 # Writers of formats for viewers use these two.
 BUDGET: Option[int | None] = Option(

@@ -77,6 +77,7 @@ class InfoOptions(TypedDict, total=False):
     counts: int | None
     decimals: int
     cpus: bool
+    max_memory: int
     symbolize: bool
     sysroot: Path
     debug_dirs: Sequence[Path]
@@ -103,7 +104,6 @@ class OpenOptions(InfoOptions, total=False):
     mod_filename: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    max_memory: int
     aggregate: bool
     union: bool
     intersect: bool
@@ -118,7 +118,6 @@ class ConvertOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
-    max_memory: int
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inline_calls: bool
     stacks: Literal["estimate", "arcs", "self"]
@@ -161,7 +160,6 @@ class TopOptions(InfoOptions, total=False):
     mod_filename: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    max_memory: int
     union: bool
     intersect: bool
     value: str | None
@@ -179,7 +177,6 @@ class AnnotateOptions(InfoOptions, total=False):
     mod_filename: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    max_memory: int
     inline_calls: bool
     union: bool
     intersect: bool
@@ -195,7 +192,6 @@ class DiffOptions(InfoOptions, total=False):
     mod_filename: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    max_memory: int
     stacks: Literal["estimate", "arcs", "self"]
     prune: float
     max_depth: int
@@ -220,7 +216,6 @@ class DiffOptions(InfoOptions, total=False):
 
 class ReportOptions(InfoOptions, total=False):
     prune: float | None
-    max_memory: int
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -256,7 +251,6 @@ class BatchConvertOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
-    max_memory: int
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inline_calls: bool
     stacks: Literal["estimate", "arcs", "self"]
@@ -298,7 +292,6 @@ class BatchMergeOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
-    max_memory: int
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inline_calls: bool
     stacks: Literal["estimate", "arcs", "self"]

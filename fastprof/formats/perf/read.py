@@ -11,7 +11,7 @@ from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
@@ -38,7 +38,7 @@ from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
 _UPDATE_NAME = 2
-_MOST_ROUNDS = 32 << 20  # bytes of records that wait for others of their round
+_MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: as far as C counts them
 _MOST_SECTION = 64 << 20
 _MOST_NAMES = MAX_VALUE_TYPES // 2 - 1
 _OTHERS = "other events"
@@ -81,7 +81,7 @@ class PerfReader(Reader):
         r.lenient = options[LENIENT]
         r.cpu_labels = options[CPUS]
         r.input = model.input()
-        r.rounds.most = _MOST_ROUNDS
+        r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
         self._header = Header("<", True)
         self._events: list[Event] = []
         self._features = Features("<")

@@ -1,0 +1,108 @@
+"""perf.data: order, repairs, labels; what tests of all formats do not see."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FormatError
+from tests.support.paths import CORPUS
+from tests.support.perfdata import PerfData
+
+REAL = (CORPUS / "perf/good/real-cxx.data").read_bytes()
+MESSAGE = b"[ perf record: Woken up 1 times to write data ]\n[ perf record: Captured and wrote 0.010 MB - ]\n"
+
+
+def info(data: bytes, **options: Any) -> Any:
+    return fastprof.info(io.BytesIO(data), **options)
+
+
+def times(data: bytes, **options: Any) -> list[int]:
+    with fastprof.open(io.BytesIO(data), symbolize=False, **options) as profile:
+        return [time for batch in profile.batches() for time in batch["time"]]
+
+
+def shuffled(*, marks: bool) -> bytes:
+    """Two CPUs, one after the other in each round."""
+    data = PerfData().comm(7, 7, b"app")
+    for n in range(20):
+        for cpu in range(2):
+            for i in range(50):
+                data.sample(7, [0x1000 + i], 1000 * n + 2 * i + cpu + 1)
+        if marks:
+            data.round()
+    return data.bytes()
+
+
+@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize("max_memory", [1, 10_000, 32 << 20])
+def test_samples_come_by_time_however_little_memory_there_is(marks: bool, max_memory: int) -> None:
+    found = times(shuffled(marks=marks), max_memory=max_memory)
+    assert len(found) == 2000 and found == sorted(found)
+
+
+def test_a_record_that_is_late_is_counted() -> None:
+    data = PerfData().sample(7, [1], 100).round().sample(7, [1], 200).round().round().sample(7, [1], 50)
+    log = info(data.bytes())
+    assert log.repairs["records older than those of an earlier round"] == 1
+    assert times(data.bytes()) == [100, 200, 50]
+
+
+def test_both_byte_orders_say_the_same() -> None:
+    def data(order: str) -> bytes:
+        made = PerfData(order=order).comm(7, 8, b"app").mmap(7, 0x1000, 0x1000, b"/bin/app", 0x2000)
+        return made.sample(7, [0x1010, 0x1020, 0x9000], 5, tid=8).bytes()
+
+    texts = []
+    for order in "<>":
+        out = io.BytesIO()
+        fastprof.convert(io.BytesIO(data(order)), out, to="pprof", symbolize=False)
+        texts.append(out.getvalue())
+    assert texts[0] == texts[1]
+
+
+def test_a_fork_has_the_maps_of_its_parent_until_it_gets_its_own() -> None:
+    data = PerfData().mmap(7, 0x1000, 0x1000, b"/bin/one", 0x1000).fork(9, 7, time=1).sample(9, [0x1010], 2)
+    data.mmap(9, 0x1000, 0x1000, b"/bin/two", 0x1000, time=3).sample(9, [0x1010], 4).sample(7, [0x1010], 5)
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(data.bytes()), out, to="folded", symbolize=False)
+    assert sorted(out.getvalue().splitlines()) == [b"[one+0x1010] 500", b"[two+0x1010] 250"]
+
+
+def test_a_recorder_that_was_killed_has_written_no_length() -> None:
+    data = bytearray(REAL)
+    struct.pack_into("<Q", data, 48, 0)
+    at = struct.unpack_from("<Q", REAL, 40)[0] + struct.unpack_from("<Q", REAL, 48)[0]
+    log = info(bytes(data[:at]))
+    assert log.repairs["files that perf record has not finished"] == 1
+    assert log.facts["totals"]["cpu-clock_samples"] == 45
+
+
+def test_messages_of_perf_record_in_a_pipe_are_a_repair_at_its_end_only() -> None:
+    data = PerfData().sample(7, [1], 100).bytes()
+    assert info(data + MESSAGE).repairs["messages of perf record in the recording"] == 1
+
+
+def test_cpus_are_labels_if_asked_for() -> None:
+    file = CORPUS / "perf/good/made-basic-be.data"
+    found = [fastprof.top(file, symbolize=False, perf={"cpus": cpus}) for cpus in (False, True)]
+    assert found[0].rows == found[1].rows
+    with fastprof.open(file, perf={"cpus": True}, symbolize=False) as profile:
+        model = profile.model
+        assert list(profile.batches())
+        keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
+    assert keys == {b"comm", b"cpu"}
+
+
+def test_a_sample_that_is_cut_is_an_error_with_its_place_or_a_loss() -> None:
+    good = PerfData().sample(7, [1, 2, 3], 100).bytes()
+    bad = good + struct.pack("<IHHQ", 9, 2, 16, 1)
+    with pytest.raises(FormatError, match="the fields of a sample reach beyond its record") as caught:
+        info(bad)
+    assert caught.value.offset == len(good)
+    log = info(bad, lenient=True)
+    assert log.losses["damaged records"] == 1
