@@ -41,9 +41,9 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
 /* The number of open calls to end, from the innermost one on; 0: the call is not open.  Very deep calls are not
  * searched. */
 static uint32_t ended_by(const struct fp_trace_stack *s, uint32_t name) {
-    enum { LOOK = 4096 };
+    enum { MAX_SEARCHED = 4096 };
     if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= LOOK; k++)
+    for (uint32_t k = 1; k <= s->n && k <= MAX_SEARCHED; k++)
         if (s->calls[s->n - k].function == name) return k;
     return 0;
 }

@@ -16,12 +16,12 @@ enum {
     BODY = 3
 };
 
-#define NOT_STATED UINT64_MAX /* in `left`: the buffer ends where the next one begins */
+#define UNKNOWN_END UINT64_MAX /* in `left`: the buffer ends where the next one begins */
 
 struct fp_xray_fdr {
     int state;      /* one of the above */
     int losing;     /* skipped bytes are a loss */
-    uint64_t left;  /* bytes to the end of the buffer, or NOT_STATED */
+    uint64_t left;  /* bytes to the end of the buffer, or UNKNOWN_END */
     uint64_t skip;  /* bytes to skip before the next record */
     uint64_t now;   /* the clock: ticks at the last record that moves it */
     uint64_t typed; /* typed events in this buffer so far */
@@ -143,7 +143,7 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
             if (x->version != 1)
                 return fp_fail_got(err, FP_E_MALFORMED, offset, "an end-of-buffer record in version", FP_GOT_UNSIGNED,
                                    x->version, "1", 0);
-            if (f->left != NOT_STATED) f->skip = f->left - nbytes;
+            if (f->left != UNKNOWN_END) f->skip = f->left - nbytes;
             end_buffer(f);
             break;
         default: /* the caller knows that it is one of these */
@@ -200,7 +200,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
         p += FUNCTION_NBYTES;
     }
     if (p != start) f->may_have_argument = 1;
-    if (f->left != NOT_STATED) f->left -= (uint64_t)(p - start);
+    if (f->left != UNKNOWN_END) f->left -= (uint64_t)(p - start);
     in->pos += (size_t)(p - start);
     out->n = n;
     f->now = now;
@@ -216,12 +216,12 @@ static int begin_buffer(struct fp_xray *x, struct fp_in *in, struct fp_err *err)
     const uint64_t offset = in->base + in->pos;
     if (x->version == 1) {
         const uint64_t stride = fp_xray_v1_stride(x->buffer_size);
-        f->left = stride ? stride - (offset - FP_XRAY_HEADER_NBYTES) % stride : NOT_STATED;
+        f->left = stride ? stride - (offset - FP_XRAY_HEADER_NBYTES) % stride : UNKNOWN_END;
         f->state = OPENING;
         return 0;
     }
     if ((x->version == 2 || x->lenient) && p[0] == NEW_BUFFER) {
-        f->left = NOT_STATED; /* no extents were written, or they are damaged */
+        f->left = UNKNOWN_END; /* no extents were written, or they are damaged */
         f->state = OPENING;
         return 0;
     }
@@ -271,7 +271,7 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
         return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED,
                            fp_u32s(p, x->swap) >> 1 & 7, "0..3", 0);
     }
-    if (f->left == NOT_STATED && (p[0] == BUFFER_EXTENTS || (p[0] == NEW_BUFFER && f->state == BODY))) {
+    if (f->left == UNKNOWN_END && (p[0] == BUFFER_EXTENTS || (p[0] == NEW_BUFFER && f->state == BODY))) {
         end_buffer(f); /* the next one begins here */
         return 0;
     }
@@ -282,7 +282,7 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
     int status = take_metadata(x, p, nbytes, offset, out, err);
     if (status) return status;
     in->pos += (size_t)nbytes;
-    if (f->left != NOT_STATED && f->state != BETWEEN) f->left -= nbytes;
+    if (f->left != UNKNOWN_END && f->state != BETWEEN) f->left -= nbytes;
     return 0;
 }
 
@@ -295,7 +295,7 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
     /* Bytes after the buffer's end must not be read as a length. */
     const uint64_t nbytes = fp_xray_record_nbytes(p, f->left > have ? have : (size_t)f->left, x->swap);
     if (f->state == OPENING && p[0] != NEW_BUFFER) {
-        if (x->version == 1 && f->left != NOT_STATED && p[0] == 0) {
+        if (x->version == 1 && f->left != UNKNOWN_END && p[0] == 0) {
             if (have < METADATA_NBYTES && !in->eof) return FP_MORE;
             if (is_unused(p, have)) {
                 f->skip = f->left;
@@ -347,7 +347,7 @@ static void give_up(struct fp_xray *x) {
  * a buffer, or all of it, may be missing. */
 static int end_range(struct fp_xray *x, uint64_t offset, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
-    if (f->state != BETWEEN && f->left != NOT_STATED && x->version != 1) {
+    if (f->state != BETWEEN && f->left != UNKNOWN_END && x->version != 1) {
         if (!x->lenient)
             return fp_fail_got(err, FP_E_TRUNCATED, offset, "a buffer's missing bytes", FP_GOT_UNSIGNED, f->left,
                                "none", 0);

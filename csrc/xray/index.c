@@ -16,9 +16,9 @@
 
 #include <stdlib.h>
 
-/* LOOK: bytes that identify a buffer's beginning, its extents and looks_like_preamble.
+/* HEAD_NBYTES: bytes that identify a buffer's beginning, its extents and looks_like_preamble.
  * PREAMBLE_NBYTES: more than the metadata records at the head of a buffer. */
-enum { LOOK = METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
+enum { HEAD_NBYTES = METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
 
 struct buffer {
     uint64_t offset;  /* of its extents record, or of its first record if it has none */
@@ -131,14 +131,14 @@ static int looks_like_preamble(const uint8_t *p) {
 }
 
 /* The first place in p[from..n) that looks like an extents record and a preamble, or, where `bare`, like a preamble
- * alone.  n - LOOK + 1 if there is none.  Payloads of events are searched as well; the many conditions keep them from
- * being mistaken for buffers. */
+ * alone.  n - HEAD_NBYTES + 1 if there is none.  Payloads of events are searched as well; the many conditions keep them
+ * from being mistaken for buffers. */
 static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, size_t from, int bare) {
     size_t at = from;
-    for (; at + LOOK <= n; at++) {
+    for (; at + HEAD_NBYTES <= n; at++) {
         if (!bare) {
-            const uint8_t *hit = memchr(p + at, BUFFER_EXTENTS, n - LOOK + 1 - at);
-            if (!hit) return n - LOOK + 1;
+            const uint8_t *hit = memchr(p + at, BUFFER_EXTENTS, n - HEAD_NBYTES + 1 - at);
+            if (!hit) return n - HEAD_NBYTES + 1;
             at = (size_t)(hit - p);
         }
         if (bare && looks_like_preamble(p + at)) break;
@@ -154,7 +154,7 @@ static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint6
     struct buffer *b = &x->index->buffers[x->index->n - 1];
     const uint64_t end = b->offset + b->nbytes, window_end = in->base + in->n;
     *next = in->base + find_buffer(x, in->p, in->n, in->pos, 0);
-    if (*next < end && *next + LOOK <= window_end) {
+    if (*next < end && *next + HEAD_NBYTES <= window_end) {
         b->nbytes = *next - b->offset;
     } else if (*next >= end || window_end == size) {
         *next = end;
@@ -170,9 +170,9 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
     const uint64_t at = in->base + in->pos;
     const size_t found = find_buffer(x, in->p, in->n, in->pos, 1);
     *next = in->base + found;
-    if (found + LOOK > in->n && in->base + in->n == size) *next = size;
+    if (found + HEAD_NBYTES > in->n && in->base + in->n == size) *next = size;
     x->stats.lost_bytes += *next - at;
-    if (found + LOOK > in->n || x->version == 2 || in->p[found] != NEW_BUFFER) return 0;
+    if (found + HEAD_NBYTES > in->n || x->version == 2 || in->p[found] != NEW_BUFFER) return 0;
     struct buffer b = {.offset = *next, .nbytes = size - *next};
     read_preamble(x, in->p + found, in->n - found, &b);
     x->stats.bad_buffers++;

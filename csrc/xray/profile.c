@@ -19,7 +19,7 @@
 
 enum { AT_BLOCK = 0, AT_RECORD = 1 };
 
-#define NOT_STATED UINT64_MAX /* in `left`: in the layout without file header */
+#define UNKNOWN_END UINT64_MAX /* in `left`: in the layout without file header */
 
 struct path {
     int64_t ticks;
@@ -30,7 +30,7 @@ struct path {
 struct fp_xray_profile {
     int state;       /* one of the above */
     uint32_t thread; /* of the block, id in the model */
-    uint64_t left;   /* bytes to the end of the block, or NOT_STATED */
+    uint64_t left;   /* bytes to the end of the block, or UNKNOWN_END */
     uint64_t skip;   /* bytes to skip before the next block */
     /* the call paths of all threads */
     struct fp_table table; /* rows (thread, stack); row i has the sums paths[i] */
@@ -148,7 +148,7 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
             return fp_fail_got(err, FP_E_MALFORMED, offset + 8, "thread id", FP_GOT_UNSIGNED, tid, "below 2^32", 0);
         q->thread = fp_model_thread(x->model, x->input, (uint32_t)x->pid, (uint32_t)tid);
         if (q->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
-        q->left = sized ? size - 16 : NOT_STATED;
+        q->left = sized ? size - 16 : UNKNOWN_END;
         q->state = q->left ? AT_RECORD : AT_BLOCK;
         x->stats.buffers++;
         in->pos += 16;
@@ -165,8 +165,8 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
     q->nbytes = 0;
     if (status) return status;
     in->pos += (size_t)nbytes;
-    if (q->left != NOT_STATED) q->left -= nbytes;
-    if (!q->left || q->left == NOT_STATED) q->state = AT_BLOCK;
+    if (q->left != UNKNOWN_END) q->left -= nbytes;
+    if (!q->left || q->left == UNKNOWN_END) q->state = AT_BLOCK;
     return 0;
 }
 
@@ -218,7 +218,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
         if (!x->lenient) return status;
         /* Without a valid length the next record is at the end of the block, if that is known. */
         x->stats.bad_records++;
-        q->skip = q->state == AT_RECORD && q->left != NOT_STATED ? q->left : UINT64_MAX;
+        q->skip = q->state == AT_RECORD && q->left != UNKNOWN_END ? q->left : UINT64_MAX;
         q->state = AT_BLOCK;
     }
 }

@@ -10,9 +10,9 @@ from fastprof.core.errors import SymbolError
 from fastprof.symbols import kernel
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
+from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.jitdump import JitDump, is_jitdump
-from fastprof.symbols.kept import Kept
-from fastprof.symbols.objects import DEBUG_DIRS, MOST_KEPT, ElfObject, kept_object
+from fastprof.symbols.objects import DEBUG_DIRS, MAX_CACHED, ElfObject, cached_object
 from fastprof.symbols.perf_map import PerfMap, is_perf_map
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _DEBUG_SUFFIXES = (".debug", ".dbg")
 _PERF_CACHE = "~/.debug"
 _IN_CACHES = ("", ".debug", "/elf", "/vdso", "/kallsyms")  # after .build-id/xx/yyyy; the last three are perf's
 _KERNEL_FILES = ("vmlinux", "kallsyms", "System.map")
-_others = Kept["Names"](MOST_KEPT)  # than ELF files
+_others = FileCache["Names"](MAX_CACHED)  # than ELF files
 
 
 class Finder:
@@ -235,7 +235,7 @@ class Finder:
         return self._opened[path]
 
     def _open_new(self, path: str) -> Names:
-        elf = kept_object(path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle)
+        elf = cached_object(path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle)
         if elf.reason != NOT_ELF:
             return elf
         if is_perf_map(path):

@@ -33,7 +33,7 @@ from fastprof.core.words import counted
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
 from fastprof.symbols.elf import ET_EXEC, ET_REL, SHT_NOBITS, ElfFile, string
-from fastprof.symbols.kept import Kept
+from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.kernel import moved_kernel
 from fastprof.symbols.names import Symbol
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.elf import Bytes
 
 DEBUG_DIRS = ("/usr/lib/debug",)
-MOST_KEPT = 64  # objects that a process keeps for its next profile
+MAX_CACHED = 64  # objects that a process keeps for its next profile
 _EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
 _NO_ADDRESS = 0xFFFFFFFF
 
@@ -411,10 +411,10 @@ class ElfObject(ElfFile):
         return answers
 
 
-_kept = Kept[ElfObject](MOST_KEPT)
+_cache = FileCache[ElfObject](MAX_CACHED)
 
 
-def kept_object(
+def cached_object(
     path: str | os.PathLike[str],
     *,
     debug_dirs: Sequence[str] = DEBUG_DIRS,
@@ -426,4 +426,4 @@ def kept_object(
     def read() -> ElfObject:
         return ElfObject(path, debug_dirs=debug_dirs, sysroot=sysroot, demangle=demangle)
 
-    return _kept.get(path, (tuple(debug_dirs), sysroot, demangle), read)
+    return _cache.get(path, (tuple(debug_dirs), sysroot, demangle), read)

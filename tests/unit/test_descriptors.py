@@ -59,7 +59,7 @@ def open_below(folder: Path) -> int:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_programs_are_closed(verb: str, no_collector: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects._kept, "_most", 1)
+    monkeypatch.setattr(objects._cache, "_most", 1)
     for n in range(4):
         with suppress(FastprofError):  # without objdump
             VERBS[verb](profile_of(tmp_path, n), tmp_path / "out")

@@ -19,10 +19,10 @@ import fastprof
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
+from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.finder import Finder, own_vdso
-from fastprof.symbols.kept import Kept
 from fastprof.symbols.names import Symbol
-from fastprof.symbols.objects import ElfObject, kept_object
+from fastprof.symbols.objects import ElfObject, cached_object
 from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 from tests.differential.peers import need
 from tests.support.paths import shared
@@ -221,18 +221,18 @@ def test_a_table_past_the_end_of_the_file_is_said(built: dict[str, Path], tmp_pa
 
 def test_a_process_keeps_what_it_has_read(built: dict[str, Path], tmp_path: Path) -> None:
     shutil.copy(built["clang-pie"], tmp_path / "x")
-    first = kept_object(tmp_path / "x")
-    assert kept_object(tmp_path / "x") is first
-    assert kept_object(tmp_path / "x", demangle="none") is not first
+    first = cached_object(tmp_path / "x")
+    assert cached_object(tmp_path / "x") is first
+    assert cached_object(tmp_path / "x", demangle="none") is not first
     shutil.copy(built["gcc-fixed"], tmp_path / "y")
     (tmp_path / "y").replace(tmp_path / "x")
-    assert kept_object(tmp_path / "x").kind == ET_EXEC  # the file that is there now
+    assert cached_object(tmp_path / "x").kind == ET_EXEC  # the file that is there now
     (tmp_path / "x").unlink()
-    assert kept_object(tmp_path / "x").reason == "No such file or directory"
+    assert cached_object(tmp_path / "x").reason == "No such file or directory"
 
 
 def test_as_many_objects_are_kept_as_was_said(tmp_path: Path) -> None:
-    kept = Kept[str](2)
+    kept = FileCache[str](2)
     for name in "abc":
         (tmp_path / name).touch()
     for asked, made in zip("abacab", "abacxb", strict=False):

@@ -28,9 +28,9 @@ from fastprof.core.words import counted
 from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import SHT_RELA, ElfFile, Section
-from fastprof.symbols.kept import Kept
+from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.names import Symbol
-from fastprof.symbols.objects import ElfObject, kept_object
+from fastprof.symbols.objects import ElfObject, cached_object
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ENTER, EXIT, TAIL_EXIT, ENTER_ARGUMENTS = range(4)  # kinds of sleds
 MAX_KIND = 5
 MAX_VERSION = 2
-MOST_KEPT = 16  # maps that a process keeps for its next log
+MAX_CACHED = 16  # maps that a process keeps for its next log
 OBJECT_SHIFT = 24  # -fxray-shared: the id of a function is object << 24 | id in that object
 _RELATIVE = {  # the relocation type "load address + addend" of each machine
     62: 8,  # EM_X86_64
@@ -119,7 +119,7 @@ class InstrumentationMap:
         A process that reads many logs of one program reads its map once.
         Errors: SymbolError with file, section and byte offset, or file and line.
         """
-        return _kept.get(path, demangle, lambda: cls._read(os.fspath(path), demangle))
+        return _cache.get(path, demangle, lambda: cls._read(os.fspath(path), demangle))
 
     @classmethod
     def _read(cls, path: str, demangle: Demangle) -> InstrumentationMap:
@@ -180,7 +180,7 @@ class InstrumentationMap:
 
     @classmethod
     def _from_elf(cls, path: str, demangle: Demangle) -> InstrumentationMap:
-        elf = kept_object(path, demangle=demangle)
+        elf = cached_object(path, demangle=demangle)
         if elf.reason:
             raise SymbolError(f"{path}: {elf.reason}")
         section = elf.section("xray_instr_map")
@@ -225,7 +225,7 @@ class InstrumentationMap:
         return result
 
 
-_kept = Kept[InstrumentationMap](MOST_KEPT)
+_cache = FileCache[InstrumentationMap](MAX_CACHED)
 
 
 class FunctionNames:

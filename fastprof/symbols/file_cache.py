@@ -9,7 +9,7 @@ from threading import Lock
 from fastprof.core._typing import Generic, T
 
 
-class Kept(Generic[T]):
+class FileCache(Generic[T]):
     """Results by file, the `most` recently used ones.
 
     A file that has changed (device, inode, size or time) is read again.  Several threads may ask at once.
