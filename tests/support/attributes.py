@@ -252,8 +252,9 @@ class _Said:
             self._once("stacks", tuple(path))
         for pair in pairwise(path):
             self._once("calls", pair)
-        if len(path) > 1 and "calls" in costs:
-            self._is["call counts"][path[-2], path[-1]] += costs["calls"]
+        calls = [cost for name, cost in costs.items() if name.lower() == "calls"]  # XRay's profiles have "Calls"
+        if len(path) > 1 and calls:
+            self._is["call counts"][path[-2], path[-1]] += calls[0]
 
     def _place(self, frame: int) -> bytes:
         """What code without a name is called: docs/bridges.md."""

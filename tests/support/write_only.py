@@ -104,7 +104,7 @@ def _firefox_thread(said: _Said, thread: firefox.Thread, timeline: bool) -> None
         said.once("times", int(time * 1_000_000))
         names = tuple(name.encode() for name in path)
         said.cost(type_, names, int(weight * unit))
-        if type_ == "calls" and weight and len(names) > 1:
+        if type_.lower() == "calls" and weight and len(names) > 1:
             said.all["call counts"][names[-2], names[-1]] += int(weight)
         for depth in range(1, len(path) + 1 if timeline else 0):
             if path[:depth] != before[:depth]:

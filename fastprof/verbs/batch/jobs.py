@@ -52,7 +52,7 @@ def options_key(to: str, from_: str | None, options: dict[str, Any]) -> str:
 def convert_one(job: Job) -> Record:
     """Convert one file; returns its record.  Never raises an Exception, whatever the file is.
 
-    Creates the folder of the output.  Files of symbols are cached for the next job of this process (symbols/file_cache.py).
+    Creates the folder of the output.  Files of symbols are cached for the next job (symbols/file_cache.py).
     """
 
     def convert(idle: Idle) -> Log:
