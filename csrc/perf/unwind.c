@@ -17,7 +17,8 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
     struct fp_space_hit hit;
     if (!fp_space_find(r->space, process->pid, address, &hit)) return FP_MORE;
     const struct fp_perf_map *map = &r->maps[hit.word];
-    if (!map->is_asked) {
+    const int is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0; /* other memory has no rules */
+    if (is_executable && !map->is_asked) {
         r->asked = FP_PERF_TABLE;
         r->asked_map = hit.word;
         r->asked_name = map->name;
@@ -29,8 +30,8 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
         .limit = hit.limit,
         .offset = hit.pgoff,
         .table = map->table,
-        .is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0,
-        .why_not = map->why_not,
+        .is_executable = is_executable,
+        .why_not = is_executable ? map->why_not : FP_UNWIND_NO_TABLE,
         .word = hit.word,
     };
     return FP_DONE;

@@ -10,27 +10,10 @@ from hypothesis import strategies as st
 
 from fastprof.core._c import ffi, lib
 from tests.reference import unwind as reference
-from tests.support.unwinding import ENDS, NAMES, text_of
+from tests.support.unwinding import NAMES, Place, sleb, table_of, text_of, uleb, unwind
 
 START, SIZE = 0x1000, 0x100
 SP = 0x7FFF0000
-
-
-def uleb(value: int) -> bytes:
-    groups = bytearray()
-    while True:
-        value, low = value >> 7, value & 127
-        groups.append(low | (128 if value else 0))
-        if not value:
-            return bytes(groups)
-
-
-def sleb(value: int) -> bytes:
-    groups = bytearray()
-    while not -64 <= value < 64:
-        groups.append(value & 127 | 128)
-        value >>= 7
-    return bytes((*groups, value & 127))
 
 
 REGISTER = st.sampled_from([3, 6, 6, 7, 7, 10, 12, 16, 16, 29, 30, 31, 63, 64, 1 << 40])
@@ -104,17 +87,6 @@ def section(cie: reference.Cie, machine: int, program: bytes, *, is_eh: bool) ->
     return first + struct.pack("<II", 4 + len(function), len(first) + 4 if is_eh else 0) + function
 
 
-def table_of(data: bytes, machine: int, *, is_eh: bool) -> Any:
-    kept = ffi.from_buffer("uint8_t[]", data)
-    file = ffi.new("struct fp_unwind_file *", {"machine": machine, "id": 1})
-    at = file.eh_frame if is_eh else file.debug_frame
-    at.p, at.n = kept, len(data)
-    err = ffi.new("struct fp_err *")
-    table = lib.fp_unwind_table_new(file, err)
-    assert table != ffi.NULL
-    return ffi.gc(table, lambda c, kept=kept: lib.fp_unwind_table_free(c)), kept
-
-
 def row_texts(table: Any, machine: int) -> list[tuple[int, str]]:
     rule = ffi.new("struct fp_unwind_rule *")
     n = lib.fp_unwind_table_stats(table).rows
@@ -127,7 +99,7 @@ def row_texts(table: Any, machine: int) -> list[tuple[int, str]]:
 @example(62, True, False, 1, -8, b"", b"\x44\x0e\x10\x86\x02\x44\x0d\x06\x0a\x48\x0c\x07\x08\x41\x0b")
 def test_rules(machine: int, is_eh: bool, signal: bool, code: int, data: int, first: bytes, program: bytes) -> None:
     cie = reference.Cie(code, data, FIRST[machine] + first, signal and is_eh)
-    table, _kept = table_of(section(cie, machine, program, is_eh=is_eh), machine, is_eh=is_eh)
+    table = table_of(section(cie, machine, program, is_eh=is_eh), machine, is_eh=is_eh)
     rows = reference.rows_of(cie, START, SIZE, program)
     texts = [(row.start, reference.rule_of(row, machine)) for row in rows or ()] or [(START, "damaged")]
     if reference.rows_of(cie, START, SIZE, b"") is None:
@@ -149,7 +121,7 @@ REGISTERS = st.dictionaries(st.sampled_from([0, 3, 6, 10, 12]), st.integers(SP, 
 def test_callers(registers: dict[int, int], stack: bytes, program: bytes, at: int) -> None:
     """The return address in the leaf, with whatever registers and expressions it takes."""
     cie = reference.Cie(1, -8, FIRST[62])
-    table, _kept = table_of(section(cie, 62, program, is_eh=True), 62, is_eh=True)
+    table = table_of(section(cie, 62, program, is_eh=True), 62, is_eh=True)
     known = {**registers, 7: SP, 16: START + at}
 
     def memory(address: int, n: int) -> int:
@@ -174,29 +146,6 @@ def test_callers(registers: dict[int, int], stack: bytes, program: bytes, at: in
         want = "broken"
     except reference.OutsideError:
         want = "outside"
-    assert caller(table, known, stack) == want
-
-
-def caller(table: Any, registers: dict[int, int], stack: bytes) -> int | str:
-    bits = {0: 0, 3: 1, 6: 6, 7: 7, 16: 8, 10: 18, 12: 20}
-    values = sorted((bits[number], value) for number, value in registers.items())
-    data = struct.pack(f"<{len(values)}Q", *(value for _, value in values))
-
-    @ffi.callback("int(void *, uint64_t, struct fp_unwind_place *)")  # type: ignore[untyped-decorator]
-    def find(_self: Any, address: int, place: Any) -> int:
-        place.start, place.limit, place.offset = (
-            (START, START + SIZE, START) if START <= address < START + SIZE else (0, (1 << 64) - 1, 1 << 50)
-        )
-        place.is_executable = True
-        place.why_not = lib.FP_UNWIND_NO_FILE
-        place.table = table if place.start == START else ffi.NULL
-        return int(lib.FP_DONE)
-
-    kept = ffi.from_buffer("uint8_t[]", data), ffi.from_buffer("uint8_t[]", stack)
-    sample = ffi.new("struct fp_unwind_sample *", [sum(1 << bit for bit, _ in values), *kept, len(stack)])
-    unwinder = ffi.gc(lib.fp_unwind_new(62, 0), lib.fp_unwind_free)
-    frames, n, why = ffi.new("struct fp_unwind_frame[2]"), ffi.new("uint32_t *"), ffi.new("uint32_t *")
-    assert lib.fp_unwind_stack(unwinder, sample, find, ffi.NULL, frames, 2, n, why) == lib.FP_DONE
-    if n[0] == 2:
-        return int(frames[1].address)
-    return ENDS[why[0]]
+    everywhere = Place(0, (1 << 64) - 1, 0)
+    frames, end = unwind(62, known, stack, SP, [Place(START, START + SIZE, START, table), everywhere], most=2)
+    assert (frames[1].address if len(frames) == 2 else end) == want

@@ -8,14 +8,17 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import SymbolError
+from fastprof.core.log import Log
+from fastprof.core.options import Options
 from fastprof.symbols.elf import ElfFile
 from fastprof.symbols.unwind import UnwindTable
 from tests.support.paths import SHARED
-from tests.support.unwinding import ENDS
+from tests.support.stackdump import dump
+from tests.support.unwinding import ENDS, PERF_BITS
 
 Stack = tuple[list[tuple[int, bool]], str]  # address and whether it is a return address, leaf first; how it ended
 
@@ -77,9 +80,7 @@ class Unwinder:
 
     def unwind(self, maps: Any, registers: dict[int, int], stack: bytes, most: int) -> Stack:
         """`registers` by DWARF number."""
-        bits = {62: {0: 0, 3: 1, 2: 2, 1: 3, 16: 8, **{8 + i: 16 + i for i in range(8)}}, 183: {}}[
-            MACHINES[self.machine]
-        ]
+        bits = PERF_BITS[MACHINES[self.machine]]
         perf = sorted((bits.get(number, number), value) for number, value in registers.items())
         values = struct.pack(f"<{len(perf)}Q", *(value & (1 << 64) - 1 for _, value in perf))
         self.maps = maps
@@ -120,3 +121,33 @@ def compare(path: Path, symfs: str, *, by_frame_pointers: bool = False) -> tuple
     }
     peer.samples(str(path), options)
     return counts, wrong
+
+
+class Frame(NamedTuple):
+    """A user frame as fastprof reads it."""
+
+    address: int
+    is_return: bool
+    in_file: int  # the offset in the file of the instruction; the address where nothing is mapped
+
+
+def user_stacks(path: Path, symfs: str) -> tuple[list[list[Frame]], Log]:
+    """The user frames of each sample, leaf first."""
+    read = dump(path.read_bytes(), "perf", options=Options(sysroot=symfs))
+    stacks = []
+    for frames, _, _ in read.rows:
+        stack = []
+        for mapping, address, flags, _ in frames:
+            is_return = bool(flags & lib.FP_FRAME_RETURN_ADDRESS)
+            start, offset = (mapping[2], mapping[4]) if mapping else (0, 0)
+            if address < 1 << 63:
+                stack.append(Frame(address, is_return, address - is_return - start + offset))
+        stacks.append(stack)
+    return stacks, read.log
+
+
+def reference_stacks(path: Path, symfs: str) -> list[list[tuple[int, bool]]]:
+    peer = reference()
+    options = {"symfs": symfs or None, "vdso": None, "fp": True, "max": 4096, "no_dso_mem": False, "keep_bad": False}
+    found, _ = peer.samples(str(path), options)
+    return [[(pc, look != pc) for pc, look in raw] for *_, raw, _ in found]

@@ -11,8 +11,11 @@ from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.elf import ElfFile
 from fastprof.symbols.finder import Finder
+from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping
 from fastprof.symbols.unwind import UnwindTable
+
+_DELETED = " (deleted)"
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 
@@ -57,11 +60,18 @@ class Tables:
                 debug_dirs=options[DEBUG_DIRS],
                 force=options[FORCE_SYMBOLS],
             )
+        path = path.removesuffix(_DELETED)
         self._finder.expect([Mapping(0, 0, 0, path, build_id)])
         elf, _ = self._finder.find(path, build_id)
-        if not isinstance(elf, ElfFile):
+        if not isinstance(elf, ElfObject):
             return None, int(lib.FP_UNWIND_NO_FILE)
         try:
-            return UnwindTable(elf, len(self._found)), 0
+            return UnwindTable(elf, len(self._found), _debug_file(elf)), 0
         except SymbolError:
             return None, int(lib.FP_UNWIND_NO_TABLE)
+
+
+def _debug_file(elf: ElfObject) -> ElfFile | None:
+    """The debug file of a stripped file: it may have .debug_frame."""
+    path = "" if elf.section(".symtab") or elf.section(".debug_frame") else elf.debug_path()
+    return ElfFile(path) if path else None
