@@ -312,7 +312,7 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
         (document.getElementById('canvas').getBoundingClientRect())"""
     title = "(c => [c.left + 20, c.top + 22 + 9])(document.getElementById('canvas').getBoundingClientRect())"
     zoom = value("[fastprof.flame.from, fastprof.flame.to]")
-    _, rows, hint, zoomed, address, folded_rows, unfolded, all_rows = drive(
+    _, rows, hint, zoomed, address, folded_rows, unfolded, all_rows, _, counted = drive(
         tmp_path / "page.html",
         choose("#order", "in order of time"),
         {"drag": drag},
@@ -326,6 +326,9 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
         value("fastprof.flame.boxes.rows"),
         {"keys": ["Escape"]},
         value(ROWS),
+        {"drag": drag},
+        choose("#value", "calls (count)"),
+        value("[fastprof.flame.range, [...document.querySelectorAll('.rows .row')].length]"),
     )
     figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
     one, two, three = (f"#{n}" for n in (1, 2, 3))
@@ -333,6 +336,7 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
     assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
     assert zoomed == [0, 1] and "range=0.2" in address
     assert (folded_rows, unfolded) == (3, 5)
+    assert counted == [None, 3]  # the sums of a range are times
     assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
 
 

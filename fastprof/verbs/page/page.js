@@ -116,7 +116,7 @@ const begin = async () => {
   };
   const sumRange = () => {
     state.ranged = null;
-    if (!flame.range || !flame.boxes.isTimed) return;
+    if (!flame.range || !flame.boxes.isTimed || state.event !== timeEvent) return;
     const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), units = figures => figures.map(ticks => ticks * perTick);
     state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * perTick, n};
   };
@@ -146,8 +146,7 @@ const begin = async () => {
     drawSummary();
   };
   const drawLegend = drawn => {
-    const says = state.order === "time" && colours.kind === "name" ? [] : colours.legend(drawn);
-    byId("legend").replaceChildren(...says.map(([colour, text]) => {
+    byId("legend").replaceChildren(...colours.legend(drawn).map(([colour, text]) => {
       const sample = element("i", {});
       sample.style.background = colour;
       return element("span", {}, sample, text);
@@ -403,6 +402,7 @@ const begin = async () => {
   };
   select.addEventListener("change", () => {
     state.event = events[select.value];
+    flame.range = null;  // the sums of a range are times
     drawAll();
   });
   const threads = byId("thread");
@@ -507,7 +507,9 @@ const begin = async () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const text = address();
-      if (text !== written) history[isNew ? "pushState" : "replaceState"](null, "", `#${text}`);
+      try {
+        if (text !== written) history[isNew ? "pushState" : "replaceState"](null, "", `#${text}`);
+      } catch { /* a frame of another page may have no history */ }
       [written, isNew] = [text, false];
     }, isNew ? 0 : 300);
   };
