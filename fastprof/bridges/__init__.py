@@ -50,17 +50,17 @@ FUNCTION: Option[str | None] = Option(
     Pattern(),
     None,
     group="filters",
-    help="keep functions with a matching name",
-    details="Of stacks the samples in which one occurs, of a graph its costs and calls, of a timeline its calls with "
-    "all that happens within.",
+    help="keep only functions whose name matches",
+    details="Keeps samples with a matching function on the stack, costs and calls of such functions in a graph, and "
+    "matching calls of a timeline with everything inside them.",
 )
 OBJECT: Option[str | None] = Option(
     "object",
     Pattern(),
     None,
     group="filters",
-    help="keep functions of a matching object",
-    details="As --function, by the name of a function's program or shared object.",
+    help="keep only functions whose object matches",
+    details="Like --function, for the name of the program or shared object.",
 )
 MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     "mod_funcname",
@@ -69,7 +69,7 @@ MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     several=True,
     group="filters",
     help="rename functions, e.g. 's/\\.part\\.[0-9]+$//'",
-    details="Flags after the last slash: g replaces every match, i ignores case.  Repeatable, applied in this order.",
+    details="Flags after the last slash: g replaces every match, i ignores case.  Repeatable, in the given order.",
 )
 MOD_FILENAME: Option[tuple[str, ...]] = Option(
     "mod_filename",
@@ -77,7 +77,7 @@ MOD_FILENAME: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="rename source files in the same way",
+    help="rename source files, with the same syntax",
 )
 LABEL: Option[tuple[str, ...]] = Option(
     "label",
@@ -85,7 +85,7 @@ LABEL: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="keep samples with this label; repeatable",
+    help="keep only samples with this label; repeatable",
     details="Values of one key are alternatives, different keys must all match.",
 )
 VALUE: Option[str | None] = Option(
@@ -94,15 +94,15 @@ VALUE: Option[str | None] = Option(
     None,
     group="values",
     help="keep only this value type, e.g. Ir or cpu",
-    details="Default: all that the format has room for; if that is one, the input's default.",
+    details="Default: all that the format can hold; if it holds one, the input's default value type.",
 )
 UNION = Option(
     "union",
     Switch(),
     False,
     group="values",
-    help="merge inputs of other value types, 0 where missing",
-    details="By default they are refused.",
+    help="merging: keep all value types, 0 where missing",
+    details="By default, inputs with different value types are refused.",
     kept_unused=(True,),
 )
 INTERSECT = Option(
@@ -110,8 +110,8 @@ INTERSECT = Option(
     Switch(),
     False,
     group="values",
-    help="merge inputs of other value types, keep common ones",
-    details="By default they are refused.",
+    help="merging: keep only the common value types",
+    details="By default, inputs with different value types are refused.",
     kept_unused=(True,),
 )
 COMPUTE_EVENTS = Option(
@@ -119,8 +119,8 @@ COMPUTE_EVENTS = Option(
     Switch(),
     False,
     group="values",
-    help="compute events that are formulas of others",
-    details="Inherited events in Callgrind's words, whose values are written.",
+    help="compute inherited events (formulas of other events)",
+    details="Their values are written as columns, as if they had been recorded.",
     kept_unused=(True,),
 )
 AGGREGATE = Option(
@@ -128,41 +128,40 @@ AGGREGATE = Option(
     Switch(),
     False,
     group="values",
-    help="add up rows of a graph that have the same place",
-    details="Memory grows with distinct places.",
+    help="add up graph rows with the same position",
+    details="Memory grows with the number of distinct positions.",
 )
 LABELS: Option[tuple[str, ...] | None] = Option(
     "labels",
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="keep labels: own,thread,process,part,cpu or none",
-    details="Labels of samples; `own` are those in the input, which is the default.  Samples with different labels "
-    "are not added up.",
+    help="labels to keep: own,thread,process,part,cpu or none",
+    details="`own` keeps those of the input (default).  Samples with different labels are not added up.",
 )
 PER_THREAD = Option(
     "per_thread",
     Switch(),
     False,
     group="values",
-    help="keep threads apart",
-    details="A part or label for each thread of each input.",
+    help="keep threads separate instead of adding them up",
+    details="Each thread of each input gets its own part or label.",
 )
 TIME_UNIT = Option(
     "time_unit",
     Words("ns", "ticks"),
     "ns",
     group="values",
-    help="unit of a timeline's times (default: ns)",
-    details="For a timeline that becomes stacks, a graph or a drawing; ticks are exact.",
+    help="time unit for timelines (default: ns)",
+    details="For a timeline converted to stacks, a graph or a viewer's format.  Ticks are exact.",
 )
 INLINE_CALLS = Option(
     "inline_calls",
     Switch(),
     False,
     group="values",
-    help="stacks to graph: show inlined functions as called",
-    details="By default they are part of their callers.",
+    help="stacks to graph: treat inlined functions as calls",
+    details="By default, their costs count as their caller's.",
 )
 STACKS = Option(
     "stacks",
@@ -170,17 +169,16 @@ STACKS = Option(
     "estimate",
     group="values",
     help="graph to stacks: estimate (default), arcs or self",
-    details="How callers are found: all, estimated from the costs of call arcs (`estimate`), direct callers only "
-    "(`arcs`), or none (`self`).",
+    details="Callers in a stack: all, estimated from the costs of call arcs (`estimate`); the direct caller only "
+    "(`arcs`); or none (`self`).",
 )
 PRUNE = Option(
     "prune",
     Share(),
     1e-5,
     group="values",
-    help="graph to stacks: fold below this share (1e-5)",
-    details="A share of the total; stacks that cost less are cut, and what is cut is under [pruned].  Default: 1e-5.",
-    kept_unused=(0,),
+    help="graph to stacks: prune below SHARE (default: 1e-5)",
+    details="SHARE is of the total cost.  Cheaper stacks are cut, and their cost goes to [pruned].  Default: 1e-5.",
 )
 FRAMES = Option(
     "frames",
@@ -188,8 +186,7 @@ FRAMES = Option(
     "line",
     group="values",
     help="graph to stacks: function, line (default) or address",
-    details="What stacks are made of: functions, functions with the lines where they call and cost, or also "
-    "instruction addresses.",
+    details="Frames are functions, functions with lines, or functions with lines and instruction addresses.",
 )
 # The tables of each view, the default first.
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
@@ -198,17 +195,18 @@ TABLE: Option[str | None] = Option(
     Words(*(name for names in TABLES.values() for name in names), metavar="NAME"),
     None,
     group="values",
-    help="parquet and arrow: the table to write",
-    details="Of a timeline its calls (`spans`, the default) or what was recorded (`events`), of stacks `samples` "
-    "(default) or their `frames`, of a graph its rows (`graph`).",
+    help="parquet and arrow: table to write",
+    details="Timeline: `spans` (its calls, default) or `events` (as recorded).  Stacks: `samples` (default) or "
+    "`frames`.  "
+    "Graph: `graph`.",
 )
 MAX_DEPTH = Option(
     "max_depth",
     Whole(1),
     4096,
     group="limits",
-    help="cut stacks to N frames (default: 4096)",
-    details="For formats that write all frames of a stack with each sample.",
+    help="truncate stacks to N frames (default: 4096)",
+    details="For formats that repeat all frames of a stack with each sample.",
 )
 
 

@@ -6,6 +6,6 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     warnings={
-        "missing-labels": "{--labels:=}{name}: the input has no {name} names, so no sample gets this label",
+        "missing-labels": "{--labels:=}{name}: the input does not record the {name}, so no sample gets this label",
     },
 )

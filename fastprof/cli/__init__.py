@@ -14,14 +14,14 @@ from fastprof.core.version import __version__
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",
-    "merge": "add up profiles",
+    "merge": "merge any number of profiles",
     "diff": "compare two profiles",
     "info": "describe a profile",
     "top": "rank functions, lines, files, objects or threads by cost",
     "report": "write an interactive HTML report",
-    "view": "open that report in the browser, or another viewer",
+    "view": "open a profile in the browser or another viewer",
     "sql": "query profiles with SQL",
-    "annotate": "show source lines, or instructions, with their costs",
+    "annotate": "show source lines or instructions with their costs",
     "batch": "convert many files, one output each",
     "archive": "keep many profiles in one file: add, list, extract, rm",
     "formats": "list the formats",
@@ -29,22 +29,22 @@ VERBS = {
 
 _DESCRIPTION = """\
 samtools for profiles: reads profiles and traces of many
-profilers, converts them into each other, adds them up,
-compares them and ranks what costs most."""
+profilers, converts, merges and compares them, and ranks
+functions by cost."""
 _EXAMPLES = """\
 examples:
   fastprof info trace.xray
   fastprof convert trace.xray -s ./program -o out.callgrind
   cat trace.zst | fastprof convert - -t pprof > out.pb.gz
 
-`fastprof VERB --help` has the options and examples of each.
+`fastprof VERB --help` shows options and examples of each.
 
 exit codes:
   0    done
   1    error in the input, the output or the data
   2    wrong usage
   3    done with losses (--lenient, --keep-going)
-  4    diff: grown by more than --fail-over allows
+  4    diff: a total grew by more than --fail-over
   130  interrupted
 """
 

@@ -20,9 +20,9 @@ from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listi
 
 DESCRIPTION = """\
 Show source files with the costs of each line, and below it
-what it calls: => function (how often).  Without FILE these
-are the files with the most expensive functions, as far as
-they are found.  --asm shows instructions instead."""
+the calls it makes: => function (count).  Without FILE, show
+the files of the most expensive functions, if they can be
+found.  --asm shows instructions instead."""
 EXAMPLES = """\
 examples:
   fastprof annotate callgrind.out.123

@@ -31,9 +31,9 @@ from fastprof.verbs.convert import convert
 from fastprof.verbs.extract import extract
 
 DESCRIPTION = """\
-Keep many profiles in one archive, a store.  Similar
-profiles share storage.  Every change is safe: if it is
-interrupted, what was there stays readable."""
+Keep many profiles in one archive (a store).  Similar
+profiles share storage.  If a change is interrupted, the
+profiles that were in the archive stay readable."""
 EXAMPLES = """\
 examples:
   fastprof archive add nightly.fpa runs/
@@ -42,7 +42,7 @@ examples:
   fastprof top 'nightly.fpa:host1/*'
   fastprof archive extract nightly.fpa mon -o mon.callgrind
 
-`fastprof archive ACTION --help` has the options of each.
+`fastprof archive ACTION --help` shows the options of each.
 """
 _ADD = """\
 examples:
@@ -98,7 +98,7 @@ def add_arguments(parser: Parser) -> None:
         to.add_argument("names", nargs=nargs, metavar="NAME", help=f"{does}, or a pattern: 'host1/*'")
         to.set_defaults(more="names")
 
-    add = action("add", "add profiles to an archive, which is made if there is none", _ADD)
+    add = action("add", "add profiles to an archive; created if missing", _ADD)
     add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add.set_defaults(more="inputs")
     add.add_argument("--name", help="name of a single INPUT (default: its file name)")
@@ -112,19 +112,19 @@ def add_arguments(parser: Parser) -> None:
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
     list_.add_argument(
-        "--sort", choices=[*listing.SORTS], default="added", metavar="KEY", help=f"one of {', '.join(listing.SORTS)}"
+        "--sort", choices=[*listing.SORTS], default="added", metavar="KEY", help=f"sort by {', '.join(listing.SORTS)}"
     )
     list_.add_argument("--json", action="store_true", help="print JSON")
-    get = action("extract", "write profiles of an archive, in any format", _EXTRACT)
+    get = action("extract", "write profiles of an archive in any format", _EXTRACT)
     names(get, "name of a profile", "+")
     add_input_arguments(get)
     add_output_arguments(get)
     add_log_arguments(get)
     add_options(get, _extract_options())
-    rm = action("rm", "remove profiles of an archive; `compact` frees their space", _RM)
+    rm = action("rm", "remove profiles; `compact` then frees their space", _RM)
     names(rm, "name of a profile", "+")
-    pack = action("compact", "free the space of profiles that were removed or replaced", _COMPACT)
-    verify = action("verify", "check all checksums of an archive, and read its profiles", _VERIFY)
+    pack = action("compact", "free the space of removed or replaced profiles", _COMPACT)
+    verify = action("verify", "verify all checksums, and read every profile", _VERIFY)
     names(verify, "read only these profiles")
     verify.add_argument("--json", action="store_true", help="print JSON")
     for one in (rm, pack, verify):

@@ -54,7 +54,7 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
             action=_OfFormat,
             known=options,
             default=argparse.SUPPRESS,
-            help="set an option of a format (`fastprof formats NAME`)",
+            help="set a format's option (see `fastprof formats NAME`)",
         )
     for name, mine in by_heading(of_formats).items():
         group = heading_of(parser, f"for {name} alone")
@@ -143,7 +143,7 @@ def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> d
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "input")
     group.add_argument(
-        "-f", "--from", dest="from_", metavar="FORMAT", help="input format (default: recognized by its content)"
+        "-f", "--from", dest="from_", metavar="FORMAT", help="input format (default: detected from the content)"
     )
 
 
@@ -153,7 +153,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
-def add_log_arguments(parser: argparse.ArgumentParser, json: str = "print the log as JSON, on stderr") -> None:
+def add_log_arguments(parser: argparse.ArgumentParser, json: str = "print the summary as JSON on stderr") -> None:
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
     group.add_argument("--json", action="store_true", help=json)

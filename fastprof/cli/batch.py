@@ -34,9 +34,9 @@ from fastprof.verbs.batch.status import batch_status
 
 DESCRIPTION = """\
 Convert many files, one output each, or add them to an
-archive, in processes that keep symbols.  A file that is
-damaged, crashes its process or takes forever does not stop
-the others.  Run again to continue with what is left."""
+archive, in worker processes that cache symbols.  A file
+that is damaged, crashes its worker or times out does not
+stop the others.  Run the same command again to resume."""
 EXAMPLES = """\
 examples:
   fastprof batch convert dumps/ -t callgrind -o out
@@ -46,7 +46,7 @@ examples:
   fastprof batch archive dumps/ -o nightly.fpa
   fastprof batch status out
 
-`fastprof batch ACTION --help` has the options of each.
+`fastprof batch ACTION --help` shows the options of each.
 """
 _EXIT_CODES = """
 exit codes:
@@ -95,7 +95,7 @@ examples:
 
 exit codes:
   0  every file has its output
-  1  some have none, or a shard is missing, at work or
+  1  some have none, or a shard is missing, running or
      stopped
   3  all have one, some with losses (--lenient)
 """
@@ -118,7 +118,7 @@ def _add_convert(actions: Any) -> None:
     convert = _action(
         actions,
         "convert",
-        "convert each file to one of its own",
+        "convert each file to its own output",
         "Convert each file of INPUT to OUTDIR/NAME.SUFFIX, where NAME\nis the file's path within the folder INPUT.",
         _CONVERT_EXAMPLES,
     )
@@ -136,7 +136,8 @@ def _add_merge(actions: Any) -> None:
         actions,
         "merge",
         "merge all files into one",
-        "Merge all files of INPUT into OUTPUT, as `fastprof merge`\ndoes; with --jobs or --engine by many workers.",
+        "Merge all files of INPUT into OUTPUT, like `fastprof merge`.\n--jobs or --engine divide the work among "
+        "several workers.",
         _MERGE_EXAMPLES,
     )
     _add_inputs(merge)
@@ -151,8 +152,8 @@ def _add_archive(actions: Any) -> None:
         actions,
         "archive",
         "add each file to an archive",
-        "Add each file of INPUT to the archive STORE, as\n"
-        "`fastprof archive add` does, under its path within the\nfolder INPUT.",
+        "Add each file of INPUT to the archive STORE, like\n"
+        "`fastprof archive add`, named after its path within the\nfolder INPUT.",
         _ARCHIVE_EXAMPLES,
     )
     _add_inputs(archive)
@@ -168,9 +169,9 @@ def _add_plan(actions: Any) -> None:
     plan = _action(
         actions,
         "plan",
-        "write down which files there are, for --plan",
-        "Write down which files there are, the largest first, so that\n"
-        "all shards of a batch see the same ones, and get the same\nnumber of bytes.",
+        "list the input files, for --plan",
+        "Write the list of input files, largest first, so that all\n"
+        "shards of a batch see the same files and get about the same\nnumber of bytes each.",
         _PLAN_EXAMPLES,
     )
     _add_inputs(plan)
@@ -183,20 +184,20 @@ def _add_status(actions: Any) -> None:
     status = _action(
         actions,
         "status",
-        "show how far a batch is, and what failed",
-        "Show how far a batch is, and which files have no output.",
+        "show the progress and the failures of a batch",
+        "Show the progress of a batch, and the files that failed.",
         _STATUS_EXAMPLES,
     )
-    status.add_argument("outdir", metavar="OUTDIR", help="the folder or archive that the batch writes to")
+    status.add_argument("outdir", metavar="OUTDIR", help="output folder or archive of the batch")
     status.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_inputs(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, or a directory with all files below it")
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, or a directory (all files below it)")
     heading_of(parser, "input").add_argument(
         "--files0-from",
         metavar="FILE",
-        help="read more input names from FILE, NUL-terminated",
+        help="also read NUL-terminated input names from FILE",
     )
     parser.set_defaults(more="inputs")
 

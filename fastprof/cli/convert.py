@@ -17,11 +17,12 @@ from fastprof.cli.parser import Parser
 from fastprof.verbs.convert import convert
 
 DESCRIPTION = """\
-Convert a profile into another format.  Several inputs are
-merged into one profile.  Inputs may be compressed (.gz .zst
-.xz .bz2), and so is the output if its name ends so.  A
-damaged input is an error and leaves no output, unless
---lenient."""
+Convert a profile to another format; several inputs are
+merged.  Compressed inputs are decompressed, and an OUTPUT
+ending in .gz, .zst, .xz or .bz2 is compressed.  A damaged
+input is an error and leaves no output, unless --lenient.
+A profile is a timeline (calls in order of time), stacks
+(samples) or a graph (costs and calls by source position)."""
 EXAMPLES = """\
 examples:
   fastprof convert trace.xray -s ./program -o out.callgrind

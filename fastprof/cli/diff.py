@@ -27,8 +27,8 @@ from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
 
 DESCRIPTION = """\
 Compare the self costs of two profiles of any formats.
-Prints what changed most, or writes the difference as a
-profile (-o), where costs that fell are below 0."""
+Prints the largest changes, or with -o writes a profile of
+NEW minus OLD, in which costs that fell are negative."""
 EXAMPLES = """\
 examples:
   fastprof diff old.callgrind new.callgrind
@@ -46,14 +46,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("new", metavar="NEW", help="the profile to compare with OLD")
     add_input_arguments(parser)
     add_output_arguments(parser)
-    add_log_arguments(parser, json="print JSON; with OUTPUT the log, on stderr")
+    add_log_arguments(parser, json="print JSON; with -o, the summary as JSON on stderr")
     group = heading_of(parser, "output")
-    group.add_argument("--csv", action="store_true", help="print the rows as CSV, with exact figures")
+    group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
     group.add_argument(
         "--fail-over",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit with code {FAILED} if any total grew by more",
+        help=f"exit with code {FAILED} if a total grew by more",
     )
     add_options(parser, options())
 

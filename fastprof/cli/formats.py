@@ -19,9 +19,9 @@ from fastprof.core.options import Option, Switch
 from fastprof.core.words import filled
 
 DESCRIPTION = """\
-List the formats: name (for --from and --to), view, whether
-it is read and written, file names.  With NAME describe one:
-its options, and what its reader and writer report."""
+List the formats: name (for --from and --to), view, read or
+written, file names.  With NAME, describe one format: its
+options, and the repairs and losses it reports."""
 EXAMPLES = """\
 examples:
   fastprof formats

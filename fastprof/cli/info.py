@@ -14,9 +14,9 @@ from fastprof.core._typing import Any
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
-Read a profile to its end and describe it: format,
-version, counts, time range, totals, repairs.  Of an archive
-only the index is read, unless --lenient."""
+Describe a profile: format, version, counts, time range,
+totals and repairs.  Reads the whole input, but only the
+index of an archive (unless --lenient)."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray

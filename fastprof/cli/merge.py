@@ -19,10 +19,11 @@ from fastprof.inputs.expand import names_in
 from fastprof.verbs.merge import merge
 
 DESCRIPTION = """\
-Add up profiles: any number, of any formats, in any order.
-Their value types must be the same, unless --union or
---intersect.  A damaged input is an error and leaves no
-output, unless --lenient or --keep-going."""
+Merge profiles into one by adding up their costs: any
+number, of any formats, in any order.  Their value types
+must match, unless --union or --intersect is given.  A
+damaged input is an error and leaves no output, unless
+--lenient or --keep-going is given."""
 EXAMPLES = """\
 examples:
   fastprof merge a.cachegrind b.cachegrind -o ab.cachegrind
@@ -40,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument(
         "--files0-from",
         metavar="FILE",
-        help="read more input names from FILE, NUL-terminated",
+        help="also read NUL-terminated input names from FILE",
     )
     group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3")
     add_output_arguments(parser)

@@ -20,13 +20,13 @@ from fastprof.core.options import nearest
 
 # Flags and verbs of other tools, and their equivalents.
 _ELSEWHERE = {
-    "-f": "an output that exists is replaced without asking",
-    "--force": "none is needed: an output that exists is replaced without asking",
+    "-f": "an existing output is replaced without asking",
+    "--force": "not needed, an existing output is replaced without asking",
     "--format": "--from is the format of the input, --to that of the output",
     "--threads": "--cores limits the threads of fastprof, --thread keeps one of the input",
     "--time": "-O time_ns=NANOSECONDS sets the time of a pprof profile, --time-range keeps a part of the input",
-    "--merge": "-O merge=LIST adds up samples of OProfile; `fastprof merge` adds up profiles",
-    "--verbose": "the log has it all; --json has it for programs",
+    "--merge": "-O merge=LIST adds up samples of OProfile; `fastprof merge` merges profiles",
+    "--verbose": "the summary has everything; --json prints it for programs",
 }
 
 
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         """--help shows a line of each shared option from now on, --help-all all details, also of all actions."""
         if not self._brief:
             self._brief = True
-            self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and details")
+            self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options, with details")
 
     def hide(self, group: Any) -> None:
         """Show this group of arguments with --help-all only."""

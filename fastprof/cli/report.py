@@ -20,10 +20,10 @@ from fastprof.core.remote import shown
 from fastprof.verbs.report import options, report
 
 DESCRIPTION = """\
-Write an HTML page that shows a profile of any format:
-flame graph, functions, callers and callees, calls in
-order of time. It is one file and loads nothing. With two
-inputs it shows how the second differs from the first."""
+Write an interactive HTML page for a profile of any format:
+flame graph, functions, callers and callees, and calls in
+order of time. The page is one file and loads nothing else.
+With two inputs, it compares the second with the first."""
 EXAMPLES = """\
 examples:
   fastprof report cpu.pb.gz -o report.html

@@ -25,11 +25,11 @@ from fastprof.verbs.batch.worker import begin
 from fastprof.verbs.sql import Answer, options, private_folder
 
 DESCRIPTION = """\
-Query profiles with SQL (DuckDB's, see docs/tables.md). A
+Query profiles with DuckDB's SQL (see docs/tables.md). A
 timeline has the tables spans and events, stacks have
-samples and frames, a graph has graph. Of several files
-they are p1.spans, p2.spans and so on. The query sees
-these tables alone, no files."""
+samples and frames, a graph has graph. With several files,
+the tables are p1.spans, p2.spans and so on. The query
+cannot read other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)

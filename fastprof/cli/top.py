@@ -20,9 +20,9 @@ from fastprof.core.words import counted
 from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
-Rank functions by cost: their own (self), and with that of
-what they call (inclusive).  Also ranks lines, files,
-objects, threads and labels.  Several inputs are added up."""
+Rank functions by cost: their own (self), and including the
+functions they call (inclusive).  --by ranks lines, files,
+objects, threads or labels.  Several inputs are added up."""
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
@@ -37,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     add_log_arguments(parser, json="print JSON")
-    heading_of(parser, "output").add_argument("--csv", action="store_true", help="print CSV, with exact figures")
+    heading_of(parser, "output").add_argument("--csv", action="store_true", help="print CSV with exact figures")
     add_options(parser, options())
 
 

@@ -17,10 +17,10 @@ from fastprof.verbs.report import options
 from fastprof.verbs.view import PORT, Server, view
 
 DESCRIPTION = """\
-Open the page of `fastprof report` in the browser. With
---serve it comes from a server on 127.0.0.1, with links
-that show the profile in speedscope, Perfetto's UI and the
-Firefox Profiler. The profile stays on this machine."""
+Open the page of `fastprof report` in the browser. --serve
+serves it on 127.0.0.1, with links that open the profile in
+speedscope, Perfetto UI and the Firefox Profiler. The
+profile stays on this machine."""
 EXAMPLES = """\
 examples:
   fastprof view cpu.pb.gz
@@ -32,14 +32,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     group = heading_of(parser, "browser")
-    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1")
+    group.add_argument("--serve", action="store_true", help="serve the page and the profile on 127.0.0.1")
     group.add_argument(
         "--port",
         type=int,
         metavar="N",
-        help=f"where to serve (default: {PORT}; 0: any)",
-    ).details = f"Perfetto's page may fetch from port {PORT} only."
-    group.add_argument("--no-browser", action="store_true", help="print the page's address, open no browser")
+        help=f"port to serve on (default: {PORT}; 0: any)",
+    ).details = f"Perfetto UI fetches from port {PORT} only."
+    group.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     add_options(parser, options())
 
 

@@ -477,8 +477,8 @@ LENIENT = Option(
     Switch(),
     False,
     group="input",
-    help="read what can be understood of a damaged input",
-    details="Losses are counted and reported, and the exit code is 3.",
+    help="recover what is readable in a damaged input",
+    details="Losses are counted and reported; the exit code is then 3.",
 )
 
 # So does every conversion.  The output does not depend on it.
@@ -487,8 +487,8 @@ CORES: Option[int | None] = Option(
     Whole(1, 1024),
     None,
     group="limits",
-    help="worker threads of fastprof (default: one per core)",
-    details="The output does not depend on it.  --thread keeps threads of the input.",
+    help="use N worker threads (default: one per core)",
+    details="The output is the same for any N.  To keep one thread of the input, use --thread.",
 )
 
 
@@ -513,8 +513,8 @@ TIME_RANGE: Option[tuple[int, int] | None] = Option(
     Range(),
     None,
     group="filters",
-    help="keep what happened from A to B; either may be omitted",
-    details="In ticks of a timeline or nanoseconds of stacks.",
+    help="keep only times A to B: ticks in timelines, else ns",
+    details="Both ends are included; either may be omitted.",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",
@@ -523,10 +523,10 @@ THREADS: Option[tuple[int, ...]] = Option(
     several=True,
     flag="--thread",
     group="filters",
-    help="keep this thread; repeatable",
+    help="keep only this thread; repeatable",
 )
 PART: Option[int | None] = Option(
-    "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
+    "part", Whole(1, UINT64), None, group="filters", help="keep only part N of each input, counted from 1"
 )
 # Readers that put records in order, and bridges.
 MAX_MEMORY = Option(
@@ -534,8 +534,8 @@ MAX_MEMORY = Option(
     Size(),
     32 << 20,
     group="limits",
-    help="memory for adding up rows (default: 32M)",
-    details="When it is full, rows go to a temporary file, and the output is the same.",
+    help="memory limit for adding up rows (default: 32M)",
+    details="Beyond it, rows go to a temporary file; the output is the same.",
     kept_unused=range(UINT64 + 1),
 )
 
@@ -545,16 +545,16 @@ BUDGET: Option[int | None] = Option(
     Size(),
     None,
     group="output",
-    help="limit the output size, e.g. 200M",
-    details="The size before compression.  Short calls of a timeline are merged into their callers, stacks that cost "
-    "little into [pruned].  Default: by format, see its page.",
+    help="limit the uncompressed output size, e.g. 200M",
+    details="Short calls of a timeline are merged into their callers, cheap stacks into [pruned].  The default depends "
+    "on "
+    "the format.",
 )
 SPLIT: Option[str | None] = Option(
     "split",
     Split(),
     None,
     group="output",
-    help="write a file per thread, or per slice (time:SECONDS)",
-    details="The files are OUTPUT.thread-TID or, for slices of a timeline, OUTPUT.slice-N; the addition comes before "
-    "the suffix.",
+    help="write one file per `thread` or `time:SECONDS` slice",
+    details="Files are named OUTPUT.thread-TID or, for slices of a timeline, OUTPUT.slice-N, before the suffix.",
 )

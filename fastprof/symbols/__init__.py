@@ -13,11 +13,13 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     group="symbols",
     help="read symbols from BINARY; repeatable",
     details="BINARY is a program, a shared object, a vmlinux, a kallsyms, a perf-PID.map, a jit-PID.dump, a directory "
-    "of them, or a map made by `llvm-xray extract`.",
+    "of them, or a map written by `llvm-xray extract`.",
 )
-SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
+SYMBOLIZE = Option(
+    "symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not resolve addresses to symbols"
+)
 SYSROOT = Option(
-    "sysroot", FolderPath("DIR"), "", group="symbols", help="look for programs and shared objects below DIR first"
+    "sysroot", FolderPath("DIR"), "", group="symbols", help="search DIR first for programs and shared objects"
 )
 DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     "debug_dirs",
@@ -26,16 +28,16 @@ DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     several=True,
     flag="--debug-dir",
     group="symbols",
-    help="look for debug files in DIR (default: /usr/lib/debug)",
-    details="Separate debug files, by build id or debug link.  Repeatable.",
+    help="search DIR for debug files (default: /usr/lib/debug)",
+    details="Finds separate debug files by build id or debug link.  Repeatable.",
 )
 FORCE_SYMBOLS = Option(
     "force_symbols",
     Switch(),
     False,
     group="symbols",
-    help="accept a BINARY of another build",
-    details="By default its build id must be the profile's.",
+    help="use BINARY even if its build id differs",
+    details="By default, the build ids must match.",
     kept_unused=(True,),
 )
 DEMANGLE = Option(
@@ -43,8 +45,8 @@ DEMANGLE = Option(
     Words("full", "templates", "short", "none", metavar="STYLE"),
     "full",
     group="symbols",
-    help="write C++ names as full, templates, short or none",
-    details="Also Rust and D names: in full (default), without parameters (`templates`), also without template "
-    "arguments (`short`, the default for targets made for viewing: pprof, folded, speedscope ...), or as the linker "
-    "has them (`none`).",
+    help="demangling style: full, templates, short or none",
+    details="Demangles C++, Rust and D names: in full (default), without parameters (`templates`), also without "
+    "template "
+    "arguments (`short`, the default for viewers' formats: pprof, folded, speedscope ...), or not at all (`none`).",
 )

@@ -41,7 +41,7 @@ THRESHOLD = Option(
     0.001,
     group="annotate",
     help="show files of functions above this share (0.1%)",
-    details="A function's self cost, of the total: 0.01 or 1%.  Default: 0.1%.",
+    details="SHARE of the total in self cost: 0.01 or 1%.  Default: 0.1%.",
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",
@@ -50,8 +50,8 @@ INCLUDE: Option[tuple[str, ...]] = Option(
     several=True,
     short="-I",
     group="annotate",
-    help="look for source files in DIR; repeatable",
-    details="For /build/src/a.c as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.",
+    help="search DIR for source files; repeatable",
+    details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.",
 )
 ASM = Option(
     "asm",
@@ -59,7 +59,7 @@ ASM = Option(
     False,
     group="annotate",
     help="show instructions instead of source lines",
-    details="The profile must have their addresses, and the program must be found.",
+    details="Needs instruction addresses in the profile, and the program.",
 )
 
 
@@ -69,7 +69,7 @@ CALLS = Option(
     20,
     group="annotate",
     help="show N callees below each line (default: 20; 0: all)",
-    details="The last row sums up the others.",
+    details="The last row sums up the rest.",
 )
 
 

@@ -33,9 +33,10 @@ PRUNE: Option[float | None] = Option(
     Share(),
     None,
     group="output",
-    help="leave out what costs less; 0: leave out nothing",
-    details="A share of the total.  With its callers' other small costs it becomes [pruned].  Default: as much as "
-    "keeps the page smaller than 2 MB.",
+    help="prune what costs less than SHARE; 0: prune nothing",
+    details="SHARE is of the total.  Pruned contexts of the same caller are shown as one, [pruned].  Default: the page "
+    "stays "
+    "below 2 MB.",
 )
 
 END = plan.End(

@@ -34,7 +34,8 @@ SORT = Option(
     "self",
     group="rows",
     help="sort by self (default), total, calls or a value type",
-    details="`total` is the inclusive cost, NAME the self cost in that value type; the largest come first.",
+    details="`total` is the inclusive cost; the name of a value type stands for self cost in that type.  Largest "
+    "first.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
@@ -42,7 +43,7 @@ THRESHOLD: Option[float | None] = Option(
     None,
     group="rows",
     help="show rows with at least this share of the total",
-    details="0.1% is 0.001.",
+    details="0.1% and 0.001 are the same.",
 )
 CUMULATIVE = Option(
     "cumulative",
@@ -50,10 +51,10 @@ CUMULATIVE = Option(
     False,
     group="rows",
     help="show rows until they add up to --threshold",
-    details="The default of --threshold is then 99%.",
+    details="--threshold then defaults to 99%.",
 )
-FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show rows with a matching name")
-IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows with a matching name")
+FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show only rows whose name matches")
+IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows whose name matches")
 BY = Option(
     "by",
     Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
@@ -67,16 +68,16 @@ TREE: Option[str | None] = Option(
     Words("caller", "calling", "both", metavar="WHAT"),
     None,
     group="rows",
-    help="show caller, calling or both with each function",
-    details="`caller`: its callers; `calling`: what it calls.",
+    help="show caller, calling (callees) or both per function",
+    details="`caller` lists callers, `calling` callees, `both` lists both.",
 )
 CYCLES = Option(
     "cycles",
     Switch(),
     True,
     group="rows",
-    help="keep members of a recursive cycle apart",
-    details="By default a cycle is one row; apart, their inclusive costs overlap.",
+    help="show members of a recursive cycle separately",
+    details="By default, a cycle is one row.  Shown separately, its members' inclusive costs overlap.",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 

@@ -122,7 +122,7 @@ def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder
     log = convert(cluster, folder)
     assert repr(log) == f"BatchLog(files={N}, earlier=0, ok={N})"
     (warning,) = log.warnings
-    assert re.match(f"Dask: the worker {bad} is left out: {why.format(folder=re.escape(str(folder)))}", warning)
+    assert re.match(f"Dask: worker {bad} is not used: {why.format(folder=re.escape(str(folder)))}", warning)
     assert_all_are_here(folder)
 
 
@@ -152,7 +152,7 @@ def test_what_one_worker_cannot_do_is_done_elsewhere(
     assert_all_are_here(folder)
     assert len(log.warnings) <= 1 and (log.warnings or not alone)
     for warning in log.warnings:
-        assert warning.startswith(f"Dask: the worker {bad}: ") and what in warning
+        assert warning.startswith(f"Dask: worker {bad}: ") and what in warning
     assert main(["batch", "status", f"{folder}/out"]) == 0
 
 

@@ -97,7 +97,7 @@ def test_hits_are_the_samples_of_a_profile_without_any() -> None:
     for data in (untimed, untimed | {"samples": [], "timeDeltas": []}):
         assert read(data, "samples")[0] == {"f": 3, "f;g": 4}
         log = fastprof.info(json.dumps(data).encode())
-        assert log.facts["totals"] == {"samples": 7} and "hit counts and no samples" in log.warnings[0]
+        assert log.facts["totals"] == {"samples": 7} and "hit counts but no samples" in log.warnings[0]
     assert read(TIMED, "samples")[0] == {"f": 1, "f;g": 2}  # they say more
     old = OLD | {"head": head([node("f", 2, node("g", 3, hitCount=9))]), "samples": [], "timestamps": []}
     assert read(old, "samples")[0] == {"f;g": 9}

@@ -101,7 +101,7 @@ def test_names_have_a_bound(format_: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=f"at byte {text.index('@')}: a name is longer than 1 MiB"):
         fastprof.convert(longer, out, from_=format_)
     log = fastprof.convert(longer, out, from_=format_, lenient=True, nanoseconds=True)
-    assert log.losses.entries() == [{"code": "cut-names", "text": "names cut after 1 MiB", "count": 1}]
+    assert log.losses.entries() == [{"code": "cut-names", "text": "names truncated to 1 MiB", "count": 1}]
     assert LONG.encode() in out.read_bytes() and b"m" not in out.read_bytes().replace(b"main", b"")
 
 

@@ -323,8 +323,8 @@ def test_the_option(tmp_path: Path) -> None:
 def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
     prof = str(CORPUS / "gperftools" / "good" / "small.prof")
     done = run("convert", prof, "--labels", "cpu,thread", "-o", str(tmp_path / "out.pb"))
-    assert b"--labels=cpu: the input names no cpu" in done.stderr
-    assert b"--labels=thread: the input names no thread" in done.stderr
+    assert b"--labels=cpu: the input does not record the cpu" in done.stderr
+    assert b"--labels=thread: the input does not record the thread" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_values_add_up(tmp_path: Path) -> None:
         ("rot=x", "-O rot=x: there is no option 'rot'; did you mean 'root'?"),
         ("gprof.root=x", "-O gprof.root=x: there is no option 'gprof.root'\n"),
         ("budget=1M", "-O budget=1M: 'budget' is not an option of a format: use --budget"),
-        ("root", "-O root: NAME is missing: begin every stack with a frame of this name"),
+        ("root", "-O root: NAME is missing: add a root frame of this name to every stack"),
         ("nanoseconds=maybe", "-O nanoseconds=maybe: 'maybe' is neither yes nor no"),
         ("decimals=10", "-O decimals=10: 10 is not a whole number from 0 to 9"),
         ("time_ns=1", f"{GRAPH}: -O pprof.time_ns would do nothing from callgrind to folded: it is for writing pprof"),

@@ -110,13 +110,13 @@ SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastp
     [
         (
             "x.xray -f",
-            "-f/--from: FORMAT is missing: input format (default: recognized by its content); "
-            "an output that exists is replaced without asking",
+            "-f/--from: FORMAT is missing: input format (default: detected from the content); "
+            "an existing output is replaced without asking",
         ),
         ("x.xray --to", "-t/--to: FORMAT is missing: output format (default: by the suffix of OUTPUT)"),
         (
             "x.xray --force -o y",
-            "unknown option --force; none is needed: an output that exists is replaced without asking",
+            "unknown option --force; not needed, an existing output is replaced without asking",
         ),
         ("x.xray --symbol=./program", "unknown option --symbol; did you mean --symbols?"),
         ("x.xray --len", "unknown option --len; did you mean --lenient?"),

@@ -8,7 +8,7 @@ from fastprof.core.options import Option, Text, Whole
 MAGIC = b"\x89FPA\r\n\x1a\n"
 
 MEMBER: Option[str | None] = Option(
-    "member", Text("NAME"), None, format="archive", flag="--member", help="read this profile of the archive"
+    "member", Text("NAME"), None, format="archive", flag="--member", help="read this profile of an archive"
 )
 LEVEL: Option[int | None] = Option(
     "level",
@@ -17,7 +17,7 @@ LEVEL: Option[int | None] = Option(
     format="archive",
     flag="--level",
     help="compression level, 1 to 22 (default: 3)",
-    details="22 is the smallest and slowest.",
+    details="22 gives the smallest output and is slowest.",
 )
 
 

@@ -14,8 +14,8 @@ COUNTS: Option[int | None] = Option(
     None,
     format="folded",
     flag="--counts",
-    help="read N numbers at the end of each line",
-    details="Default: 2, as in a comparison, if all of the first lines have two; else 1.",
+    help="read N counts at the end of each line: 1 or 2",
+    details="Default: 2 (before and after) if all of the first lines end in two numbers, else 1.",
 )
 DECIMALS = Option(
     "decimals",
@@ -24,10 +24,10 @@ DECIMALS = Option(
     format="folded",
     flag="--decimals",
     help="keep N decimal places of counts (default: 0, rounded)",
-    details="Counts become 10^N times as large.",
+    details="Counts are multiplied by 10^N.",
 )
 ROOT: Option[str | None] = Option(
-    "root", Text("NAME"), None, format="folded", flag="--root", help="begin every stack with a frame of this name"
+    "root", Text("NAME"), None, format="folded", flag="--root", help="add a root frame of this name to every stack"
 )
 NANOSECONDS = Option(
     "nanoseconds",
@@ -36,7 +36,7 @@ NANOSECONDS = Option(
     format="folded",
     flag="--nanoseconds",
     help="write times in nanoseconds (default: microseconds)",
-    details="Some viewers make an object of each count.",
+    details="Microseconds suit viewers that allocate an object per unit.",
 )
 
 BOM = b"\xef\xbb\xbf"

@@ -12,7 +12,7 @@ PERIOD: Option[int | None] = Option(
     None,
     flag="--period",
     format="gperftools",
-    help="override the sampling interval",
+    help="override the sampling interval, in microseconds",
 )
 KEEP_SIGNAL_FRAMES = Option(
     "keep_signal_frames",
@@ -21,7 +21,7 @@ KEEP_SIGNAL_FRAMES = Option(
     format="gperftools",
     flag="--keep-signal-frames",
     help="keep frames of the signal handler",
-    details="Those are the profiler's own.",
+    details="By default, these frames of the profiler are removed.",
     kept_unused=(True,),
 )
 NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}

@@ -15,8 +15,9 @@ SPEC: Option[tuple[str, ...]] = Option(
     several=True,
     format="oprofile",
     flag="--spec",
-    help="read what a profile specification selects; repeatable",
-    details="As in opreport: 'event:LLC_MISSES tid:17,18', or the difference of two, '{ cpu:0 } { cpu:1 }'.",
+    help="read only what a profile specification selects",
+    details="As for opreport: 'event:LLC_MISSES tid:17,18', or the difference of two, '{ cpu:0 } { cpu:1 }'.  "
+    "Repeatable.",
 )
 MERGE: Option[tuple[str, ...]] = Option(
     "merge",
@@ -24,7 +25,7 @@ MERGE: Option[tuple[str, ...]] = Option(
     (),
     format="oprofile",
     help="add up samples of cpu,lib,tid,tgid,unitmask or all",
-    details="Those of all CPUs, programs (lib), threads, processes, unit masks, or all.",
+    details="Merges the samples of all CPUs, programs (lib), threads, processes, unit masks, or all of these.",
 )
 
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257

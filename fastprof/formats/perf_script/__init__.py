@@ -13,8 +13,8 @@ COMM_FRAMES = Option(
     False,
     format="perf-script",
     flag="--comm-frames",
-    help="begin each stack with the name of its process",
-    details="As stackcollapse-perf.pl does. The name is a label `comm` in any case.",
+    help="add the process name as root frame",
+    details="As stackcollapse-perf.pl does.  The name is also the label `comm`, with or without this option.",
 )
 
 _BEFORE = rb"(?:#[ \t].*\n|#\n|\r?\n|\[ perf .*\n|Warning:.*\n|Processed .*\n)*"

@@ -18,7 +18,7 @@ TIME: Option[int | None] = Option(
     Whole(0, INT64, "NANOSECONDS"),
     None,
     format="pprof",
-    help="set the time of the profile, since 1970",
+    help="set the time of the profile, in ns since 1970",
 )
 COMMENTS: Option[tuple[str, ...]] = Option(
     "comments",

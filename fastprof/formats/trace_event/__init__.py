@@ -12,7 +12,7 @@ ARGS = Option(
     False,
     format="trace-event",
     flag="--args",
-    help="write arguments of calls",
+    help="write call arguments",
     details="speedscope then treats calls with different arguments as different functions.",
 )
 
@@ -22,7 +22,7 @@ SAMPLES = Option(
     False,
     format="trace-event",
     flag="--samples",
-    help="read samples of a trace that also has calls",
+    help="read the samples of a trace instead of its calls",
     details="They become stacks.",
 )
 

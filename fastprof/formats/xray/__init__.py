@@ -14,7 +14,7 @@ PROGRAM = Option(
     "",
     format="xray",
     flag="--program",
-    help="the program of the log, if --symbols is a map",
+    help="program that wrote the log, if --symbols is a map",
 )
 
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")

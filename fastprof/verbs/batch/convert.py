@@ -63,8 +63,8 @@ INCLUDE: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="input",
-    help="only files with a matching name; repeatable",
-    details="Of a GLOB with a / the path must match.",
+    help="read only files whose name matches; repeatable",
+    details="A GLOB that contains a / is matched against the path.",
 )
 EXCLUDE: Option[tuple[str, ...]] = Option(
     "exclude",
@@ -72,24 +72,29 @@ EXCLUDE: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="input",
-    help="no files with a matching name; repeatable",
-    details="Of a GLOB with a / the path must match.",
+    help="skip files whose name matches; repeatable",
+    details="A GLOB that contains a / is matched against the path.",
 )
 PLAN: Option[str | None] = Option(
     "plan",
     FilePath("PLAN"),
     None,
     group="input",
-    help="read the files from PLAN instead of INPUT",
-    details="A list that `fastprof batch plan` wrote.",
+    help="take the list of files from PLAN instead of INPUT",
+    details="PLAN is written by `fastprof batch plan`.",
 )
 SHARD: Option[tuple[int, int] | None] = Option(
-    "shard", Shard(), None, group="batch", help="process shard I of N", details="For N processes or machines."
+    "shard",
+    Shard(),
+    None,
+    group="batch",
+    help="process shard I of N",
+    details="Divides a batch among N processes or machines.",
 )
 JOBS: Option[int | None] = Option(
-    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="use N processes (default: one per processor)"
+    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="use N worker processes (default: one per core)"
 )
-RETRIES = Option("retries", Whole(0, 1000), 1, group="batch", help="retries after a worker crash (default: 1)")
+RETRIES = Option("retries", Whole(0, 1000), 1, group="batch", help="retry a file N times after a crash (default: 1)")
 TIMEOUT: Option[float] = Option(
     "timeout", Seconds(), 3600.0, group="batch", help="give up on a file after S seconds (default: 3600)"
 )
@@ -98,9 +103,9 @@ RETRY_ERRORS = Option(
     Switch(),
     False,
     group="batch",
-    help="retry files that could not be converted last time",
+    help="retry files that failed in the last run",
 )
-DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="only print what would be converted")
+DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="print what would be converted, and stop")
 FINDING = (INCLUDE, EXCLUDE)
 RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
 

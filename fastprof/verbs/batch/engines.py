@@ -47,9 +47,9 @@ ENGINE = Option(
     Engine("ENGINE"),
     LOCAL,
     group="batch",
-    help="where to read files: local, dask or dask://HOST:PORT",
-    details="`local`: in processes of this machine (default).  `dask`: by the scheduler that Dask is configured for, "
-    "else by one of its own.  dask://HOST:PORT: by that scheduler.",
+    help="run on local (default), dask or dask://HOST:PORT",
+    details="`local`: worker processes on this machine.  `dask`: the scheduler that Dask is configured for, or a new "
+    "local one.  dask://HOST:PORT: that scheduler.",
 )
 
 

@@ -54,7 +54,7 @@ FAN_IN = Option(
     32,
     group="batch",
     help="merge N files at a time (default: 32)",
-    details="Or N results of earlier merges.",
+    details="Merged results are merged again in groups of N.",
 )
 RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
 # Options applied when rows are read, which must not be applied to partials again.
