@@ -17,7 +17,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench growth race docs memory pictures new-format
+	$(CYTHON_TARGETS:%=fuzz-cython-%) tsan bench growth race docs memory pictures new-format
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -29,6 +29,7 @@ help:
 	@echo '                      and coverage; with -j several at once; build/fuzz/found/ is where the next run goes on'
 	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to, with what only'
 	@echo '                      Python calls and with allocations that fail'
+	@echo 'make tsan             the tests of several cores under ThreadSanitizer'
 	@echo 'make bench            the benches'
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.5 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
@@ -166,6 +167,12 @@ fuzz-coverage: $(C_TARGETS:%=build/coverage/bin/%) build/fuzz/seeds build/covera
 	@llvm-cov-19 report -instr-profile build/coverage/all.profdata build/coverage/bin/xray \
 	    $(C_TARGETS:%=-object build/coverage/bin/%) \
 	    $$(find build/coverage/python -name '*.so' -printf '-object %p ') csrc
+
+# setarch: TSan needs its addresses.  append: the tests import fastprof from build/tsan, not from here.
+tsan: .venv/bin/fastprof
+	CC=$(GCC) FASTPROF_SANITIZE=thread $(PYTHON) setup.py -q build --build-lib build/tsan
+	LD_PRELOAD=$$($(GCC) -print-file-name=libtsan.so) PYTHONPATH=build/tsan:. setarch -R $(PYTHON) -P -m pytest -q \
+	    -p no:cacheprovider --import-mode=append tests/unit/test_cores.py tests/unit/test_ranges.py
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.

@@ -201,7 +201,7 @@ def test_a_total_is_beyond_63_bits_whatever_the_order(
     lines = b"".join(b"+1 " + b" ".join([b"%d" % cost] * events) + b"\n" for cost in costs)
     total = b" ".join([b"%d" % sum(costs)] * events)
     _, log = read_parts(head("line", events) + b"fn=f\n" + lines + b"totals: 1\n", wide=wide, window=window)
-    assert any("passes 2^63 - 1" in warning for warning in log.warnings) == is_said
+    assert any("exceeds 2^63 - 1" in warning for warning in log.warnings) == is_said
     if not is_said:
         text = head("line", events) + b"fn=f\n" + lines + b"totals: " + total + b"\n"
         assert not read_parts(text, wide=wide, window=window)[1].warnings
