@@ -108,6 +108,12 @@ struct fp_perf_map {
     int32_t is_asked, why_not; /* whether `table` is known; why it is NULL */
 };
 
+struct fp_perf_dump {
+    const struct fp_jitdump_code *codes; /* n that are not mapped yet, in order of time */
+    uint64_t n;
+    uint32_t pid, name;
+};
+
 struct fp_perf_thread {
     uint32_t pid;
     uint32_t comm;   /* string; 0: unknown */
@@ -159,8 +165,17 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
 /* The thread with an id, entered if it is new; its row or FP_NO_ID.  Pointers to threads are valid until the next
  * call. */
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
-/* Applies a record that is not a sample.  0 or FP_E_NOMEM. */
+/* Applies a record that is not a sample.  0, FP_ASK: call again with the same one; or FP_E_NOMEM. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+
+/* Maps a file of this name.  0 or FP_E_NOMEM. */
+int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
+                      uint32_t name, uint32_t flags);
+
+/* jit.c */
+
+/* Maps the code that has appeared up to this time.  0 or FP_E_NOMEM. */
+int fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 
 /* rows.c */
 

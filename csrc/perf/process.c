@@ -67,9 +67,8 @@ static uint64_t limit_of(uint64_t start, uint64_t len) {
     return start + len < start ? UINT64_MAX : start + len;
 }
 
-/* Maps a file of this name.  0 or FP_E_NOMEM. */
-static int map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
-                     uint32_t name, uint32_t flags) {
+int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
+                      uint32_t name, uint32_t flags) {
     if (!len) return 0;
     if (name == FP_NO_ID || fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps))
         return FP_E_NOMEM;
@@ -99,6 +98,30 @@ static int is_anonymous(const uint8_t *p, size_t n, uint32_t flags) {
            is(p, n, "[heap]") || begins(p, n, "[stack") || begins(p, n, "/SYSV");
 }
 
+/* Is this the name of a dump, `.../jit-4711.dump`?  A virtual machine maps a page of it, so that perf has its name. */
+static int is_dump(const uint8_t *name, size_t n) {
+    enum { LEAST = sizeof "jit-1.dump" - 1 };
+    size_t k = 0;
+    if (n < LEAST || memcmp(name + n - 5, ".dump", 5)) return 0;
+    for (n -= 5; k < n && name[n - 1 - k] >= '0' && name[n - 1 - k] <= '9'; k++) continue;
+    n -= k;
+    return k && n >= 4 && !memcmp(name + n - 4, "jit-", 4) && (n == 4 || name[n - 5] == '/');
+}
+
+/* A process maps a file: FP_ASK once for each list of code.  0, FP_ASK or FP_E_NOMEM. */
+static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name, size_t n) {
+    if (!is_dump(name, n)) return 0;
+    const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dump_names.n;
+    if (string == FP_NO_ID || fp_table_intern(&r->dump_names, &string) == FP_NO_ID) return FP_E_NOMEM;
+    if (r->dump_names.n == known) return 0;
+    r->asked = FP_PERF_DUMP;
+    r->record = name;
+    r->record_n = n;
+    r->dump_pid = pid;
+    r->dump_name = string;
+    return FP_ASK;
+}
+
 static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                     uint32_t flags, int executable, const uint8_t *name, size_t n) {
     uint8_t file[] = "/tmp/perf-4294967295.map";
@@ -111,9 +134,12 @@ static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint
         pgoff = start;
     } else if (is(name, n, "[vdso]")) {
         pgoff = 0;
+    } else if (executable) {
+        const int status = note_dump(r, pid, name, n);
+        if (status) return status;
     }
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n);
-    return map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);
+    return fp_perf_map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);
 }
 
 /* A module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID when memory ran out. */
@@ -155,7 +181,7 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
     } else {
         return 0;
     }
-    return map_range(r, FP_SPACE_KERNEL, start, len, pgoff, string, 0);
+    return fp_perf_map_range(r, FP_SPACE_KERNEL, start, len, pgoff, string, 0);
 }
 
 /* The bytes of a build id.  Without a size it has 20, where shorter ones end in zeros. */
@@ -204,7 +230,7 @@ static int symbol(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
     if (fp_u16s(p + 22, r->swap) & 1) return fp_space_unmap(r->space, FP_SPACE_KERNEL, start, len);
     if (!len || fp_space_find(r->space, FP_SPACE_KERNEL, start, &hit)) return 0;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, length_of(name, n - 24));
-    return map_range(r, FP_SPACE_KERNEL, start, len, start, string, FP_PERF_IS_SYMBOL);
+    return fp_perf_map_range(r, FP_SPACE_KERNEL, start, len, start, string, FP_PERF_IS_SYMBOL);
 }
 
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {

@@ -26,6 +26,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 #include "core/rounds.h"
+#include "symbols/jitdump.h"
 #include "symbols/space.h"
 #include "symbols/unwind.h"
 
@@ -37,7 +38,9 @@ enum fp_perf_asked {
     FP_PERF_RECORD = 2,     /* the record, record_n bytes, may interest the caller */
     FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
-    FP_PERF_TABLE = 5       /* the rules of unwinding of object `asked_name`: fp_perf_set_table */
+    FP_PERF_TABLE = 5,      /* the rules of unwinding of object `asked_name`: fp_perf_set_table */
+    FP_PERF_DUMP = 6        /* a virtual machine lists its code in a file, whose name has record_n bytes: if it can be
+                               read, fp_perf_give_codes */
 };
 
 enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
@@ -102,7 +105,12 @@ struct fp_perf_reader {
     uint32_t cap_threads;
     struct fp_perf_map *maps; /* by word of `space` */
     uint32_t n_maps, cap_maps;
-    uint32_t *build_ids; /* by string, the name of an object: its build id */
+    struct fp_table dump_names;
+    struct fp_perf_dump *dumps; /* what is left of lists of code */
+    uint32_t n_dumps, cap_dumps;
+    uint32_t dump_pid, dump_name; /* that is asked for */
+    uint64_t next_code;           /* the time when the next code appears */
+    uint32_t *build_ids;          /* by string, the name of an object: its build id */
     uint32_t cap_build_ids;
     uint32_t comm_key, cpu_key, kernel_name; /* strings */
 
@@ -169,6 +177,9 @@ int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id)
 /* The answer to FP_PERF_TABLE: a struct fp_unwind_table that outlives the reader, or NULL and FP_UNWIND_NO_FILE or
  * FP_UNWIND_NO_TABLE. */
 void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not);
+
+/* The code in the dump that was asked for, which is borrowed. */
+int fp_perf_give_codes(struct fp_perf_reader *r, const struct fp_jitdump_code *codes, uint64_t n);
 
 /* A range of the input begins. */
 void fp_perf_begin(struct fp_perf_reader *r);

@@ -10,11 +10,13 @@ struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
     struct fp_perf_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
+    r->next_code = UINT64_MAX;
     r->space = fp_space_new();
     r->comm_key = fp_strings_intern(&model->strings, "comm", 4);
     r->cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
     r->kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
-    const int failed = fp_table_init(&r->ids, 2) || fp_table_init(&r->tids, 1) || fp_strings_init(&r->chains);
+    const int failed = fp_table_init(&r->ids, 2) || fp_table_init(&r->tids, 1) || fp_table_init(&r->dump_names, 1) ||
+                       fp_strings_init(&r->chains);
     if (failed || !r->space || r->comm_key == FP_NO_ID || r->cpu_key == FP_NO_ID || r->kernel_name == FP_NO_ID) {
         fp_perf_reader_free(r);
         return NULL;
@@ -28,6 +30,8 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     fp_space_free(r->space);
     fp_table_clear(&r->ids);
     fp_table_clear(&r->tids);
+    fp_table_clear(&r->dump_names);
+    free(r->dumps);
     fp_strings_clear(&r->chains);
     for (uint32_t i = 0; i < r->n_deferred; i++) free(r->deferred[i].p);
     free(r->deferred);
@@ -346,6 +350,7 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
         }
         r->asked = FP_PERF_SPILL;
         if (status == FP_ASK) return status;
+        if (r->next_code <= r->rounds.time && fp_perf_map_codes(r, r->rounds.time)) return fp_no_memory(err);
         deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);
     }
 }

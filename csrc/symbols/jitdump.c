@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/model.h"
+#include "core/utf8.h"
 #include "symbols/pairs.h"
 
 enum { MAGIC = 0x4a695444, HEADER = 40, RECORD = 16 };
@@ -189,7 +190,8 @@ const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint6
 
 /* ---- lines ---------------------------------------------------------------- */
 
-/* Reads the entries of a record with lines, as many as are complete, and sorts them. */
+/* Reads the entries of a record with lines, as many as are complete, and sorts them.  None if a file's name is no text:
+ * V8 writes freed memory for the names of optimized code, and so the next entry cannot be found either. */
 static int read_lines(struct fp_jitdump *j, uint64_t record) {
     const uint64_t end = record + word(j, record + 4);
     uint64_t at = record + LINES_HEAD;
@@ -206,6 +208,10 @@ static int read_lines(struct fp_jitdump *j, uint64_t record) {
         if (nul - name != 1 || *name != 0xff) {
             line.file = name;
             line.file_n = (uint32_t)(nul - name);
+            if (!fp_is_text(name, line.file_n)) {
+                j->n_lines = 0;
+                break;
+            }
         }
         line.line = word(j, at + 8);
         j->order[j->n_lines] = (struct fp_pairs_item){number(j, at), j->n_lines};

@@ -4,6 +4,9 @@
 #include "perf/read.h"
 #include "window.h"
 
+static const struct fp_jitdump_code codes[] = {{.time = 1, .address = 0x1000, .nbytes = 0x100},
+                                               {.time = 1000, .address = UINT64_MAX - 1, .nbytes = 9}};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PIPE_HEADER = 16, FILE_HEADER = 104, ATTR = 64, HEADER_ATTR = 64 };
@@ -141,6 +144,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             fp_perf_set_table(r, NULL, FP_UNWIND_NO_FILE);
         } else if (status == FP_ASK && r->asked == FP_PERF_RECORD) {
             on_record(r, &n_events);
+        } else if (status == FP_ASK && r->asked == FP_PERF_DUMP) {
+            if (r->record_n % 2 && fp_perf_give_codes(r, codes, sizeof codes / sizeof *codes)) abort();
         } else if (status == FP_ASK) {
             if (r->record_skip > r->record_n) abort();
             if (fp_perf_give(r, r->record + r->record_skip, (size_t)(r->record_n - r->record_skip))) abort();

@@ -5,22 +5,26 @@ from __future__ import annotations
 import struct
 
 IP, TID, TIME, CALLCHAIN, ID, PERIOD = 1, 2, 4, 32, 64, 256
-SAMPLE_ID_ALL, EXCLUDE_GUEST = 1 << 18, 1 << 20
+SAMPLE_ID_ALL, EXCLUDE_GUEST, USE_CLOCK = 1 << 18, 1 << 20, 1 << 25
 CPU_CLOCK = (1, 0)  # type and config
 USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
 
 
 class PerfData:
-    """A recording of one event, as a pipe has it: `bytes` may be taken at any time."""
+    """A recording of one event, as a pipe has it: `bytes` may be taken at any time.  `clock` is a clockid_t."""
 
-    def __init__(self, sample_type: int = IP | TID | TIME | CALLCHAIN | PERIOD, order: str = "<") -> None:
+    def __init__(
+        self, sample_type: int = IP | TID | TIME | CALLCHAIN | PERIOD, order: str = "<", clock: int | None = None
+    ) -> None:
         self.sample_type = sample_type
         self.order = order
-        flags = (SAMPLE_ID_ALL | EXCLUDE_GUEST).to_bytes(8, "little")
+        flags = (SAMPLE_ID_ALL | EXCLUDE_GUEST | (0 if clock is None else USE_CLOCK)).to_bytes(8, "little")
         if order == ">":
             flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
         type_, config = CPU_CLOCK
-        attr = self.pack("IIQQQQ", type_, 64, config, 250_000, sample_type, 0) + flags + bytes(16)
+        nbytes = 64 if clock is None else 96
+        attr = self.pack("IIQQQQ", type_, nbytes, config, 250_000, sample_type, 0) + flags + bytes(16)
+        attr += b"" if clock is None else bytes(28) + self.pack("i", clock)
         self._parts = [(b"PERFILE2" if order == "<" else b"2ELIFREP") + self.pack("Q", 16)]
         self.record(64, 0, attr + self.pack("Q", 1))
 

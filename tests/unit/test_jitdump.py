@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof.core._c import ffi, lib
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.jitdump import JitDump
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from tests.support.perfdata import PerfData
 
 
 class Dump:
@@ -102,6 +104,15 @@ def test_code_in_order_of_time_with_lines(tmp_path: Path, order: str) -> None:
     ]
 
 
+def test_lines_of_files_whose_names_are_no_text(tmp_path: Path) -> None:
+    """As V8 writes them for optimized code."""
+    dump = Dump()
+    for file in (b"a\xe9\xc2", b"\x14"):
+        dump.lines(0x1000, [(0x1000, 1, b"a.js"), (0x1001, 2, file)])
+        at = dump.load(1, 0x1000, bytes(4), 1, b"f")
+        assert places(JitDump(dump.write(tmp_path)), at, at + 1) == [("f", "", 0)] * 2
+
+
 def test_named_by_where_the_code_stands_in_the_dump(tmp_path: Path) -> None:
     """Two pieces of code at one address, at different times, are two mappings."""
     dump = Dump()
@@ -148,3 +159,62 @@ def test_other_files(tmp_path: Path, change: bytes, reason: str) -> None:
     assert JitDump(tmp_path / "none").reason == "No such file or directory"
     (tmp_path / "empty").touch()
     assert JitDump(tmp_path / "empty").reason == "empty file"
+
+
+def leaves(path: Path, **options: Any) -> list[tuple[str, str, int]]:
+    """(function, file and line) of the samples of a recording, in order of time; "" for none."""
+    rows = []
+    with fastprof.open(path, **options) as profile:
+        model = profile.model
+        for batch in profile:
+            for node in batch["stack"].tolist():
+                line = model.row("frames", model.row("stacks", node)[1])[4]
+                function, number, *_ = model.row("lines", line)
+                _, file, name, *_ = model.row("functions", function)
+                rows.append((model.string(name).decode(), model.string(file).decode(), number))
+    return rows
+
+
+def recording(folder: Path, clock: int | None) -> Path:
+    """Process 12 maps its dump at 10 and runs at 0x1008 until 60; process 13 has a dump that nobody finds."""
+    data = PerfData(clock=clock)
+    data.mmap(12, 0x1000, 0x1000, b"//anon", time=5).mmap(12, 0x7000, 0x1000, b"/gone/jit-12.dump", time=10)
+    data.mmap(13, 0x7000, 0x1000, b"/gone/jit-13.dump", time=10)
+    data.mmap(12, 0x8000, 0x1000, b"/gone/jit-12.dump", time=11)  # once more: a fork, or again by the same
+    for time in (19, 20, 25, 30, 59):
+        data.sample(12, [0x1008], time)
+    data.sample(12, [0x9008], 40).sample(12, [0x9008], 60).sample(13, [0x1008], 61)
+    (folder / "perf.data").write_bytes(data.bytes())
+    return folder / "perf.data"
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    dump = Dump()
+    dump.lines(0x1000, [(0x1000, 3, b"a.js"), (0x1008, 4, b"a.js")])
+    dump.load(20, 0x1000, bytes(16), 1, b"first")
+    dump.load(30, 0x1000, bytes(16), 2, b"second")
+    dump.move(50, 0x1000, 0x9000, 1)
+    return dump.write(tmp_path)
+
+
+def test_a_recording_has_the_code_of_its_time(tmp_path: Path, dump: Path) -> None:
+    none, first, second = ("", "", 0), ("first", "a.js", 4), ("second", "", 0)
+    found = [none, first, first, second, none, second, first, none]
+    path = recording(tmp_path, clock=1)
+    (tmp_path / "root/gone").mkdir(parents=True)
+    (tmp_path / "root/gone/jit-12.dump").write_bytes(dump.read_bytes())
+    assert leaves(path, symbols=[dump]) == found
+    assert leaves(path, symbols=[tmp_path]) == found
+    assert leaves(path, symbols=[tmp_path / "root/gone"]) == found
+    assert leaves(path, symbols=[path.parent / "root"], sysroot=str(tmp_path / "root")) == found
+    assert leaves(path, symbols=[dump], symbolize=False) == [none] * 8
+
+
+def test_times_of_another_clock(tmp_path: Path, dump: Path) -> None:
+    for clock in (None, 0):
+        with fastprof.open(recording(tmp_path, clock=clock), symbols=[dump]) as profile:
+            for _ in profile:
+                pass
+            assert "perf record -k mono" in "".join(profile.log.warnings)
+        assert {name for name, *_ in leaves(tmp_path / "perf.data", symbols=[dump])} == {""}

@@ -11,6 +11,7 @@ HEADER_NBYTES = 104
 PIPE_HEADER_NBYTES = 16
 _OLD_HEADER_NBYTES = 72
 _OLD_ATTR_SIZES = (64, 72, 80, 96, 104, 112, 120, 128, 136, 144)
+_CLOCK = 25  # the bit that `clock` counts
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 N_FEATURES = 256
 
@@ -42,6 +43,7 @@ class Attr(NamedTuple):
     branch_type: int
     regs_user: int
     regs_intr: int
+    clock: int | None  # clockid_t, None for the kernel's own
 
     @property
     def is_frequency(self) -> bool:
@@ -87,6 +89,8 @@ def attr(data: bytes, order: str) -> Attr:
     type_, _, config, period, sample_type, read_format = struct.unpack_from(order + "IIQQQQ", data)
     flags = data[40:48] if order == "<" else data[40:48].translate(_REVERSED)
 
+    has_clock = flags[_CLOCK // 8] >> _CLOCK % 8 & 1
+
     def field(offset: int) -> int:
         found: int = struct.unpack_from(order + "Q", data, offset)[0] if offset + 8 <= len(data) else 0
         return found
@@ -102,6 +106,7 @@ def attr(data: bytes, order: str) -> Attr:
         field(72),
         field(80),
         field(96),
+        struct.unpack_from(order + "i", data, 92)[0] if has_clock and len(data) >= 96 else None,
     )
 
 

@@ -30,7 +30,9 @@ from fastprof.formats.perf.container import (
     build_ids,
     header,
 )
+from fastprof.formats.perf.dumps import Dumps
 from fastprof.formats.perf.features import Features
+from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
 from fastprof.formats.perf.reported import EXTRAS, REPORTED
@@ -87,7 +89,8 @@ class PerfReader(Reader):
         self._features = Features("<")
         self._inflate = Inflate()
         self._spilled = Spilled()
-        self._tables = Tables(options)
+        files = Files(options)
+        self._tables, self._dumps = Tables(files), Dumps(files, log)
         self._types: list[ValueType] = []
         self._columns: dict[str, int] = {}  # by name of an event
         self._part = -1
@@ -249,6 +252,8 @@ class PerfReader(Reader):
             elif r.asked == lib.FP_PERF_TABLE:
                 name, build_id = self.model.string(r.asked_name), self.model.string(r.asked_build_id)
                 lib.fp_perf_set_table(r, *self._tables.find(name, build_id))
+            elif r.asked == lib.FP_PERF_DUMP:
+                self._dumps.give(r, ffi.buffer(r.record, r.record_n)[:], self._events[0].attr.clock)
             else:
                 record = ffi.buffer(r.record, r.record_n)
                 if r.asked == lib.FP_PERF_RECORD:

@@ -47,6 +47,8 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "code-of-another-clock": "{path}: its times are of another clock than the recording's; `perf record -k mono` "
+        "records with that of the virtual machine",
         "stacks-that-end-early": "{file}: stacks were unwound, but {ends}",
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
     },

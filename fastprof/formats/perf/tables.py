@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.errors import SymbolError
-from fastprof.core.options import Options
-from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.formats.perf.files import Files
 from fastprof.symbols.elf import ElfFile
-from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping
 from fastprof.symbols.unwind import UnwindTable
-
-_DELETED = " (deleted)"
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 
@@ -34,35 +27,22 @@ ENDS = {
 
 
 class Tables:
-    """`find` opens each file once.  Without symbols (SYMBOLIZE) none is opened."""
+    """`find` reads each file once."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._finder: Finder | None = None
+    def __init__(self, files: Files) -> None:
+        self._files = files
         self._found: dict[tuple[bytes, bytes], tuple[UnwindTable | None, int]] = {}
 
     def find(self, path: bytes, build_id: bytes) -> tuple[Any, int]:
         """The table of a mapped file; NULL and the reason if there is none."""
         key = path, build_id
         if key not in self._found:
-            self._found[key] = self._read(os.fsdecode(path), build_id.decode("ascii", "replace"))
+            self._found[key] = self._read(path, build_id)
         table, why_not = self._found[key]
         return (table.c if table else ffi.NULL), why_not
 
-    def _read(self, path: str, build_id: str) -> tuple[UnwindTable | None, int]:
-        options = self._options
-        if not options[SYMBOLIZE]:
-            return None, int(lib.FP_UNWIND_NO_FILE)
-        if self._finder is None:
-            self._finder = Finder(
-                symbols=options[SYMBOLS],
-                sysroot=options[SYSROOT],
-                debug_dirs=options[DEBUG_DIRS],
-                force=options[FORCE_SYMBOLS],
-            )
-        path = path.removesuffix(_DELETED)
-        self._finder.expect([Mapping(0, 0, 0, path, build_id)])
-        elf, _ = self._finder.find(path, build_id)
+    def _read(self, path: bytes, build_id: bytes) -> tuple[UnwindTable | None, int]:
+        elf = self._files.find(path, build_id)
         if not isinstance(elf, ElfObject):
             return None, int(lib.FP_UNWIND_NO_FILE)
         try:

@@ -1,0 +1,39 @@
+"""The files that a recording names."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.options import Options
+from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.symbols.finder import Finder
+from fastprof.symbols.symbolizer import Mapping
+
+if TYPE_CHECKING:
+    from fastprof.symbols.finder import Names
+
+_DELETED = " (deleted)"
+
+
+class Files:
+    """Finds them as those of symbols.  Without symbols (SYMBOLIZE) none is opened."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._finder: Finder | None = None
+
+    def find(self, path: bytes, build_id: bytes = b"") -> Names | None:
+        options, build = self._options, build_id.decode("ascii", "replace")
+        name = os.fsdecode(path).removesuffix(_DELETED)
+        if not options[SYMBOLIZE]:
+            return None
+        if self._finder is None:
+            self._finder = Finder(
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                force=options[FORCE_SYMBOLS],
+            )
+        self._finder.expect([Mapping(0, 0, 0, name, build)])
+        return self._finder.find(name, build)[0]

@@ -1,0 +1,100 @@
+"""The names of perf's addresses, beside those that perf script prints."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.symbols import kernel
+from tests.differential.peers import need
+from tests.support.paths import SHARED, needs_shared
+
+RECORDED = (SHARED or Path()) / "data/perf-data/recorded"
+FRAME = re.compile(r"^(.*: +)?\s*([0-9a-f]{1,16}) (\S.*) \(([\[/][^()]*)\)$", re.MULTILINE)
+
+# of the addresses that perf unwinds it prints those before
+FILES = sorted(path for path in RECORDED.glob("*.data") if path.stem != "cxx-dwarf")
+
+Names = dict[tuple[str, int], set[str]]  # by object, and address as perf prints it
+
+
+def printed(text: str) -> Names:
+    names: Names = defaultdict(set)
+    for _, address, name, path in FRAME.findall(text):
+        names[path, int(address, 16)].add(re.sub(r"\+0x[0-9a-f]+$", "", name))
+    return names
+
+
+def names_of(path: Path, **options: Any) -> Names:
+    """Outermost names: inlined functions are left out.  Callers are looked up a byte before, leaves are not."""
+    names: Names = defaultdict(set)
+    with fastprof.open(path, demangle="templates", **options) as profile:
+        for _ in profile:
+            pass
+        model = profile.model
+        for i in range(1, model.count("frames")):
+            mapping, low, high, _, line = model.row("frames", i)
+            object_id, start_low, start_high, _, _, offset_low, offset_high, _ = model.row("mappings", mapping)
+            name, address = (model.string(model.row("objects", object_id)[0]).decode(), low | high << 32)
+            in_file = address - (start_low | start_high << 32) + (offset_low | offset_high << 32)
+            while line and model.row("lines", line)[3]:
+                line = model.row("lines", line)[3]
+            function = model.string(model.row("functions", model.row("lines", line)[0])[2]).decode() if line else ""
+            if function:
+                names[name, address].add(function)  # perf prints it of samples without a chain, and of the kernel
+                names[name, in_file % (1 << 64)].add(function)
+    return names
+
+
+def plain(name: str) -> str:
+    """Without what demanglers write in their own ways: parts split off by the compiler, and lambdas."""
+    name = re.sub(r" \(\.[\w.]+\)$", "", name)
+    return re.sub(r"\{lambda.*?#\d+\}|'lambda\d*'(?:\([^)]*\))?", "(lambda)", name)
+
+
+def compare(expected: Names, path: Path, **options: Any) -> int:
+    """The number of addresses of which both have the name."""
+    same = 0
+    found = names_of(path, **options)
+    for place, names in expected.items():
+        mine = {plain(name) for name in found[place]}
+        wanted = {plain(name) for name in names} - {"[unknown]"}
+        assert wanted <= mine, place
+        same += bool(wanted)
+    return same
+
+
+@needs_shared
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_names_of_recordings(path: Path) -> None:
+    """The programs are below the sysroot; kernel symbols and maps of compiled code are given."""
+    script = RECORDED / f"expected/{path.stem}.script"
+    text = script.read_text() if script.exists() else gzip.open(f"{script}.gz", "rt").read()
+    given = [RECORDED / "kallsyms", *RECORDED.glob("perf-*.map")]
+    same = compare(printed(text), path, symbols=given, sysroot=str(RECORDED / "symfs"))
+    assert same
+
+
+def test_names_of_this_kernel(tmp_path: Path) -> None:
+    data, command = tmp_path / "perf.data", ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]
+    recorded = subprocess.run(
+        [need("perf"), "record", "-q", "-e", "cpu-clock", "-F", "5000", "-g", "-o", data, *command],
+        capture_output=True,
+        text=True,
+    )
+    if recorded.returncode or not kernel.own_build_id() or os.geteuid():
+        pytest.skip("perf cannot record the kernel here")
+    fields = ["-F", "comm,ip,sym,symoff,dso", "--ns"]
+    text = subprocess.run([need("perf"), "script", "-i", data, *fields], capture_output=True, text=True).stdout
+    expected = {place: names for place, names in printed(text).items() if place[0] == "[kernel.kallsyms]"}
+    if not any(names - {"[unknown]"} for names in expected.values()):
+        pytest.skip("the kernel hides its symbols")
+    assert compare(expected, data, symbols=[tmp_path]) > 5
