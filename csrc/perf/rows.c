@@ -55,8 +55,8 @@ static uint32_t stack_of(struct fp_perf_reader *r, uint32_t n) {
     return node;
 }
 
-static uint32_t flags_at(uint32_t depth, uint64_t address) {
-    return depth && address ? FP_FRAME_RETURN_ADDRESS : 0;
+static uint32_t flags_of(int is_return, uint64_t address) {
+    return is_return && address ? FP_FRAME_RETURN_ADDRESS : 0;
 }
 
 /* The mode after a marker; 0 for one that nobody knows. */
@@ -74,7 +74,7 @@ static uint32_t mode_of(uint64_t marker) {
 static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t n) {
     for (uint64_t i = 0; i <= s->n_branches; i++) {
         const uint64_t address = fp_u64s(i ? s->branches + (i - 1) * 24 : s->branches + 8, r->swap);
-        r->frames[n] = frame_of(r, s->pid, FP_PERF_IN_USER, address, flags_at(n, address));
+        r->frames[n] = frame_of(r, s->pid, FP_PERF_IN_USER, address, 0);
         if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
     }
     return n;
@@ -85,7 +85,7 @@ static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
     for (uint32_t i = 0; i < r->n_unwound; i++) {
         const struct fp_unwind_frame *frame = &r->unwound[i];
         const uint32_t mapping = frame->word == FP_UNWIND_NO_WORD ? 0 : mapping_of(r, frame->word);
-        const uint32_t flags = frame->is_return ? flags_at(1, frame->address) : 0;
+        const uint32_t flags = flags_of(frame->is_return, frame->address);
         if (mapping == FP_NO_ID) return FP_NO_ID;
         r->frames[n] = fp_model_frame(r->model, mapping, frame->address, flags, 0);
         if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
@@ -97,6 +97,7 @@ static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
  * has an unknown marker. */
 static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, int by_branches, int *known) {
     uint32_t n = 0, mode = FP_PERF_IN_USER;
+    int is_return = 0; /* the first address of each mode is where that was interrupted, or called the kernel */
     const uint64_t room = s->n_chain + s->n_branches + r->n_unwound + 1;
     if (fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames)) return FP_NO_ID;
     *known = 1;
@@ -107,13 +108,15 @@ static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_samp
                 *known = 0;
                 return 0;
             }
+            is_return = 0;
             if (address == FP_PERF_TO_DEFERRED) return n; /* a cookie follows */
             if (address == FP_PERF_TO_USER && r->n_unwound) break;
             if (address == FP_PERF_TO_USER && by_branches) return branch_frames(r, s, n);
             continue;
         }
-        r->frames[n] = frame_of(r, s->pid, mode, address, flags_at(n, address));
+        r->frames[n] = frame_of(r, s->pid, mode, address, flags_of(is_return, address));
         if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+        is_return = 1;
     }
     return unwound_frames(r, n);
 }

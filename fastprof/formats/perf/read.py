@@ -35,7 +35,7 @@ from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
-from fastprof.formats.perf.reported import EXTRAS, REPORTED
+from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
@@ -44,6 +44,16 @@ _MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: 
 _MOST_SECTION = 64 << 20
 _MOST_NAMES = MAX_VALUE_TYPES // 2 - 1
 _OTHERS = "other events"
+
+# Fields of samples that are left out, by the bits of sample_type.
+_EXTRAS = {
+    "data-addresses": 1 << 3 | 1 << 19,
+    "raw-data": 1 << 10,
+    "sample-branches": 1 << 11,
+    "sample-registers": 1 << 12 | 1 << 18,
+    "sample-weights": 1 << 14 | 1 << 15 | 1 << 17 | 1 << 24,
+    "sample-traces": 1 << 20,
+}
 
 
 class Event:
@@ -385,7 +395,7 @@ class PerfReader(Reader):
             },
         )
         n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in self._events]
-        for code, bits in EXTRAS.items():
+        for code, bits in _EXTRAS.items():
             of_events = zip(self._events, n_samples, strict=True)
             log.count(REPORTED[code], sum(n for event, n in of_events if event.attr.sample_type & bits))
         if counts.lost or counts.lost_samples:

@@ -53,13 +53,3 @@ REPORTED = reported(
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
     },
 )
-
-# Fields of samples that are left out, by the bits of sample_type.
-EXTRAS = {
-    "data-addresses": 1 << 3 | 1 << 19,
-    "raw-data": 1 << 10,
-    "sample-branches": 1 << 11,
-    "sample-registers": 1 << 12 | 1 << 18,
-    "sample-weights": 1 << 14 | 1 << 15 | 1 << 17 | 1 << 24,
-    "sample-traces": 1 << 20,
-}
