@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.finder import Finder
@@ -20,20 +20,20 @@ class Files:
     """Finds them as those of symbols.  Without symbols (SYMBOLIZE) none is opened."""
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        self._symbolize = options[SYMBOLIZE]
+        self._where: dict[str, Any] = {  # looked at in any case: no option is idle
+            "symbols": options[SYMBOLS],
+            "sysroot": options[SYSROOT],
+            "debug_dirs": options[DEBUG_DIRS],
+            "force": options[FORCE_SYMBOLS],
+        }
         self._finder: Finder | None = None
 
     def find(self, path: bytes, build_id: bytes = b"") -> Names | None:
-        options, build = self._options, build_id.decode("ascii", "replace")
-        name = os.fsdecode(path).removesuffix(_DELETED)
-        if not options[SYMBOLIZE]:
+        name, build = os.fsdecode(path).removesuffix(_DELETED), build_id.decode("ascii", "replace")
+        if not self._symbolize:
             return None
         if self._finder is None:
-            self._finder = Finder(
-                symbols=options[SYMBOLS],
-                sysroot=options[SYSROOT],
-                debug_dirs=options[DEBUG_DIRS],
-                force=options[FORCE_SYMBOLS],
-            )
+            self._finder = Finder(**self._where)
         self._finder.expect([Mapping(0, 0, 0, name, build)])
         return self._finder.find(name, build)[0]
