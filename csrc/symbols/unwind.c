@@ -450,10 +450,8 @@ static int find_function(const struct fp_unwind_table *t, int which, uint64_t ad
     return t->base + address - fde->start < fde->size;
 }
 
-enum { MOST_ROWS = 1 << 16 }; /* of a program that is run for one frame */
-
 static int run_function(const struct fp_unwind_table *t, uint64_t address, struct fp_cfi_run *run,
-                        struct fp_cfi_section *section, struct fp_cfi_cie *cie) {
+                        struct fp_cfi_section *section, struct fp_cfi_cie *cie, size_t *left) {
     int found = 0;
     for (int which = 0; which < SECTIONS; which++) {
         struct fp_cfi_fde fde;
@@ -461,18 +459,20 @@ static int run_function(const struct fp_unwind_table *t, uint64_t address, struc
         if (!has) continue;
         found = -1;
         if (has < 0) continue;
+        if (fde.end - fde.program > *left) continue;
+        *left -= fde.end - fde.program;
         *section = t->sections[which];
         fp_cfi_begin(run, section, &t->all, cie, &fde);
-        for (int i = 0; i < MOST_ROWS && fp_cfi_next(run) > 0; i++)
+        while (fp_cfi_next(run) > 0)
             if (t->base + address < run->end) return 1;
     }
     return found;
 }
 
 int fp_unwind_table_run(const struct fp_unwind_table *t, uint64_t offset, int exact, struct fp_cfi_run *run,
-                        struct fp_cfi_section *section, struct fp_cfi_cie *cie) {
+                        struct fp_cfi_section *section, struct fp_cfi_cie *cie, size_t *left) {
     const uint64_t address = address_of(t, offset);
     if (address == UINT64_MAX) return 0;
-    const int found = run_function(t, address, run, section, cie);
-    return found || !exact || !address ? found : run_function(t, address - 1, run, section, cie);
+    const int found = run_function(t, address, run, section, cie, left);
+    return found || !exact || !address ? found : run_function(t, address - 1, run, section, cie, left);
 }

@@ -41,10 +41,12 @@ const struct fp_unwind_rule *fp_unwind_table_rule(const struct fp_unwind_table *
 
 uint32_t fp_unwind_table_id(const struct fp_unwind_table *t);
 
-/* The same with all registers: runs the program of the function up to the row.  1, 0 if no program says anything (the
- * rule is all there is), -1 for a damaged one. */
+enum { FP_UNWIND_MOST_RUN = 4 << 20 }; /* bytes of the programs that are run for one stack; few have more than 10,000 */
+
+/* The same with all registers: runs the program of the function up to the row.  Its length is taken from *left.  1, 0
+ * if no program covers the address (the rule is all there is), -1 for one that is damaged or longer than *left. */
 int fp_unwind_table_run(const struct fp_unwind_table *t, uint64_t offset, int exact, struct fp_cfi_run *run,
-                        struct fp_cfi_section *section, struct fp_cfi_cie *cie);
+                        struct fp_cfi_section *section, struct fp_cfi_cie *cie, size_t *left);
 
 /* ---- compiling ----------------------------------------------------------- */
 

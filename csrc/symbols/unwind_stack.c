@@ -301,6 +301,7 @@ static int step_by_rule(const struct walk *w, const struct fp_unwind_rule *rule,
 static int unwind_full(struct walk *w, struct fp_unwind_registers r) {
     const struct fp_unwind_machine *m = w->machine;
     struct full x;
+    size_t left = FP_UNWIND_MOST_RUN;
     int exact = 1, status = place_at(w, r.values[m->pc]);
     w->n = 0;
     if (status == ASK) return ASK;
@@ -312,7 +313,7 @@ static int unwind_full(struct walk *w, struct fp_unwind_registers r) {
         const struct fp_unwind_rule *rule = rule_of_place(w, look, exact, &why_not);
         if (rule->kind != FP_UNWIND_GAP)
             found = fp_unwind_table_run(w->place.table, look - w->place.start + w->place.offset, exact, &x.run,
-                                        &x.section, &x.cie);
+                                        &x.section, &x.cie, &left);
         if (found > 0) {
             status = step_full(w, &x, exact, &r);
             exact = x.cie.is_signal;

@@ -52,7 +52,7 @@ static void check_rows(const struct fp_unwind_table *t, int has_plts) {
         before = address;
         const struct fp_unwind_rule *found = fp_unwind_table_rule(t, address, 0);
         if (i % 16) continue; /* a program is run from its start for each */
-        const int has = fp_unwind_table_run(t, address, 0, &run, &section, &cie);
+        const int has = fp_unwind_table_run(t, address, 0, &run, &section, &cie, &(size_t){FP_UNWIND_MOST_RUN});
         if (found->kind > FP_UNWIND_DAMAGED && found->kind != FP_UNWIND_SIGNAL && has != 1 && !has_plts) abort();
         if (found->kind == FP_UNWIND_FP && run.state.cfa.how != FP_CFI_REGISTER && !has_plts) abort();
     }

@@ -233,3 +233,13 @@ def test_other_machines_have_no_table(tmp_path: Path) -> None:
     struct.pack_into("<H", data, 18, 8)
     with pytest.raises(SymbolError, match="machine 8"):
         UnwindTable(ElfFile("mips", bytes(data)), 1)
+
+
+def test_programs_of_absurd_length_end_a_stack() -> None:
+    """Each of twenty frames would run a megabyte for its rule, CFA = rbx+16, and the caller's rbx is CFA+16."""
+    resolve = b"\x0c\x03\x10" + b"\x15\x03" + sleb(-2)
+    stack = words(*[0x1010] * 80)
+    found, end = unwind(X86, {16: 0x1010, 3: SP + 8}, stack, SP, [code(X86, resolve)])
+    assert len(found) == 21 and end == "outside"
+    found, end = unwind(X86, {16: 0x1010, 3: SP + 8}, stack, SP, [code(X86, resolve + bytes(1 << 20))])
+    assert len(found) == 4 and end == "broken"
