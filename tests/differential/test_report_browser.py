@@ -461,6 +461,19 @@ def test_a_phone_has_room_for_everything(folded: Path) -> None:
         assert i == j or apart
 
 
+@pytest.mark.parametrize("width", [700, 800, 1150, 1400, 1900])
+def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path) -> None:
+    """Beside changes in percent and old costs, for which there is less room the smaller the window is."""
+    (tmp_path / "old.folded").write_text(FOLDED)
+    (tmp_path / "new.folded").write_text(FOLDED.replace("30", "90"))
+    report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
+    room = "document.querySelector('#table').getBoundingClientRect().right"
+    left = f"{room} - document.querySelector('.rows .cell.name').getBoundingClientRect().left"
+    (seen, columns) = drive(tmp_path / "page.html", value(left), value(ROWS), width=width)
+    assert seen >= 100
+    assert len(columns[0]) == {700: 3, 1900: 9}.get(width, 7)
+
+
 @pytest.mark.parametrize("width", [700, 800, 1081, 1400])
 def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
     """With all columns; on a window of 800 all but their first two letters lay below the callers."""

@@ -218,7 +218,7 @@ const begin = async () => {
     cell.title = `${nameOf(i)}\n${place(i)}`;
   };
   // as page.css: there is room for two figures beside a name; callers and callees stand below the table
-  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), slim = matchMedia("(max-width: 1380px)");
+  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), roomy = matchMedia("(min-width: 1700px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
     const scale = name => {  // as the rows that are seen first need it
@@ -246,8 +246,8 @@ const begin = async () => {
         ];
       };
       const changes = [change(self, own, "self"), ...isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
-      const n = narrow.matches ? 1 : slim.matches ? 2 : 4;
-      return [...changes.flatMap((columns, at) => columns.slice(0, at || n < 4 ? n : 4)), name];
+      const shown = narrow.matches ? [1, 1] : roomy.matches ? [4, 4] : [4, 2];
+      return [...changes.flatMap((columns, at) => columns.slice(0, shown[at])), name];
     }
     const whole = state.ranged ? state.ranged.sum : ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
@@ -275,7 +275,7 @@ const begin = async () => {
       (state.ranged ? " in this range" : state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
   };
 
-  for (const query of [narrow, slim]) query.addEventListener("change", drawTable);
+  for (const query of [narrow, roomy]) query.addEventListener("change", drawTable);
 
   // ---- the chosen function
 
