@@ -317,7 +317,7 @@ def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> No
     table = options[bridges.TABLE] if holds.table else None
     if table and table not in bridges.TABLES[view]:
         raise UsageError(
-            f"{inputs[0].name}: there is no table {table} of a {view} profile, only {', '.join(bridges.TABLES[view])}"
+            f"{inputs[0].name}: a {view} profile has no table {table}, only {', '.join(bridges.TABLES[view])}"
         )
     if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
         raise UsageError(Message("{--union} keeps all value types and {--intersect} those of all inputs: choose one"))
@@ -329,7 +329,7 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
             return operator
     they = "a graph does" if input_.view == "graph" else "stacks do"
     advice = f"; {holds.alternative}" if holds.alternative else ""
-    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{advice}")
+    raise UsageError(f"{input_.name}: {they} not have times, which a timeline needs{advice}")
 
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
@@ -340,7 +340,7 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None
     not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
-        nothing = f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: "
+        nothing = f"{inputs_of(writer.model)}no row can be written as {writer.format}: "
         what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
         raise UsageError(joined("", [nothing, joined("; ", what)]))
 
@@ -429,7 +429,7 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
         )
         writes = any(f.name == plan.end.name for f in formats.formats())
         way = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
-        nothing = f"would do nothing {way}: it is for {owners(option)}{_first(option, first)}"
+        nothing = f"has no effect {way}: it applies to {owners(option)}{_first(option, first)}"
         raise UsageError(Message(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing))
 
 

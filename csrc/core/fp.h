@@ -47,7 +47,7 @@ enum fp_got {
 
 /* An error as a value: no formatting, no allocation.  Caller-owned, always the last argument, written only when a
  * negative status is returned.  Python prints it as "at byte OFFSET: WHAT is GOT, expected WANT", or, for a sum in a
- * bridge, as "WHAT in value type GOT is beyond WANT". */
+ * bridge, as "WHAT in value type GOT exceeds WANT". */
 struct fp_err {
     int32_t code;     /* enum fp_status */
     int32_t got_kind; /* enum fp_got */

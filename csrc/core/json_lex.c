@@ -15,7 +15,7 @@ static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_e
 }
 
 static int more(const struct fp_in *in, struct fp_err *err) {
-    return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text ends before it is complete")
+    return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text is incomplete")
                    : FP_MORE;
 }
 
@@ -142,7 +142,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
         const uint8_t c = in->p[at];
         const int in_object = j->depth && is_object(j, j->depth - 1);
         switch (j->expects) {
-            case NOTHING: return fail(in, at, "nothing more", err);
+            case NOTHING: return fail(in, at, "the end of the text", err);
             case COMMA:
                 if (c == (in_object ? '}' : ']')) break;
                 if (c != ',') return fail(in, at, in_object ? "a comma or }" : "a comma or ]", err);
@@ -163,7 +163,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
                     return string_at(j, in, at + 1, err);
                 }
                 if (c != '{' && c != '[') return word_at(j, in, at, err);
-                if (j->depth == FP_JSON_DEPTH) return fail(in, at, "no more than 8,192 levels", err);
+                if (j->depth == FP_JSON_DEPTH) return fail(in, at, "at most 8,192 levels", err);
                 j->token = c == '{' ? FP_JSON_OBJECT : FP_JSON_ARRAY;
                 j->end = at + 1;
                 return FP_DONE;

@@ -215,7 +215,7 @@ static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const s
         else
             pair[f.number - 1] = f.v;
     }
-    if (kind == FP_WIRE_BAD) return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, m.p), "a value type is broken");
+    if (kind == FP_WIRE_BAD) return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, m.p), "a value type is malformed");
     return 0;
 }
 
@@ -259,7 +259,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
             return fp_no_memory(err);
         r->comments[r->n_comments++] = index;
     }
-    return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is broken", err) : 0;
+    return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;
 }
 
 /* Takes one field of the profile. */
@@ -279,7 +279,7 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, const s
         case 8: r->keep_frames = f->v; return 0;
         case 9:
             if (r->time_ns)
-                return fp_pprof_bad_entry(r, r->field_at, "a second time: two profiles follow one another", err);
+                return fp_pprof_bad_entry(r, r->field_at, "a second time_nanos: two profiles follow one another", err);
             r->time_ns = (int64_t)f->v;
             return 0;
         case 10: r->duration_ns = (int64_t)f->v; return 0;

@@ -48,7 +48,7 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
             return fp_no_memory(err);
         r->chain_frames[depth++] = r->frames[place - 1];
     }
-    if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is broken");
+    if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is malformed");
     uint32_t node = 0;
     while (depth-- > 0) {
         node = fp_model_stack(r->model, node, r->chain_frames[depth]);
@@ -100,7 +100,7 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         if (fp_array_zeroed(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels))
             return fp_no_memory(err);
         if (read_label(r, &f, &r->labels[count++]))
-            return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is broken");
+            return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is malformed");
     }
     uint32_t first = 0; /* the chain is built from its end */
     while (count-- > 0) {
@@ -169,7 +169,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
     r->chain.n = r->label_set.n = 0;
     while (message.p != message.end && (kind = next_in_sample(&message, &f)) != FP_WIRE_END) {
         if (kind == FP_WIRE_BAD)
-            return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, message.p), "a sample is broken");
+            return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, message.p), "a sample is malformed");
         switch (f.number) {
             case 1:
                 if (++pieces == 1) { /* one packed list: nearly always */
@@ -183,7 +183,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
             case 2: {
                 const uint8_t *broken = take_values(r, &f, &n_values);
                 if (broken)
-                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken), "a value of a sample is broken");
+                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken), "a value of a sample is malformed");
                 break;
             }
             case 3:
@@ -195,7 +195,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
     }
     if (n_values != r->n_types)
         return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of values of a sample", FP_GOT_UNSIGNED, n_values,
-                           "% as there are sample types", r->n_types);
+                           "%, one per sample type", r->n_types);
     if (pieces > 1) {
         s->chain = r->chain.p;
         s->chain_n = r->chain.n;

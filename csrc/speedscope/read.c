@@ -143,7 +143,7 @@ static int frame_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp
     if (j->depth == IN_FRAMES && j->token != FP_JSON_ARRAY_END) {
         r->at = in->base + in->pos;
         r->name = r->file = r->line = 0;
-        if (j->token != FP_JSON_OBJECT) return broken(r, r->at, "a frame is no object", "{", err);
+        if (j->token != FP_JSON_OBJECT) return broken(r, r->at, "a frame is not an object", "{", err);
     }
     if (j->depth != IN_FRAME || j->kinds[3] != '{') return FP_DONE;
     const uint8_t key = r->path[IN_FRAME];
@@ -162,7 +162,7 @@ static int frame_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp
 static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->depth == IN_PROFILES && j->token != FP_JSON_ARRAY_END) {
-        if (j->token != FP_JSON_OBJECT) return broken(r, in->base + in->pos, "a profile is no object", "{", err);
+        if (j->token != FP_JSON_OBJECT) return broken(r, in->base + in->pos, "a profile is not an object", "{", err);
         if (fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
             return fp_no_memory(err);
         r->profiles[r->n_profiles++] = (struct fp_speedscope_profile){.at = in->base + in->pos};
@@ -198,13 +198,13 @@ static int room(const struct fp_speedscope_profile *p, struct fp_batch *out) {
 static int end_event(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_batch *out,
                      struct fp_err *err) {
     if (r->bad || !r->event_type || !r->has_frame || !r->has_at)
-        return broken(r, r->at, "an event lacks something", "\"type\" O or C, \"frame\" and \"at\"", err);
+        return broken(r, r->at, "an event is incomplete", "\"type\" O or C, \"frame\" and \"at\"", err);
     if (r->frame >= r->n_functions) {
         if (r->lenient) return broken(r, r->at, "", "", err);
         return fp_fail_got(err, FP_E_MALFORMED, r->at, "the frame of an event", FP_GOT_UNSIGNED, r->frame,
                            "less than %", r->n_functions);
     }
-    if (r->event_time < r->last_time) return broken(r, r->at, "an event is before the one before", NULL, err);
+    if (r->event_time < r->last_time) return broken(r, r->at, "an event is earlier than the previous one", NULL, err);
     if (room(p, out)) return FP_FULL;
     r->last_time = r->event_time;
     const uint32_t i = out->n++;
@@ -224,7 +224,7 @@ static int event_token(struct fp_speedscope_read *r, const struct fp_speedscope_
     if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
         r->at = in->base + in->pos;
         r->event_type = r->has_frame = r->has_at = r->bad = 0;
-        return j->token == FP_JSON_OBJECT ? FP_DONE : broken(r, r->at, "an event is no object", "{", err);
+        return j->token == FP_JSON_OBJECT ? FP_DONE : broken(r, r->at, "an event is not an object", "{", err);
     }
     if (j->depth != IN_ITEM || j->kinds[4] != '{') return FP_DONE;
     if (j->token == FP_JSON_OBJECT_END) return end_event(r, p, out, err);
@@ -290,7 +290,7 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
         return FP_DONE;
     }
     if (r->kept_of == list || r->n_second == r->n_first)
-        return broken(r, r->at, "a profile has more weights than samples, or fewer", NULL, err);
+        return broken(r, r->at, "a profile has different numbers of weights and samples", NULL, err);
     if (!r->pairing) {
         r->pairing = 1;
         r->read = 0;
@@ -326,7 +326,7 @@ static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope
         r->at = in->base + in->pos;
         r->n_stack = r->bad = 0;
         if (j->token == FP_JSON_ARRAY) return FP_DONE;
-        if (!r->lenient) return broken(r, r->at, "a sample is no array", "[", err);
+        if (!r->lenient) return broken(r, r->at, "a sample is not an array", "[", err);
         const int added = add_value(r, p, SAMPLES, -1, out, err);
         r->broken += added == FP_DONE;
         return added;
@@ -350,7 +350,7 @@ static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope
         r->bad = 1;
         if (r->lenient) return broken(r, r->at, "", "", err);
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "a frame of a sample", j->text,
-                            j->token == FP_JSON_NUMBER ? j->text_n : 0, "the number of a frame of the file");
+                            j->token == FP_JSON_NUMBER ? j->text_n : 0, "the index of a frame in the file");
     }
     r->nested += (uint64_t)nested;
     return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
@@ -390,7 +390,7 @@ static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_b
     if (!r->profile) return FP_DONE;
     const struct fp_speedscope_profile *p = &r->profiles[r->profile - 1];
     if (j->depth == IN_PROFILE && j->token == FP_JSON_OBJECT_END && p->wanted && r->n_first != r->n_second)
-        return broken(r, p->at, "a profile has more weights than samples, or fewer", NULL, err);
+        return broken(r, p->at, "a profile has different numbers of weights and samples", NULL, err);
     const uint32_t list = p->wanted ? list_of(r) : 0;
     if (list == EVENTS && p->type == FP_SPEEDSCOPE_EVENTED) return event_token(r, p, in, out, err);
     if (list == SAMPLES && p->type == FP_SPEEDSCOPE_SAMPLED) return sample_token(r, p, in, out, err);
@@ -403,7 +403,7 @@ static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_b
 static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_OBJECT_END)
-        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is no JSON object");
+        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is not a JSON object");
     if (j->token == FP_JSON_KEY && j->depth < sizeof r->path) {
         r->path[j->depth] = key_of(r);
         r->seen_profiles |= r->path[1] == PROFILES;

@@ -80,13 +80,13 @@ static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_
     uint32_t n = 0;
     for (uint32_t at = node; at && r->nodes[at].state != 2; at = r->nodes[at].parent) {
         struct fp_trace_samples_node *const one = &r->nodes[at];
-        const char *wrong = r->nodes[one->parent].state == 1           ? "a frame is called by itself"
+        const char *wrong = r->nodes[one->parent].state == 1           ? "a frame is its own caller"
                             : one->parent && !r->nodes[one->parent].at ? "the parent of a frame is not in the file"
                                                                        : NULL;
         if (fp_array_room(&r->chain, &r->cap_chain, (uint64_t)n + 1, sizeof *r->chain)) return fp_no_memory(err);
         r->chain[n++] = at;
         one->state = 1;
-        if (one->parent == at) wrong = "a frame is called by itself";
+        if (one->parent == at) wrong = "a frame is its own caller";
         if (!wrong) continue;
         const int status = fp_trace_samples_broken(r, one->at, wrong, NULL, err);
         if (status) return status;

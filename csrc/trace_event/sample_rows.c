@@ -74,7 +74,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
     const int unequal = n != n_times && !has_end && !(r->event.has_head && !n_times);
     const int is_chunk = r->event.ph != 0; /* of a trace */
     if (unequal && (!is_chunk || !n_times))
-        return fp_trace_samples_broken(r, r->event.at, "a profile has more samples than timeDeltas, or fewer", NULL,
+        return fp_trace_samples_broken(r, r->event.at, "a profile has different numbers of samples and timeDeltas", NULL,
                                        err);
     for (; r->pos < n + (uint64_t)has_end; r->pos++) {
         const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
@@ -92,7 +92,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         const int ends = r->pos == n;
         const uint32_t node = ends ? 0 : fp_trace_samples_node(r, profile, (uint32_t)c[FP_SAMPLES_NODES].values[i]);
         if (!node && !r->lenient && !ends)
-            return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample is of a node that the profile does not have");
+            return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample refers to a node that is not in the profile");
         const int status = end_sample(r, p, now, out);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
@@ -170,7 +170,7 @@ static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_
     if (e->has_sf) {
         const uint32_t node = fp_trace_samples_node(r, FP_SAMPLES_DICTIONARY, e->sf);
         if (!node)
-            return fp_trace_samples_broken(r, e->at, "a sample is of a frame that stackFrames does not have", NULL,
+            return fp_trace_samples_broken(r, e->at, "a sample refers to a frame that is not in stackFrames", NULL,
                                            err);
         *stack = r->nodes[node].stack;
     } else if (!*stack && e->ph && r->name.n) { /* the event has nothing else */
@@ -189,7 +189,7 @@ int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *
     if (type == FP_NO_ID) return fp_no_memory(err);
     if (!r->second || e->bad) return FP_DONE;
     if (!e->has_ts) return fp_trace_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
-    if (e->weight < 0) return fp_trace_samples_broken(r, e->at, "the weight of a sample is below 0", NULL, err);
+    if (e->weight < 0) return fp_trace_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
     int status = r->thread_ids.pid.kind || r->thread_ids.tid.kind ? fp_trace_thread_of(&r->thread_ids, &thread) : 0;
     if (status == FP_ASK) r->request = FP_SAMPLES_THREAD;
     if (status == FP_E_NOMEM) return fp_no_memory(err);

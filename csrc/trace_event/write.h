@@ -7,7 +7,7 @@
  *
  * The calls of the timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  `ts` is in microseconds,
  * made from integers.  Viewers read it as a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
- * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is subtracted, such that the first is between 2^51
+ * zero, unless the first one exceeds 2^52: then a multiple of 2^51 is subtracted, such that the first is between 2^51
  * and 2^52.  Rows before that zero get negative times.
  *
  * An event whose payload is a short printable text is named after it.  Others are named "event", with their bytes in

@@ -74,7 +74,7 @@ static int new_cpu(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct 
 static int put_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out,
                         struct fp_err *err) {
     if (!x->fdr->may_have_argument)
-        return fp_fail(err, FP_E_MALFORMED, offset, "an argument that follows no function record");
+        return fp_fail(err, FP_E_MALFORMED, offset, "an argument record that follows no function record");
     const uint32_t row = out->n++;
     out->op[row] = FP_OP_ARGUMENT;
     out->time[row] = x->fdr->now;

@@ -208,7 +208,7 @@ def _extract(args: argparse.Namespace) -> int:
         names, path = [str(one.name) for one in state.inputs(names)], state.input(None)
     if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
         if args.output == "-":
-            raise UsageError(f"{args.store}: {len(names):,} profiles need a directory to be written to: -o DIR")
+            raise UsageError(f"{args.store}: {len(names):,} profiles need an output directory: -o DIR")
         with Steps(args.quiet, "profiles") as steps:
             log = extract(path, names, args.output, to=args.to, done=steps, **given)
         return print_log(args, log, f"{_profiles(len(names))} -> {args.output}")

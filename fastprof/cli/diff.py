@@ -64,16 +64,16 @@ def _percent(text: str) -> float:
     except ValueError:
         percent = -1
     if not 0 <= percent < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is not a number of percent, 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is not a percentage, 0 or more")
     return percent
 
 
 def run(args: argparse.Namespace) -> int:
     written = args.output != "-" or args.to is not None
     if args.json and args.csv:
-        raise UsageError("--json or --csv: one of them")
+        raise UsageError("--json and --csv exclude each other")
     if written and args.csv:
-        raise UsageError("--csv is for rows that are printed, not for --output")
+        raise UsageError("--csv applies to printed rows, not to --output")
     found = diff(
         args.old,
         args.new,

@@ -51,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.output == "-" and sys.stdout.isatty():
-        raise UsageError("the page is not for a terminal: -o names a file, `fastprof view` opens a browser")
+        raise UsageError("the page is not written to a terminal: name a file with -o, or use `fastprof view`")
     command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
     log = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)

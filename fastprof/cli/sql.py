@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         shutil.rmtree(folder, ignore_errors=True)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if isinstance(error, OSError):
-            raise FastprofError(f"the process that asks DuckDB could not begin: {error.strerror}") from None
+            raise FastprofError(f"cannot start the process that runs DuckDB: {error.strerror}") from None
         raise
     if not child:
         code = 1
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if code < 0:
-        raise FastprofError(f"the process that asked DuckDB was killed by signal {-code}")
+        raise FastprofError(f"the process that ran DuckDB was killed by signal {-code}")
     return code
 
 

@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.json and args.csv:
-        raise UsageError("--json or --csv: one of them")
+        raise UsageError("--json and --csv exclude each other")
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:

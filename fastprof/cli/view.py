@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     given = given_options(args, options())
     if not args.serve:
         if args.port is not None:
-            raise UsageError("--port is for --serve")
+            raise UsageError("--port needs --serve")
         path, log = view(args.input, from_=args.from_, **given)
         _open(Path(path).as_uri(), args.no_browser)
         print_problems(log, shown(args.input), quiet=False)
@@ -74,4 +74,4 @@ def _open(url: str, quietly: bool, *, by: str = "") -> None:
     """Print `url` and open it, through the page that redirects to it if there is one."""
     print_message(url)
     if not quietly and not webbrowser.open(by or url):
-        print_message("no browser could be started: open this address yourself")
+        print_message("cannot start a browser: open this address yourself")

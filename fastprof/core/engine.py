@@ -360,7 +360,7 @@ def finish(reader: Reader) -> None:
         if entry.code not in reader.remarks and n > before.get(entry.code, 0)
     ]
     if content:
-        where = f"{reader.source.name}: {reader.format}: it has no {_ROWS[reader.view]} that can be read, only "
+        where = f"{reader.source.name}: {reader.format}: it has no readable {_ROWS[reader.view]}, only "
         raise FastprofError(joined("", [where, joined(", ", content)]))
 
 
@@ -395,7 +395,7 @@ def log_cut_names(reader: Reader) -> None:
         reader.log.count(REPORTED["cut-names"], n, most=most)
         return
     place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
-    detail = Message("a name is longer than {most}, the most that is kept; {--lenient} cuts it", most=most)
+    detail = Message("a name is longer than the limit of {most}; {--lenient} truncates it", most=most)
     raise FormatError(reader.source.name, reader.format, detail, offset=place)
 
 

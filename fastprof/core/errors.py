@@ -154,7 +154,7 @@ def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, va
     offset, because they are about sums of many rows, or about rows that a format has no room for.
 
     `value_types` are those of the columns that the bridge adds up.  Raises MemoryError, or FastprofError such as
-    "a.pb: stacks to graph: the sum of a stack's samples in value type cpu is beyond 2^63 - 1".
+    "a.pb: stacks to graph: the sum of a stack's samples in value type cpu exceeds 2^63 - 1".
     """
     if status >= 0:
         return status
@@ -171,7 +171,7 @@ def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, va
         what += f" at line {err.line}"
     if err.got_kind == _GOT_COLUMN:
         what += f" in value type {list(value_types)[err.got].name}"
-    what += f" is beyond {ffi.string(err.want).decode()}"
+    what += f" exceeds {ffi.string(err.want).decode()}"
     raise FastprofError(Message("{inputs}{bridge}: {what}", inputs=inputs_of(model), bridge=bridge, what=what))
 
 

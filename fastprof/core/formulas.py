@@ -32,7 +32,7 @@ def parse(formula: str) -> list[tuple[int, str]]:
             raise ValueError(f"formula {formula!r:.80} has {formula[at : at + 20]!r}, expected a term like 2 Dr")
         sign, digits, name = match.groups()
         if len(digits) > 19:
-            raise ValueError(f"factor {digits[:24]} is beyond 2^63-1")
+            raise ValueError(f"factor {digits[:24]} exceeds 2^63-1")
         factor = int(digits or 1)
         terms.append((-factor if sign == "-" else factor, name))
         at = match.end()
@@ -89,7 +89,7 @@ class Formulas:
                 raise ValueError(f"its formula needs {part:.{_SHOWN}}, but {self._causes[part]}", self._causes[part])
             total = [a + factor * b for a, b in zip(total, factors, strict=True)]
         if any(abs(factor) > _LARGEST for factor in total):
-            raise ValueError("a factor is beyond 2^63-1")
+            raise ValueError("a factor exceeds 2^63-1")
         return total
 
     def values(self, values: Sequence[int]) -> dict[str, int]:

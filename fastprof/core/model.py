@@ -338,7 +338,7 @@ class Model:
             raise FastprofError(
                 Message(
                     "{inputs}names and distinct stacks take {used} MiB and need more, but only {left} MiB of memory "
-                    "are left; a part of the input ({--part}, {--thread}, {--time-range}) takes less",
+                    "are left; select less of the input ({--part}, {--thread}, {--time-range})",
                     inputs=inputs_of(self),
                     used=n >> 20,
                     left=left >> 20,
@@ -357,7 +357,7 @@ class Model:
         """
         for value_type, value in zip(part.value_types, part.summary or (), strict=False):
             if abs(value) >= 1 << 63:
-                what = f"the sum of the summary: lines in value type {value_type.name} is beyond 2^63 - 1"
+                what = f"the sum of the summary: lines in value type {value_type.name} exceeds 2^63 - 1"
                 raise FastprofError(f"{inputs_of(self)}{what}")
         self.parts.append(part)
         return len(self.parts) - 1

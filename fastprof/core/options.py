@@ -42,11 +42,11 @@ class Kind:
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if not isinstance(value, str):
-            raise ValueError(f"{value!r:.80} is not a text")
+            raise ValueError(f"{value!r:.80} is not a string")
         try:
             value.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise ValueError(f"{value!r:.80} has half of a character in it") from None
+            raise ValueError(f"{value!r:.80} is not valid Unicode") from None
         return value
 
     def parse(self, text: str) -> Any:
@@ -184,7 +184,7 @@ class Size(Whole):
         try:
             return self.check(int(digits) << unit if digits.isdecimal() and len(digits) < 20 else text)
         except ValueError:
-            raise ValueError(f"{text!r:.80} is not a number of bytes like 200M (or K, G)") from None
+            raise ValueError(f"{text!r:.80} is not a size such as 200M (K, M or G)") from None
 
 
 class Split(Kind):
@@ -214,10 +214,10 @@ class Range(Kind):
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise ValueError(f"{value!r:.80} is not a range, from a first to a last")
+            raise ValueError(f"{value!r:.80} is not a range (first, last)")
         first, last = (Whole(0, UINT64).check(one) for one in value)
         if first > last:
-            raise ValueError(f"{value!r:.80} is not a range, from a first to a last")
+            raise ValueError(f"{value!r:.80} is not a range (first, last)")
         return first, last
 
     def parse(self, text: str) -> Any:
@@ -226,7 +226,7 @@ class Range(Kind):
             return self.check((int(first or 0), int(last or UINT64)) if colon else None)
         except ValueError:
             raise ValueError(
-                f"{text!r:.80} is not a range A:B of whole numbers up to {UINT64}, A up to B; either may be left out"
+                f"{text!r:.80} is not a range A:B of whole numbers up to {UINT64}, with A <= B; either may be omitted"
             ) from None
 
 
@@ -267,7 +267,7 @@ class Seconds(Kind):
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1e9:
-            raise ValueError(f"{value!r:.80} is not a number of seconds, more than 0 and at most 1e9")
+            raise ValueError(f"{value!r:.80} is not a number of seconds above 0 and up to 1e9")
         return value
 
     def parse(self, text: str) -> Any:
@@ -286,10 +286,10 @@ class Shard(Kind):
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise ValueError(f"{value!r:.80} is not a shard, as 1/8 is the first of eight")
+            raise ValueError(f"{value!r:.80} is not a shard such as 1/8, the first of eight")
         number, of = (Whole(1, 1 << 20).check(one) for one in value)
         if number > of:
-            raise ValueError(f"{number}/{of} is not a shard: there are only {of}, counted from 1")
+            raise ValueError(f"{number}/{of} is not a shard: I goes from 1 to {of}")
         return number, of
 
     def parse(self, text: str) -> Any:
@@ -449,8 +449,8 @@ def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
     format_, dot, _ = name.partition(".")
     names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]
     near = nearest(name, names)
-    hint = f"; did you mean {near!r}?" if near else f", only {', '.join(sorted(names))}" if names else ""
-    raise UsageError(f"there is no option {name!r:.80}{hint}")
+    hint = f"; did you mean {near!r}?" if near else f", expected {', '.join(sorted(names))}" if names else ""
+    raise UsageError(f"unknown option {name!r:.80}{hint}")
 
 
 def ambiguous(name: str, options: Iterable[Option[Any]]) -> UsageError:

@@ -144,7 +144,7 @@ class _Remote:
     def listed(self) -> list[str]:
         found = self._do(lambda: [o["path"] for part in self._obstore.list(self._store, self._key) for o in part])
         if not found:
-            raise FastprofError(f"{self.name}: there are no objects below it")
+            raise FastprofError(f"{self.name}: there are no objects below this prefix")
         return [f"{self._bucket}/{key}" for key in found]
 
     def get(self, **options: Any) -> Any:
@@ -255,7 +255,7 @@ class Download:
             chunk = interruptible(lambda: next(self._chunks, b""))
         except Exception as error:
             if self._has_changed():
-                raise FastprofError(f"{self.name}: has changed while it was read") from None
+                raise FastprofError(f"{self.name}: changed while it was read") from None
             if "body error" in str(error) or "not supported" in str(error):
                 raise FastprofError(
                     f"{self.name}: the connection ended after {self._at:,} of {self.size:,} bytes"
@@ -330,13 +330,13 @@ class Ranges:
                     )
                 except Exception as error:
                     if "ange request not supported" in str(error):
-                        raise UsageError(f"{self._remote.name}: its server gives no ranges") from None
+                        raise UsageError(f"{self._remote.name}: its server does not support ranges") from None
                     raise
                 return got.meta, got.bytes()
 
             meta, data = self._remote._do(fetched)
             if _identity(meta) != self._identity:
-                raise FastprofError(f"{self._remote.name}: has changed while it was read")
+                raise FastprofError(f"{self._remote.name}: changed while it was read")
             if len(data) != end - start:
                 raise FastprofError(f"{self._remote.name}: got {len(data):,} bytes, expected {end - start:,}")
             if len(self._blocks) == _KEPT:

@@ -31,7 +31,7 @@ def _write_whole(raw: Any, view: memoryview) -> None:
 def _taken(done: Any, n: int) -> int:
     """The result of a `write` of `n` bytes, checked.  Errors: OSError."""
     if done is None:
-        raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
+        raise BlockingIOError("is non-blocking and cannot take data now")
     if not hasattr(done, "__index__") or not 1 <= index(done) <= n:
         raise OSError(f"write returned {done!r:.40}, expected 1 to {n}")
     return index(done)
@@ -305,7 +305,7 @@ class Sink:
         if self.is_over:
             raise FastprofError(
                 Message(
-                    "{name}: {written:,} bytes, more than the {budget:,} of {--budget}",
+                    "{name}: {written:,} bytes, but {--budget} allows {budget:,}",
                     name=self._name,
                     written=self.written,
                     budget=self.budget,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 WINDOW = 256 * 1024
-_SHRUNK = "became shorter while it was read"
+_SHRUNK = "shrank while it was read"
 _FEW = 1 << 20  # decompressed bytes; for fewer a thread does not pay
 _SEARCHED = 1 << 20  # bytes that are searched at a time
 LONGEST = 64 << 20  # bytes of a line or record: of a stack 100,000 functions deep, with long names, 10 MB
@@ -260,7 +260,7 @@ class Source:
             why = temporary_failed(error) if self._spooled else error.strerror or error
             raise FastprofError(f"{self.name}: {why}") from None
         if got is None:
-            raise FastprofError(f"{self.name}: has nothing to read for now, and is not to be waited for (non-blocking)")
+            raise FastprofError(f"{self.name}: is non-blocking and has no data now")
         return got
 
     def _filled(self, into: memoryview) -> int:
@@ -322,8 +322,7 @@ class Source:
         if nbytes < LONGEST:
             return
         raise FastprofError(
-            f"{self.name}: at byte {self.in_.base}: a line or record is longer than {LONGEST >> 20} MiB, the most "
-            "that is read"
+            f"{self.name}: at byte {self.in_.base}: a line or record is longer than the limit of {LONGEST >> 20} MiB"
         )
 
     def find(self, data: bytes) -> int | None:

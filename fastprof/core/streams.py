@@ -85,7 +85,7 @@ class _Decompressed:
 
     def _fail(self, what: str) -> bytes:
         if self._lost is None:
-            raise Damaged(Message("{what}; {--lenient} reads what is before it", what=what))
+            raise Damaged(Message("{what}; {--lenient} reads up to it", what=what))
         self._lost(REPORTED["damaged-streams"], kind=self._kind[1:])
         self._ended = True
         return b""

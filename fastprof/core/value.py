@@ -53,7 +53,7 @@ class Column:
         if self.type is not None:
             return self.type
         names = dict.fromkeys(t.name for t in self.others)
-        unsupported = f"this format only holds {self._holds.wanted}"
+        unsupported = f"the format only holds {self._holds.wanted}"
         if self.name in names:
             raise UsageError(
                 Message(
@@ -67,7 +67,7 @@ class Column:
         if self.name is not None and names:
             raise UsageError(
                 Message(
-                    "{inputs}{flag}: there is no value type {name!r:.80}, only {names}",
+                    "{inputs}{flag}: unknown value type {name!r:.80}, expected {names}",
                     inputs=inputs_of(model),
                     flag=spelled(self._flag, "name"),
                     name=self.name,

@@ -32,7 +32,7 @@ def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
         thread.start()
     except RuntimeError:
         raise FastprofError(
-            Message("a thread could not begin: the system allows no more; {--cores:=}1 needs fewer")
+            Message("cannot start a thread, the system's limit is reached; {--cores:=}1 needs fewer")
         ) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

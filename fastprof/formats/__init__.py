@@ -109,7 +109,9 @@ def detect(source: Source) -> Format:
     if names:
         raise UnrecognizedError(
             Message(
-                "{file}: could be any of {names}; say which with {--from}", file=source.name, names=", ".join(names)
+                "{file}: the format is ambiguous: {names}; choose one with {--from}",
+                file=source.name,
+                names=", ".join(names),
             )
         )
     if named := next(
@@ -122,11 +124,10 @@ def detect(source: Source) -> Format:
 
     what = known(source.head)
     if what:
-        raise UnrecognizedError(Message("{file}: fastprof does not read this: {what}", file=source.name, what=what))
+        raise UnrecognizedError(Message("{file}: this is {what}", file=source.name, what=what))
     raise UnrecognizedError(
         Message(
-            "{file}: not a known profile format (it begins with {head}); say which it is with {--from}, see "
-            "`fastprof formats`",
+            "{file}: unknown format (begins with {head}); name it with {--from}, see `fastprof formats`",
             file=source.name,
             head=repr(source.head[:16]),
         )
@@ -152,11 +153,11 @@ def for_output(path: str) -> Format:
     suffix = os.path.splitext(plain)[1]
     alike = [f"{s} ({f.name})" for f in formats() if f.writer for s in f.suffixes if suffix and s.endswith(suffix)]
     if suffix in (".html", ".svg"):
-        alike = ["`fastprof report` makes a page with a flame graph"]
+        alike = ["`fastprof report` writes a page with a flame graph"]
     hint = f"; {', '.join(alike)}" if alike else ""
     raise UsageError(
         Message(
-            "{path}: the suffix names no format to write{hint}; use {--to}, see `fastprof formats`",
+            "{path}: no output format has this suffix{hint}; use {--to}, see `fastprof formats`",
             path=path,
             hint=hint,
         )

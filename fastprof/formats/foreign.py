@@ -8,23 +8,23 @@ from fastprof.core.words import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
-_NO_DEBUG = "take it without `debug=1`"
-_PPROF = "`pprof -proto` makes a pprof profile of it"
-_PRINTED = "give the profile itself"
-_TRACECONV = "`traceconv json` makes Chrome's Trace Event JSON of it"
+_NO_DEBUG = "fetch it without `debug=1`"
+_PPROF = "`pprof -proto` converts it to pprof"
+_PRINTED = "pass the profile itself"
+_TRACECONV = "`traceconv json` converts it to Chrome's Trace Event JSON"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
 # The beginning of the input, its format, and advice.
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
-    (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "take the perf.data, which fastprof reads"),
+    (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "pass the perf.data file instead"),
     (rb"\s*(?:# To display the perf\.data header|# Total Lost Samples|Percent \|)", "a report of perf", _PRINTED),
     (rb"heap profile: ", "a heap profile of gperftools or Go", _PPROF),
-    (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` makes folded stacks of it"),
+    (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` converts it to folded stacks"),
     (rb"--- (?:contentionz?|heapz|growthz|mutex|threadz)\b", "a profile in pprof's old text form", _PPROF),
     (rb"(?:heap|threadz|goroutine|threadcreate|block|mutex) profile: total ", "a text profile of Go", _NO_DEBUG),
     (rb"goroutine \d+ \[", "a text profile of Go", _NO_DEBUG),
-    (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` makes a pprof profile of it"),
-    (rb"FLR\0", "a Java Flight Recorder recording", "async-profiler's `jfrconv` makes folded stacks or pprof of it"),
+    (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` converts it to pprof"),
+    (rb"FLR\0", "a Java Flight Recorder recording", "async-profiler's `jfrconv` converts it to folded stacks or pprof"),
     (
         rb"JAVA PROFILE 1\.0\.\d, created",
         "a text profile of Java's HPROF agent",
@@ -34,12 +34,12 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (
         rb"Nettrace",
         "an event trace of .NET",
-        "`dotnet-trace convert --format speedscope` makes speedscope's JSON of it",
+        "`dotnet-trace convert --format speedscope` converts it to speedscope's JSON",
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (rb"(?:desc: .*\n)+cmd: .*\ntime_unit: ", "a Massif profile", _XTREE),
     (rb'\{"dhatFileVersion"', "a DHAT profile", _XTREE),
-    (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` makes folded stacks of it"),
+    (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` converts it to folded stacks"),
     (rb"memray\0", "a recording of memray", "`memray tree` shows it; record CPU time with py-spy instead"),
     (
         rb'\s*\{\s*"session"\s*:\s*\{|\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"',
@@ -48,19 +48,19 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (
         rb"\s*_ +\._ +__/__",
-        "text that pyinstrument has printed",
+        "text printed by pyinstrument",
         "`pyinstrument -r speedscope` writes speedscope's JSON",
     ),
     (
         rb"import time: +(?:self|\d)",
-        "import times of Python (-X importtime)",
-        "`importtime-convert --output-format flamegraph.pl` makes folded stacks of it",
+        "a list of Python's import times (-X importtime)",
+        "`importtime-convert --output-format flamegraph.pl` converts it to folded stacks",
     ),
-    (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` makes folded stacks of it"),
+    (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` converts it to folded stacks"),
     (
         rb"\s*\{\s*\"(?:resourceProfiles|resource_profiles)\"|\n(?s:.{1,4}?)\n(?s:.{1,2}?)\n(?s:.)\n(?s:.)"
         rb"(?:process|service|host|telemetry|container|k8s|os|deployment)\.",
-        "profiles of OpenTelemetry (OTLP)",
+        "an OpenTelemetry profile (OTLP)",
         _BACKEND,
     ),
     (
@@ -71,21 +71,21 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb'\{\s*"program"\s*:(?s:.{0,2000}?)"rts_arguments"', "a profile of GHC", _DEVTOOLS),
     (
         rb"Statistical profiling result from ",
-        "text that V8's tick processor has printed",
+        "text printed by V8's tick processor",
         "`node --cpu-prof` writes a .cpuprofile, which fastprof reads",
     ),
-    (rb'\{"code":\[', "a log of V8 that was preprocessed", _DEVTOOLS),
+    (rb'\{"code":\[', "a preprocessed log of V8", _DEVTOOLS),
     (rb'\{"version":1\.\d+,"', "a profile of StackProf", _DEVTOOLS),
     (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
     (rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)", "a call tree of Instruments", _DEVTOOLS),
-    (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "take the perf.data, which fastprof reads"),
+    (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "pass the perf.data file instead"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),
     # a dict of marshal with tuples of three as keys
     (
         rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)",
         "a profile of Python's cProfile",
-        "pyprof2calltree makes a Callgrind profile of it",
+        "pyprof2calltree converts it to a Callgrind profile",
     ),
     (
         rb'\s*\{\s*"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")',
@@ -93,7 +93,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         _DEVTOOLS,
     ),
     (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
-    (rb"v8-version,", "a log of V8", "speedscope opens what `node --prof-process --preprocess` makes of it"),
+    (rb"v8-version,", "a log of V8", "speedscope opens the output of `node --prof-process --preprocess`"),
     (
         rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"',
         "a profile of the Firefox Profiler",
@@ -104,7 +104,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (
         rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",
         "a profile of TensorFlow or JAX (XSpace)",
-        "give the .trace.json.gz that the profiler writes next to it",
+        "pass the .trace.json.gz that the profiler writes next to it",
     ),
     (
         rb"\n(?s:.{1,3}?)\n(?s:.)[\w./-]+\x12(?s:.)[A-Z]\w+[\x1a\x22\x2a]"
@@ -118,7 +118,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "a Common Trace Format (LTTng)",
         "",
     ),
-    (rb"Ftrace!", "a recording of uftrace", "`uftrace dump --flame-graph` makes folded stacks of it"),
+    (rb"Ftrace!", "a recording of uftrace", "`uftrace dump --flame-graph` converts it to folded stacks"),
     (rb"\x5e\x97\xca\xfd", "a recording of Sysprof", ""),
     (rb"tracy|tlZ\x04|tZst", "a recording of Tracy", ""),
     (
@@ -127,25 +127,29 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "record with `xdebug.mode=profile` instead",
     ),
     (rb"(?:[a-z]:\d+:\{s:\d+:\"main\(\)|\s*\{\s*\"main\(\)(?:==>|\"))", "a profile of XHProf", ""),
-    (rb"\x04\x08\{", "a dump of Ruby (StackProf)", "`stackprof --callgrind` makes a Callgrind profile of it"),
+    (rb"\x04\x08\{", "a dump of Ruby (StackProf)", "`stackprof --callgrind` converts it to a Callgrind profile"),
     (
         rb"@\[\n|Attaching \d+ probes?\.\.\.",
         "the output of bpftrace",
-        "stackcollapse-bpftrace.pl makes folded stacks of it",
+        "stackcollapse-bpftrace.pl converts it to folded stacks",
     ),
-    (rb"Analysis of sampling ", "the output of macOS's sample", "stackcollapse-sample.awk makes folded stacks of it"),
+    (
+        rb"Analysis of sampling ",
+        "the output of macOS's sample",
+        "stackcollapse-sample.awk converts it to folded stacks",
+    ),
     (rb"\*version\n", "a method trace of Android", ""),
     (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
-    (rb"adcg|oncg|TN:.*\nSF:", "coverage of gcov", "it has no stacks"),
+    (rb"adcg|oncg|TN:.*\nSF:", "gcov coverage data", "it has no stacks"),
     (
         rb"(?:---\n)?- \{ id: \d+, address: 0x",
         "an XRay instrumentation map",
-        Message("give it with {--symbols}, together with a log"),
+        Message("pass it with {--symbols}, together with a log"),
     ),
     (
         rb"\x7fELF",
         "a program, shared object or core file",
-        Message("give it with {--symbols}, together with a profile"),
+        Message("pass it with {--symbols}, together with a profile"),
     ),
     (rb"MZ|\xcf\xfa\xed\xfe|\xca\xfe\xba\xbe", "a program", ""),
     (
@@ -158,15 +162,15 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"\s*<(?:!DOCTYPE|html|\?xml|svg)", "HTML or XML", "a report of a profile is not the profile"),
     (
         rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for |PeriodType: |digraph ",
-        "text that pprof has printed",
+        "text printed by pprof",
         _PRINTED,
     ),
-    (rb"Total: \d[\d.]* \w+\n", "text that pprof has printed", _PRINTED),
-    (rb"-{70,}\nCommand: ", "text that ms_print has printed", _PRINTED),
-    (rb"Flat profile:\n|\s*Call graph \(explanation", "text that gprof has printed", _PRINTED),
+    (rb"Total: \d[\d.]* \w+\n", "text printed by pprof", _PRINTED),
+    (rb"-{70,}\nCommand: ", "text printed by ms_print", _PRINTED),
+    (rb"Flat profile:\n|\s*Call graph \(explanation", "text printed by gprof", _PRINTED),
     (
         rb"-{70,}\n(?:Profile data file '|(?:I1 cache:|-- )|Events recorded:)",
-        "text that an annotate tool printed",
+        "text printed by an annotate tool",
         _PRINTED,
     ),
     (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "a picture or document", ""),
@@ -175,8 +179,9 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
 
 
 def known(head: bytes) -> str | Message:
-    """The format of an input by its first bytes, with advice: "a font"; "" if unknown."""
+    """What an input is by its first bytes, with advice: "a font, which fastprof does not read"; "" if unknown."""
     for pattern, name, advice in _KNOWN:
         if re.match(pattern, head):
-            return joined(": ", [name, advice]) if advice else name
+            unread = f"{name}, which fastprof does not read"
+            return joined("; ", [unread, advice]) if advice else unread
     return ""

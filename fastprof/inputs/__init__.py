@@ -68,7 +68,9 @@ def _opened(path: Any, options: Options, log: Log) -> tuple[Source, Options]:
         return Source(path, lost=handler, cores=cores_of(options)), options
     if at[1] is not None and MEMBER in options:
         raise UsageError(
-            Message("{path}: names a profile of the archive, and so does {flag}", path=path, flag=spelled(MEMBER.flag))
+            Message(
+                "{path}: names a profile of the archive, so {flag} is redundant", path=path, flag=spelled(MEMBER.flag)
+            )
         )
     store, name = at
     if isinstance(path, Stored):
@@ -164,7 +166,7 @@ class Inputs:
             source, options = _opened(seen.path, self._options, self._log)
             self._open.append(source)
             if source.identity != seen.identity:
-                raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
+                raise FastprofError(f"{seen.name}: changed while other inputs were read")
         except FastprofError as error:
             self._pass_over(error)
             return

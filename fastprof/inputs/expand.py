@@ -32,7 +32,7 @@ def names_in(path: str) -> list[str]:
     names = [os.fsdecode(name) for name in data.removesuffix(b"\0").split(b"\0")] if data else []
     for number, name in enumerate(names, 1):
         if not name:
-            raise FastprofError(f"{path}: name {number} is empty, expected names that each end in a NUL byte")
+            raise FastprofError(f"{path}: name {number} is empty, expected NUL-terminated names")
         if path == "-" and name == "-":
             raise UsageError("standard input (-) can be read only once")
     return names
@@ -119,7 +119,7 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
         folders[:] = [name for name in folders if name not in inputs]
         found += (os.path.join(folder, name) for name in inputs)
     if not found:
-        raise FastprofError(f"{directory}: a directory without files")
+        raise FastprofError(f"{directory}: the directory has no files")
     return found
 
 

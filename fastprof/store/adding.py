@@ -156,7 +156,7 @@ class Adding:
     def _checked_base(self, offset: int) -> int:
         """The offset of a base, which is in this store.  Errors: SectionError."""
         if read_header(self._source, offset).flags & BASED:
-            raise SectionError(offset, "section is a base and has one")
+            raise SectionError(offset, "a base section refers to another base")
         return offset
 
     def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
@@ -208,11 +208,11 @@ class Adding:
 
     def _check_name(self, name: str, replace: bool) -> None:
         if not name:
-            raise UsageError(Message("a profile in a store needs a name: give one with {--name}"))
+            raise UsageError(Message("a profile in a store needs a name: use {--name}"))
         if name in self and not replace:
-            raise AlreadyStored(f"{self._path}: there is a profile {name!r} already")
+            raise AlreadyStored(f"{self._path}: already has a profile {name!r}")
         if self._next >= MAX_NUMBER:
-            raise FastprofError(f"{self._path}: no number is left for a profile; `fastprof archive compact` frees some")
+            raise FastprofError(f"{self._path}: profile numbers are used up; `fastprof archive compact` frees some")
 
     @contextmanager
     def _whole_or_not(self) -> Iterator[None]:
@@ -364,9 +364,7 @@ def add(
     1
     """
     if skip_existing and replace:
-        raise UsageError(
-            Message("what is there already can be kept or replaced, not both: {--skip-existing} or {--replace}")
-        )
+        raise UsageError(Message("{--skip-existing} and {--replace} exclude each other"))
     log = Log()
 
     def failed(error: FastprofError) -> None:
@@ -402,10 +400,10 @@ def _refuse(path: str, there: list[str]) -> None:
     if there:
         raise AlreadyStored(
             Message(
-                "{path}: there is a profile {name!r} already{more}; see {--skip-existing} and {--replace}",
+                "{path}: already has a profile {name!r}{more}; use {--skip-existing} or {--replace}",
                 path=path,
                 name=there[0],
-                more=f", and {len(there) - 1} more of these" * (len(there) > 1),
+                more=f" and {len(there) - 1} more" * (len(there) > 1),
             )
         )
 
@@ -421,9 +419,9 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
         each = _name_of(input_, folders) if name is None else name
         if each in named:
             if name is not None:
-                raise UsageError(Message("{--name} names one INPUT, but there are several"))
+                raise UsageError(Message("{--name} takes a single INPUT"))
             both = f"{shown(named[each])} and {shown(input_)}"
-            raise UsageError(f"{both} would both be named {each!r}: give a directory that has both")
+            raise UsageError(f"{both} would both be named {each!r}: pass a directory that has both")
         named[each] = input_
     return named
 
@@ -431,7 +429,7 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
 def _name_of(input_: str, folders: Sequence[str]) -> str:
     """The name of an input in a store.  Errors: UsageError for standard input."""
     if input_ == "-":
-        raise UsageError(Message("standard input has no name: give one with {--name}"))
+        raise UsageError(Message("standard input has no name: use {--name}"))
     at = in_store(input_)
     if at is not None:
         return at[1]

@@ -84,8 +84,8 @@ def left_mangled(refused: set[str]) -> str:
     """The warning about names that `demangle` refused."""
     return counted(
         len(refused),
-        "name would take too much to demangle and stays as it is",
-        "names would take too much to demangle and stay as they are",
+        "name is too complex to demangle, kept as it is",
+        "names are too complex to demangle, kept as they are",
     )
 
 

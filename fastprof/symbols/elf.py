@@ -187,7 +187,9 @@ class ElfFile:
                 section = section._replace(address=at)
                 at += -(-section.size // _PLACES) * _PLACES
                 if at > 1 << 62:
-                    raise SymbolError(f"{self._where(section)} has {section.size} bytes, more than there are addresses")
+                    raise SymbolError(
+                        f"{self._where(section)} has {section.size} bytes, more than the address space holds"
+                    )
             placed.append(section)
         self.sections = tuple(placed)
         self.segments = tuple(
@@ -280,7 +282,7 @@ class ElfFile:
         addends = fills.kind == SHT_RELA
         status = lib.fp_relocate(a, len(a), b, len(b), addends, c, len(c), self.machine, flags)
         if status:
-            what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
+            what = "are of an unknown kind" if status == lib.FP_E_VERSION else "do not fit"
             raise SymbolError(f"{self._where(section)}: its relocations {what}")
         return bytes(filled)
 

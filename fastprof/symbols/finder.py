@@ -219,7 +219,7 @@ class Finder:
     def _vdso(self, build_id: str) -> Found:
         """The vdso: kernel code in every process, in no file.  It is this process's own, if the kernel is the same."""
         if not build_id:
-            return None, "the kernel's own code, and no build id says of which kernel"
+            return None, "the kernel's own code, and no build id identifies the kernel"
         if self._own_vdso is None:
             self._own_vdso = own_vdso()
         elf = self._own_vdso

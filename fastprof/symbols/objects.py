@@ -287,7 +287,10 @@ class ElfObject(ElfFile):
 
                     self._external = shutil.which("llvm-symbolizer") or ""
                 if split and not self._external:
-                    self._remark("its debug information is in .dwo files, and there is no llvm-symbolizer to read them")
+                    self._remark(
+                        "its debug information is in .dwo files, and llvm-symbolizer, which reads them, is not "
+                        "installed"
+                    )
                 self._has_inlines = not self._external
             if not self._symbols and not self._has_inlines and not self._external:
                 self.reason = "stripped: neither symbols nor debug information"
@@ -404,7 +407,7 @@ class ElfObject(ElfFile):
         except OSError as failed:
             raise SymbolError(f"{path}: llvm-symbolizer: {failed.strerror}") from None
         except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is another program
-            raise SymbolError(f"{path}: llvm-symbolizer answered what is not understood: {line[:80]!r}") from None
+            raise SymbolError(f"{path}: unexpected answer of llvm-symbolizer: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
             answered = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"
             raise SymbolError(f"{path}: llvm-symbolizer answered {answered}")

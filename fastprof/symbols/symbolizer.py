@@ -198,7 +198,7 @@ class Symbolizer:
         for address in addresses:
             index = self.mappings.find(address)
             if index is None:
-                self._fail(address, -1, "", "address in no mapping")
+                self._fail(address, -1, "", "address outside all mappings")
                 continue
             mapping = self.mappings[index]
             names, reason = self.object_of(index)

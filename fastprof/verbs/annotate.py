@@ -116,9 +116,9 @@ def annotate(
     asked = checked(given, options())
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if wanted and THRESHOLD in asked:
-        raise UsageError(Message("{--threshold} would do nothing: it is for choosing files, and they are named"))
+        raise UsageError(Message("{--threshold} has no effect: it chooses files, and they are named"))
     if asked[ASM] and INCLUDE in asked:
-        raise UsageError(Message("{--include} would do nothing: {--asm} shows no source files"))
+        raise UsageError(Message("{--include} has no effect: {--asm} shows no source files"))
 
     end = END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -159,7 +159,7 @@ class _Shown:
         """After the last row."""
         for wanted in self._wanted:
             if wanted not in self._matched:
-                raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
+                raise FastprofError(f"{inputs_of(self._model)}it has no costs in a file named {wanted}")
         self._value = value = self.places.default
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._log)
@@ -376,8 +376,7 @@ class _Functions(_Shown):
     def _warn(self, found: Annotation) -> None:
         if not any("instr" in part.positions for part in self._model.parts):
             raise FastprofError(
-                f"{inputs_of(self._model)}it has no addresses of instructions (Callgrind writes them with "
-                "--dump-instr=yes)"
+                f"{inputs_of(self._model)}it has no instruction addresses (Callgrind writes them with --dump-instr=yes)"
             )
         _warn_of_changes(self._log, self._model, [listing.path for listing in found.listings])
         for reason in dict.fromkeys(missing.reason for missing in found.missing):

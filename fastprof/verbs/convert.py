@@ -102,7 +102,7 @@ def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
     several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
     given, output = [_path(path) for path in several], _path(output)
     if not given:
-        raise UsageError("there is no input")
+        raise UsageError("no input given")
     if not isinstance(output, str) and not hasattr(output, "write"):
         raise UsageError(f"output is {output!r:.80}, expected a path or a binary file object")
     if any(path is output for path in given if not isinstance(path, str)):
@@ -127,11 +127,9 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
 def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
     if to is None and output == "-":
-        raise UsageError(
-            Message("writing to standard output needs {--to:=}FORMAT, see `fastprof formats`; {-o} names a file")
-        )
+        raise UsageError(Message("standard output needs {--to:=}FORMAT (see `fastprof formats`); {-o} names a file"))
     if to is None and not isinstance(output, str):
-        raise UsageError(f"{name_of(output)}: writing to a file object needs `to`, see `fastprof formats`")
+        raise UsageError(f"{name_of(output)}: a file object needs `to` (see `fastprof formats`)")
     target = formats.get(to) if to else formats.for_output(output)
     if not target.writer:
         raise UsageError(f"fastprof reads {target.name} but does not write it")

@@ -139,7 +139,7 @@ def diff(
     written_to = "-" if output is None else os.fspath(output)
     target = target_of(written_to, to) if output is not None or to is not None else None
     if target and N in given:
-        raise UsageError(Message("{-n} is for rows that are listed; the profile of {-o} has all"))
+        raise UsageError(Message("{-n} limits printed rows; the profile of {-o} has all"))
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
@@ -177,7 +177,7 @@ def written(
     """The totals.  The differences are the input of a plan of their own, which leads to `output`."""
     view = ways[0].view
     if view == "stacks" and BY in options:
-        what = "{inputs}{--by} is for tables and graphs: a difference of stacks has all of each stack"
+        what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
         raise UsageError(Message(what, inputs=inputs_of(model)))
     both = _Both(paths, ways, options[BY], model, log)
     end = plan.writing(target, CODE)._replace(view=view)
@@ -245,7 +245,7 @@ class _Both(Input):
                 all_totals[index] = ffi.new("int64_t[]", n_values + 1)
                 self._columns[index] = match_part(self._model, index, n_values, self._events)
             if lib.fp_batch_add_self(batch.c, all_totals[index], n_values) == lib.FP_E_OVERFLOW:
-                raise FastprofError(f"{self._names[side]}: the sum of its costs is beyond 2^63 - 1")
+                raise FastprofError(f"{self._names[side]}: the sum of its costs exceeds 2^63 - 1")
             yield batch
 
     def _samples(self) -> Iterator[Batch]:
@@ -285,7 +285,7 @@ class _Both(Input):
         everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # one has no rows, if filters say so
         kept = [e for e, pair in enumerate(pairs) if everything or -1 not in pair]
         if not kept and pairs:
-            what = "{inputs}{--intersect:name}: no value type is in both"
+            what = "{inputs}{--intersect:name}: no value type is common to both"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
         return kept
 
@@ -301,7 +301,7 @@ class _Both(Input):
                 factors = [(k == new) - (k == old) for k in range(n_columns)]
                 if lib.fp_batch_combine(c, n_columns + to, factors, n_columns) == lib.FP_E_OVERFLOW:
                     what = f"{inputs_of(self._model)}a difference in value type {self._events[e].name}"
-                    raise FastprofError(f"{what} is beyond 2^63 - 1")
+                    raise FastprofError(f"{what} exceeds 2^63 - 1")
             ffi.memmove(c.values, c.values + n_columns * c.cap, 8 * len(kept) * c.cap)
             batch.set_values(len(kept))
             counts = batch["count"]

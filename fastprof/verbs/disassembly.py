@@ -81,7 +81,7 @@ def _lines(run: Popen[bytes], tool: str) -> Iterator[bytes]:
     line = b""
     while True:
         if not ready.poll(_PATIENCE * 1000):
-            raise FastprofError(f"{tool}: has written nothing for {_PATIENCE} seconds")
+            raise FastprofError(f"{tool}: no output for {_PATIENCE} seconds")
         if not (data := os.read(output, 1 << 16)):
             break
         *whole, rest = data.split(b"\n")

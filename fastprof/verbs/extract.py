@@ -39,7 +39,7 @@ def extract(
     'f 5\\nf;g 9\\n'
     """
     if to is None:
-        raise UsageError(Message("several profiles need {--to:=}FORMAT, see `fastprof formats`"))
+        raise UsageError(Message("several profiles need {--to:=}FORMAT (see `fastprof formats`)"))
     suffix = target_of("", to).suffixes[0]
     _refuse(path, names, outdir, suffix)
     store = pinned(path, options.get(LENIENT.name) is True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastprof.bridges.budget.trim import Trim
 
 _NAME = 48  # bytes of a rather long name
-_INSTEAD = "choose a larger one, or less of the input by {--thread}, {--time-range}, {--function} or {--value}"
+_INSTEAD = "raise it, or select less of the input with {--thread}, {--time-range}, {--function} or {--value}"
 
 CODE = "verbs.outputs:written"  # of ends that write
 
@@ -95,8 +95,8 @@ class Outputs:
             if view != "timeline" and self._split != "thread":
                 raise UsageError(
                     Message(
-                        "{inputs}{--split:=}time:SECONDS is for timelines, and the input becomes {view}, which do not "
-                        "say when things happened: choose {--split:=}thread",
+                        "{inputs}{--split:=}time:SECONDS needs a timeline, but the input becomes {view}, which have "
+                        "no times: choose {--split:=}thread",
                         inputs=inputs_of(model),
                         view=view,
                     )
@@ -148,7 +148,7 @@ class Outputs:
         writers = [self._fitted(kept, group, path, self._budget, lost) for path, group in self._paths(kept)]
         if not writers:
             raise UsageError(
-                Message("{inputs}there are no rows, so {--split} has nothing to split", inputs=inputs_of(self._model))
+                Message("{inputs}{--split} has nothing to split: there are no rows", inputs=inputs_of(self._model))
             )
         self.writer = max(writers, key=lambda writer: writer.written)
         kept.log_to(lost, self._log, self._budget)
@@ -193,7 +193,7 @@ class Outputs:
             if rank >= kept.highest:
                 raise UsageError(
                     Message(
-                        "{inputs}{name} {least} would be {written:,} bytes, more than the {budget:,} of {--budget}: "
+                        "{inputs}{name} {least} would be {written:,} bytes, but {--budget} allows {budget:,}: "
                         "{instead}",
                         inputs=inputs_of(self._model),
                         name=self._target.name,

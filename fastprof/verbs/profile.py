@@ -193,7 +193,7 @@ class Profile:
         """
         if name not in self.tables:
             raise UsageError(
-                f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only {', '.join(self.tables)}"
+                f"{self.name}: a {self.view} profile has no table {name!r:.80}, only {', '.join(self.tables)}"
             )
         return Table(self, name)
 
@@ -224,9 +224,7 @@ class Profile:
             raise UsageError(f"{self.name}: is closed")
         first, self._unread = self._unread, None
         if first is None and not self._again:
-            raise UsageError(
-                f"{self.name}: can be read only once, being a pipe or the like; copy it to a file to read it again"
-            )
+            raise UsageError(f"{self.name}: a pipe can be read only once; copy it to a file to read it again")
         return self._read(first, end)
 
     def _read(self, first: _Pass | None, end: plan.End) -> Generator[Any]:
@@ -234,7 +232,7 @@ class Profile:
         source = begun.reader.source
         try:
             if source.identity != self._identity:
-                raise FastprofError(f"{self.name}: has changed since it was opened")
+                raise FastprofError(f"{self.name}: changed since it was opened")
             if not self._complete:
                 self._show(begun)
             yield from begun.rows(end)

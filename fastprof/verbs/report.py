@@ -93,7 +93,7 @@ def report(
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     if not 1 <= len(paths) <= 2:
         raise UsageError(
-            f"a page shows one input, or compares two, not {len(paths)}: add several up first, with `fastprof merge`"
+            f"a page shows one input or compares two, not {len(paths)}: merge them first with `fastprof merge`"
         )
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")

@@ -57,7 +57,7 @@ def run(
     expanded = not end.single
     found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) if expanded else [*paths] for paths in sides]
     if not all(found):
-        raise UsageError("there is no input")
+        raise UsageError("no input given")
     if merge:
         # listed or numbered items follow the order of names, not of arguments
         for paths in found:
@@ -70,7 +70,7 @@ def run(
                 stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip)).all for paths in found
             ]
             if not all(opened):
-                raise FastprofError(Message("no input can be read; the last: {error}", error=last[-1]))
+                raise FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last[-1]))
             made = planned(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
             return result_of(made, model, options, log, given)
 

@@ -63,7 +63,7 @@ class Answer:
                 given = self._stack.enter_context(_copy_of_input()) if path == "-" else path
                 self._profiles.append(self._stack.enter_context(Profile(given, from_=from_, **options)))
             if not self._profiles:
-                raise UsageError("there is no input")
+                raise UsageError("no input given")
             if spill is None:
                 spill = private_folder()
                 self._stack.callback(shutil.rmtree, spill, ignore_errors=True)

@@ -167,7 +167,9 @@ def top(
     patterns = [(re.compile(asked[o]), o is FOCUS) for o in (FOCUS, IGNORE) if asked[o] is not None]
     if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
         raise UsageError(
-            Message("{--cumulative} adds up self costs, and {--sort:=}{column} is not by them", column=asked[SORT])
+            Message(
+                "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=asked[SORT]
+            )
         )
     if asked[TREE] and asked[BY] != "function":
         raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
@@ -198,7 +200,7 @@ def _warn(costs: Costs, asked: Options, log: Log) -> None:
     model, value = costs.model, costs.value
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
         flag = spelled("--tree", "name") if asked[TREE] else spelled("--sort", "=") + asked[SORT]
-        what = "{inputs}{flag}: the profile has self costs alone, it holds no calls"
+        what = "{inputs}{flag}: the profile has only self costs, no calls"
         raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:

@@ -114,7 +114,7 @@ class Costs:
             elif self.by == "thread":
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
                 if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
-                    raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs is beyond 2^63 - 1")
+                    raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs exceeds 2^63 - 1")
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
                 what = "{inputs}{--by:=}{by}: only stacks have labels"

@@ -120,7 +120,7 @@ class Server:
     def __init__(self, path: Path, folder: str, port: int = PORT, *, from_: str | None = None, **options: Any) -> None:
         self._path, self._folder, self._from, self._options = os.fspath(path), folder, from_, options
         if self._path == "-":
-            raise UsageError("--serve reads its input again for each viewer, which standard input (-) cannot be")
+            raise UsageError("--serve reads its input again for each viewer; standard input (-) can be read only once")
         self._is_timeline = _view_of(self._path, from_) == "timeline"
         self._lock = Lock()
         self._token = secrets.token_urlsafe(12)

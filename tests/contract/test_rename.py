@@ -153,7 +153,7 @@ def test_substitutions(change: str, name: str, expected: str, tmp_path: Path) ->
         (r"s/(a)/\2/", "has no such group"),
         (r"s/(a)/\g<x>/", "has no such group"),
         (r"s/a/\n/", "means nothing"),
-        ("s/a/\udc00\ud800/", "half of a character"),
+        ("s/a/\udc00\ud800/", "not valid Unicode"),
     ],
 )
 def test_bad_substitutions_are_usage_errors(change: str, says: str, tmp_path: Path) -> None:

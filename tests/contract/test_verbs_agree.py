@@ -49,7 +49,7 @@ def without_symbols(verb: Callable[..., Any], *inputs: Any, **options: Any) -> A
     try:
         return verb(*inputs, symbolize=False, **options)
     except UsageError as error:
-        if "symbolize=False would do nothing" not in str(error):
+        if "symbolize=False has no effect" not in str(error):
             raise
         return verb(*inputs, **options)
 

@@ -74,9 +74,9 @@ def test_rows_that_stand_together_become_one(by: str) -> None:
         (
             [Row(At(Fn("f"), "a.c", 7), None, 0, (1 << 62,))] * 2,
             "function",
-            "line 7 in value type v0 is beyond 2^63 - 1",
+            "line 7 in value type v0 exceeds 2^63 - 1",
         ),
-        ([Row(At(Fn("f"), "a.c", 7), Fn("g"), 1 << 63, (1,))], "arc", "line 7 in value type calls is beyond 2^63 - 1"),
+        ([Row(At(Fn("f"), "a.c", 7), Fn("g"), 1 << 63, (1,))], "arc", "line 7 in value type calls exceeds 2^63 - 1"),
     ],
 )
 def test_what_does_not_fit(rows: list[Row], by: str, what: str) -> None:

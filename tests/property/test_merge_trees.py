@@ -47,7 +47,7 @@ def merged(inputs: list[Path], out: Path, to: str) -> bytes:
             fastprof.merge(inputs, out, to=to, union=True, **options)
             return out.read_bytes()
         except fastprof.FastprofError as error:
-            if not options or "would do nothing" not in str(error):
+            if not options or "has no effect" not in str(error):
                 return str(error).rpartition(":")[2].encode()
     raise AssertionError
 

@@ -291,7 +291,7 @@ def doing(faults: Faults, name: str) -> None:
             faults.run(f"{name} shrinks", path, Fault(READ, nth, most=few, meanwhile=shrink), action, path, want)
         path.write_bytes(data)
         none = Fault(THREAD, error=errno.EAGAIN)
-        assert faults.each(name, faults.inputs, none, action, Path("a thread could not begin"), want)
+        assert faults.each(name, faults.inputs, none, action, Path("cannot start a thread"), want)
 
 
 _VERBS: dict[str, tuple[str, str]] = {

@@ -140,7 +140,7 @@ def test_files_by_name(profile: Path) -> None:
     assert [m.name for m in found.missing] == ["lib/io.c"] and [*named(found)] == ["zip/tree.c"]
     assert found.shares["not asked for"] == [805, 23]
     for wrong in ("ree.c", "gzip/tree.c", "zip", "", "/"):
-        with pytest.raises(FastprofError, match=r"callgrind\.out\.1: nothing in it comes from a file named"):
+        with pytest.raises(FastprofError, match=r"callgrind\.out\.1: it has no costs in a file named"):
             fastprof.annotate(profile, ["deflate.c", wrong])
 
 
@@ -197,8 +197,8 @@ def test_sums_beyond_64_bits(profile: Path) -> None:
     big = (1 << 63) - 1
     head = "events: Ir\nfl=zip/tree.c\n"
     for text, what in (
-        (f"fn=f\n3 {big}\n3 1\n", r"the cost of a position at line 3 in value type Ir is beyond 2\^63 - 1"),
-        (f"fn=f\n3 {big}\nfn=g\n4 1\n", r"the cost of a file in value type Ir is beyond 2\^63 - 1"),
+        (f"fn=f\n3 {big}\n3 1\n", r"the cost of a position at line 3 in value type Ir exceeds 2\^63 - 1"),
+        (f"fn=f\n3 {big}\nfn=g\n4 1\n", r"the cost of a file in value type Ir exceeds 2\^63 - 1"),
         (f"fn=f\ncfn=g\ncalls={big} 1\n3 1\ncfn=g\ncalls=1 1\n3 1\n", "the number of calls at a position at line 3 is"),
         (f"fn=f\ncfn=g\ncalls=1 1\n3 {big}\ncfn=g\ncalls=1 1\n3 1\n", "the cost of calls at a position at line 3"),
     ):
@@ -339,16 +339,16 @@ def test_damage_is_an_error_or_a_loss(profile: Path, capsys: pytest.CaptureFixtu
 
 
 def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
-    with pytest.raises(UsageError, match="symbols= would do nothing with callgrind"):
+    with pytest.raises(UsageError, match="symbols= has no effect with callgrind"):
         fastprof.annotate(profile, symbols=["x"])
     for name in ("aggregate", "compress_names", "per_thread", "labels", "stacks"):
-        with pytest.raises(UsageError, match=f"there is no option '{name}'"):
+        with pytest.raises(UsageError, match=f"unknown option '{name}'"):
             fastprof.annotate(profile, **{name: True})
-    with pytest.raises(UsageError, match="threshold= would do nothing"):
+    with pytest.raises(UsageError, match="threshold= has no effect"):
         fastprof.annotate(profile, ["tree.c"], threshold=0.1)
-    with pytest.raises(UsageError, match="include= would do nothing"):
+    with pytest.raises(UsageError, match="include= has no effect"):
         fastprof.annotate(profile, asm=True, include=["."])
-    with pytest.raises(UsageError, match="demangle= would do nothing with callgrind"):
+    with pytest.raises(UsageError, match="demangle= has no effect with callgrind"):
         fastprof.annotate(profile, asm=True, demangle="none")
     for wrong in ({"context": -1}, {"threshold": 2}, {"include": "src"}, {"asm": 1}):
         with pytest.raises(UsageError):

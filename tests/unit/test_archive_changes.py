@@ -378,7 +378,7 @@ def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
     # no number is left
     full = store_of({}, 0xFFFFFFFF)
     before = full.read_bytes()
-    with pytest.raises(FastprofError, match="no number is left"):
+    with pytest.raises(FastprofError, match="profile numbers are used up"):
         _add(full, "b", write_archive(graph, rows=20)[0])
     assert full.read_bytes() == before
     compact.compact(str(full))

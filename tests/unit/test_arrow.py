@@ -156,7 +156,7 @@ def test_a_pipe_has_one_stream() -> None:
     with fastprof.open(Unseekable(XDEBUG.read_bytes())) as profile:  # type: ignore[arg-type]
         assert pyarrow.table(profile).num_rows == 155
         for again in (profile.__arrow_c_stream__, profile.__iter__):
-            with pytest.raises(UsageError, match="<file>: can be read only once, being a pipe or the like"):
+            with pytest.raises(UsageError, match="<file>: a pipe can be read only once"):
                 again()
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_changes_between_streams(tmp_path: Path) -> None:
     with fastprof.open(path) as profile:
         assert pyarrow.table(profile).num_rows == 155
         path.write_bytes(b"events: Ir\nfn=f\n1 2\n")
-        with pytest.raises(OSError, match=r"callgrind\.out\.1: has changed since it was opened"):
+        with pytest.raises(OSError, match=r"callgrind\.out\.1: changed since it was opened"):
             pyarrow.table(profile)
 
 
@@ -198,7 +198,7 @@ def test_duckdb_asks_several_times() -> None:
 
 def test_duckdb_is_told_that_a_pipe_cannot_be_read_again() -> None:
     profile = fastprof.open(Unseekable(XDEBUG.read_bytes()))  # noqa: F841
-    with pytest.raises(Exception, match="can be read only once, being a pipe or the like"):
+    with pytest.raises(Exception, match="a pipe can be read only once"):
         duckdb.connect().sql("select count(*) from profile").fetchall()
 
 

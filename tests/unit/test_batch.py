@@ -198,7 +198,7 @@ def test_a_torn_line_is_no_line(done: Path) -> None:
 def test_one_batch_at_a_time(done: Path) -> None:
     with (
         batch.Manifest(str(done / "out"), "1-of-1", {"files": 0, "earlier": 0, "todo": 0}),
-        pytest.raises(FastprofError, match="another batch is at work here"),
+        pytest.raises(FastprofError, match="another batch is running here"),
     ):
         again(done)
 
@@ -314,7 +314,7 @@ def test_collisions_are_refused_before_the_start(tmp_path: Path, monkeypatch: py
         shutil.copy(GRAPH, tmp_path / name)
     out = tmp_path / "out"
     for inputs, why in {
-        ("a", "b"): f"{tmp_path}/a/x and {tmp_path}/b/x would both become {out}/x.folded: give a folder that has both",
+        ("a", "b"): f"{tmp_path}/a/x and {tmp_path}/b/x would both become {out}/x.folded: pass a folder that has both",
         ("c",): f"{tmp_path}/c/x would become {out}/x.folded, which is the folder of another output",
     }.items():
         with pytest.raises(UsageError) as error:
@@ -326,7 +326,7 @@ def test_collisions_are_refused_before_the_start(tmp_path: Path, monkeypatch: py
     with pytest.raises(UsageError, match=r"a/x would become .*a/x\.folded, which is an input"):
         fastprof.batch_convert(["x", "x.folded"], ".", to="folded")
     for inside in ("a", "a/out"):
-        with pytest.raises(UsageError, match="is within the input"):
+        with pytest.raises(UsageError, match="is inside the input"):
             fastprof.batch_convert(tmp_path / "a", tmp_path / inside, to="folded")
 
 
@@ -385,15 +385,15 @@ def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(only) == 0
     assert "warning: --symbols had no effect on any of these files\n" in capsys.readouterr().err
     assert main([*given, "--time-range", "0:1000000000000000"]) == 1
-    assert "3.callgrind: --time-range would do nothing from callgrind to folded" in capsys.readouterr().err
+    assert "3.callgrind: --time-range has no effect from callgrind to folded" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--shard", "0/8"], "0 is not a whole number from 1"),
-        (["--shard", "9/8"], "9/8 is not a shard: there are only 8, counted from 1"),
-        (["--shard", "1"], "'1' is not a shard, as 1/8 is the first of eight"),
+        (["--shard", "9/8"], "9/8 is not a shard: I goes from 1 to 8"),
+        (["--shard", "1"], "'1' is not a shard such as 1/8, the first of eight"),
         (["--timeout", "0"], "0.0 is not a number of seconds"),
         (["--timeout", "soon"], "'soon' is not a number of seconds"),
         (["-j", "0"], "0 is not a whole number from 1 to 4096"),
@@ -472,8 +472,8 @@ def test_status(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest.write_bytes(b"".join(manifest.read_bytes().splitlines(keepends=True)[:-3]))
     assert fastprof.batch_status(done / "out").shards == [("1-of-1", 13, 0, 3, "stopped")]
     with batch.Manifest(str(done / "out"), "1-of-1", {"files": 13, "earlier": 10, "todo": 3}):
-        assert fastprof.batch_status(done / "out").shards == [("1-of-1", 13, 10, 3, "at work")]
-    with pytest.raises(FastprofError, match="there was no `fastprof batch` to this folder"):
+        assert fastprof.batch_status(done / "out").shards == [("1-of-1", 13, 10, 3, "running")]
+    with pytest.raises(FastprofError, match="no `fastprof batch` has written to this folder"):
         fastprof.batch_status(done / "in")
 
 

@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pyte
     assert main(["batch", "archive", str(inputs), "-o", str(store), "--retry-errors", "-q"]) == 1
     (inputs / "unknown").write_text("nothing\n")
     assert main(["batch", "archive", str(inputs), "-o", str(store)]) == 1
-    assert "say which it is with --from, see" in capsys.readouterr().err
+    assert "name it with --from, see" in capsys.readouterr().err
     (inputs / "unknown").unlink()
     assert totals(store)["host1/3.callgrind"] == 2 and len(totals(store)) == 5
     assert fastprof.batch_archive(inputs, store).earlier == 6

@@ -102,12 +102,15 @@ def assert_all_are_here(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("mounts", "why"),
     [
-        ("mount -t tmpfs none {folder}/out", r"{folder}/out/\.fastprof is another folder there, or none: No such file"),
+        (
+            "mount -t tmpfs none {folder}/out",
+            r"{folder}/out/\.fastprof is a different folder there, or none: No such file",
+        ),
         ("mount -t tmpfs none {folder}/in", r"{folder}/in/host[01]/\d+\.callgrind: No such file or directory"),
         # another copy of the inputs, of the same sizes
         (
             "cp -r {folder}/in {folder}/other; sed -i s/Ir/Dr/ {folder}/other/*/*; mount -B {folder}/other {folder}/in",
-            r"{folder}/in/host[01]/\d+\.callgrind is another file there",
+            r"{folder}/in/host[01]/\d+\.callgrind is a different file there",
         ),
     ],
     ids=["outputs", "inputs", "other inputs"],
@@ -129,11 +132,11 @@ def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder
 @pytest.mark.parametrize(
     ("mounts", "what"),
     [
-        ("mount -t tmpfs none {folder}/out/host1", "callgrind.folded is not here as it was written there"),
+        ("mount -t tmpfs none {folder}/out/host1", "callgrind.folded is not what the worker wrote"),
         ("mount -B /dev/null {folder}/in/host1/9.callgrind", "9.callgrind"),
         (
             "echo x >{folder}/x; mount -B {folder}/x {folder}/in/host1/9.callgrind",
-            "9.callgrind is another file there",
+            "9.callgrind is a different file there",
         ),
         ("mount -t tmpfs -o ro none {folder}/out/host1", "Read-only file system"),
     ],
@@ -199,9 +202,9 @@ def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPat
         os.rename("server", "moved")
         assert proof.why_unproven(made) == "server: No such file or directory"
         Path("server").write_bytes(Path("moved").read_bytes()[:-1])
-        assert proof.why_unproven(made) == "server is another file there"
+        assert proof.why_unproven(made) == "server is a different file there"
         assert "expected" in str(proof.why_unproven({**made, "version": "0"}))
-    assert "another folder there, or none" in str(proof.why_unproven(made))
+    assert "a different folder there, or none" in str(proof.why_unproven(made))
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20])

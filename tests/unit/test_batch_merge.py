@@ -178,8 +178,8 @@ def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fan_in": 8}, "fan_in= would do nothing without jobs= or engine: all"),
-        ({"jobs": 2, "per_thread": True}, "per_thread=True keeps apart what a tree merges"),
+        ({"fan_in": 8}, "fan_in= has no effect without jobs= or engine: one"),
+        ({"jobs": 2, "per_thread": True}, "per_thread=True keeps separate what a merge tree adds up"),
         ({"engine": "slurm"}, "'slurm' is not an engine, expected local, dask or dask://HOST:PORT"),
         ({"include": ("*.none",)}, "there is no input that matches"),
     ],
@@ -191,7 +191,7 @@ def test_wishes_that_cannot_be(options: dict[str, Any], message: str, inputs: Pa
 
 
 def test_timelines_are_not_for_a_tree(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="timelines are not merged by a tree"):
+    with pytest.raises(UsageError, match="a merge tree does not merge timelines"):
         fastprof.batch_merge(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "out.fpa", jobs=2)
 
 
@@ -212,7 +212,7 @@ def test_a_scheduler_that_does_not_answer(
     monkeypatch.setattr(engines, "_SECONDS_TO_CONNECT", 0.2)
     command = ["batch", "merge", str(inputs), "-o", str(tmp_path / "out.callgrind"), "--engine", "dask://127.0.0.1:1"]
     assert main(command) == 1
-    assert "--engine=dask://127.0.0.1:1: no scheduler of Dask answers" in capsys.readouterr().err
+    assert "--engine=dask://127.0.0.1:1: no Dask scheduler answers" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_a_shard_that_was_stopped_is_not_done(folder: Path, cut: int) -> None:
 def test_a_shard_at_work_is_not_done(folder: Path) -> None:
     convert("--shard", "1/2")
     with Manifest("out", "2-of-2", RUN):
-        assert states() == {"1-of-2": "done", "2-of-2": "at work"} and status() == 1
+        assert states() == {"1-of-2": "done", "2-of-2": "running"} and status() == 1
 
 
 def test_another_number_of_shards_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,10 +117,10 @@ def test_what_was_stopped_and_done_by_a_later_run_is_done(folder: Path) -> None:
 
 
 def test_not_both_at_the_same_time(folder: Path) -> None:
-    with Manifest("out", "1-of-4", RUN), pytest.raises(FastprofError, match=r"1-of-4\.jsonl: another batch is at work"):
+    with Manifest("out", "1-of-4", RUN), pytest.raises(FastprofError, match=r"1-of-4\.jsonl: another batch is running"):
         fastprof.batch_convert("in", "out", to="folded")
     shutil.rmtree("out")
-    with Manifest("out", "1-of-1", RUN), pytest.raises(FastprofError, match=r"1-of-1\.jsonl: another batch is at work"):
+    with Manifest("out", "1-of-1", RUN), pytest.raises(FastprofError, match=r"1-of-1\.jsonl: another batch is running"):
         fastprof.batch_convert("in", "out", to="folded", shard=(1, 4))
     assert os.listdir(f"out/{FOLDER}") == ["1-of-1.jsonl"]
     with Manifest("out", "2-of-4", RUN | {"began": 0}):  # shards beside each other
@@ -141,7 +141,7 @@ def test_an_input_that_cannot_be_listed_is_in_the_status(folder: Path, capsys: p
 def last(outdir: str) -> str:
     found = fastprof.batch_status(outdir)
     (failed,) = found.failed
-    assert failed["error"]["message"] == "void: a directory without files"
+    assert failed["error"]["message"] == "void: the directory has no files"
     return f"{found.bytes_written:,} bytes in {found.cpu_seconds:,.1f} CPU seconds\n{failed['error']['message']}\n"
 
 

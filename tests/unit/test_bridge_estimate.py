@@ -280,7 +280,7 @@ def test_sums_that_do_not_fit_stay_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     model = Model()
     batches = to_stacks(profiles.graph(model, rows), model, Options(prune=0.5), Log())
     assert sum(v for s in profiles.samples(model, batches) for v in s.values) == 120 * 2**61
-    with pytest.raises(FastprofError, match=r"the own cost of a position in value type v0 is beyond 2\^63 - 1"):
+    with pytest.raises(FastprofError, match=r"the self cost of a position in value type v0 exceeds 2\^63 - 1"):
         estimate(rows * 2, frames="function", prune=0.0)
 
 

@@ -178,4 +178,4 @@ def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:
     assert profiles.samples(model, symbolize(profiles.stacks(model, samples), model, Options(), log)) == samples
     assert len(log.warnings) == 3 and "some addresses have no symbols" in log.warnings[2]
     assert any("gone.so: 1 address without a symbol: " in w for w in log.warnings)
-    assert "no object: 1 address without a symbol: address in no mapping" in log.warnings
+    assert "no object: 1 address without a symbol: address outside all mappings" in log.warnings

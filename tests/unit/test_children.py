@@ -76,16 +76,16 @@ def test_a_signal_ends_a_tool_that_says_nothing(name: str, number: int, profile:
         (
             "llvm-symbolizer",
             """printf '{"Symbol":[{"Func'; kill -9 $$""",
-            "/program: llvm-symbolizer answered what is no",
+            "/program: unexpected answer of llvm-symbolizer",
         ),
         (
             "llvm-symbolizer",
             "printf '\\377\\n'",
-            "/program: llvm-symbolizer answered what is not understood: '\\udcff'",
+            "/program: unexpected answer of llvm-symbolizer: '\\udcff'",
         ),
         ("llvm-objdump", "#!/no", "/program: llvm-objdump: No such file or directory"),
         ("llvm-symbolizer", "#!/no", "/program: llvm-symbolizer: No such file or directory"),
-        ("llvm-symbolizer", "echo '[1]'", "/program: llvm-symbolizer answered what is not understood: '[1]'"),
+        ("llvm-symbolizer", "echo '[1]'", "/program: unexpected answer of llvm-symbolizer: '[1]'"),
     ],
 )
 def test_a_tool_that_fails(name: str, script: str, says: str, profile: Path, tmp_path: Path) -> None:

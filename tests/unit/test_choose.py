@@ -98,7 +98,7 @@ def test_a_format_says_what_suits_it() -> None:
         return {"count": 1, "bytes": 0}.get(value_type.unit)
 
     assert chosen([(1, 10, 100)], Holds(values=False, rank=rank))[0] == "space"
-    with pytest.raises(UsageError, match=r"value types are alloc, space, cpu: this format only holds"):
+    with pytest.raises(UsageError, match=r"value types are alloc, space, cpu: the format only holds"):
         chosen([(1, 10, 100)], Holds(values=False, rank=lambda value_type: None))
 
 
@@ -110,7 +110,7 @@ def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> Non
 def test_an_unknown_name_says_those_there_are(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(CALLGRIND)
-    with pytest.raises(UsageError, match=f"^{path}: value: there is no value type 'Dw', only Ir, Dr"):
+    with pytest.raises(UsageError, match=f"^{path}: value: unknown value type 'Dw', expected Ir, Dr"):
         fastprof.convert(path, tmp_path / "out.callgrind", value="Dw")
     assert not (tmp_path / "out.callgrind").exists()
     assert VALUE.flag == "--value"
@@ -133,7 +133,7 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"samples": 7}
     with pytest.raises(
         fastprof.UsageError,
-        match=r"x\.pb: nothing of it can be written as gperftools: .* without address.*frames=address",
+        match=r"x\.pb: no row can be written as gperftools: .* without address.*frames=address",
     ):
         fastprof.convert(tmp_path / "x.pb", out)
     assert not out.exists()
@@ -143,7 +143,7 @@ def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> No
     path = tmp_path / "x.callgrind"
     path.write_bytes(b"events: Ge Ir Dr\nfn=main\n1 0 10 5\nfn=f\n3 0 2 2\n")
     warning = "Ge is 0 everywhere; value=NAME selects another value type: Ir, Dr"
-    with pytest.raises(UsageError, match=f"nothing of it can be written as folded.*; {warning}"):
+    with pytest.raises(UsageError, match=f"no row can be written as folded.*; {warning}"):
         fastprof.convert(path, tmp_path / "x.folded")
     found, same = fastprof.top(path), fastprof.diff(path, path)
     assert (found.value.name, found.total, found.log.warnings) == ("Ge", 0, [warning])
@@ -162,7 +162,7 @@ def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> No
 def test_errors_name_the_file(verb: Any, tmp_path: Path) -> None:
     source, out = tmp_path / "in.callgrind", [] if verb is fastprof.top else [tmp_path / "out.folded"]
     source.write_bytes(CALLGRIND)
-    with pytest.raises(UsageError, match=f"^{source}: value: there is no value type 'x', only Ir, Dr"):
+    with pytest.raises(UsageError, match=f"^{source}: value: unknown value type 'x', expected Ir, Dr"):
         verb(source, *out, value="x")
 
 
@@ -175,7 +175,7 @@ SPEEDSCOPE = (
 @pytest.mark.parametrize(
     "unit, target, says",
     [
-        ("bytes", "x.prof", "value types are size: this format only holds a count of samples or a time"),
+        ("bytes", "x.prof", "value types are size: the format only holds a count of samples or a time"),
         ("nanoseconds", "x.folded", "all times are below half a microsecond"),
     ],
 )

@@ -83,7 +83,7 @@ def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
         fastprof.convert(inputs, one)
         assert one.read_bytes() == run("convert", POOL, "--to", "callgrind").stdout
     fastprof.convert([Path(POOL), one], str(tmp_path / "both.callgrind"))
-    with pytest.raises(fastprof.UsageError, match="there is no input"):
+    with pytest.raises(fastprof.UsageError, match="no input given"):
         fastprof.convert([], one)
 
 
@@ -132,11 +132,11 @@ def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
             "x.json",
             "; .speedscope.json (speedscope), .trace.json (trace-event), .profile.json (firefox), .firefox.json",
         ),
-        ("x.svg.gz", "; `fastprof report` makes a page with a flame graph; use --to"),
+        ("x.svg.gz", "; `fastprof report` writes a page with a flame graph; use --to"),
         ("x", "; use --to, see `fastprof formats`"),
     ):
         found = run("convert", POOL, "-o", str(tmp_path / name), code=2).stderr.decode()
-        assert f"{name}: the suffix names no format to write{hint}" in found
+        assert f"{name}: no output format has this suffix{hint}" in found
     assert b"; -o names a file" in run("convert", POOL, code=2).stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -219,7 +219,7 @@ def test_formats() -> None:
 def test_only_a_timeline_becomes_one() -> None:
     for inputs in (["callgrind/good/hex.callgrind"], ["xray/good/fdr5-busy.xray", "callgrind/good/hex.callgrind"]):
         paths = [str(REPO / "tests" / "corpus" / name) for name in inputs]
-        says = f"fastprof: {paths[-1]}: a graph does not say when things happened, which a timeline is made of\n"
+        says = f"fastprof: {paths[-1]}: a graph does not have times, which a timeline needs\n"
         assert run("convert", *paths, "--to", "xray", code=2).stderr.decode() == says
 
 
@@ -372,7 +372,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ("--max-memory=0", "'0' is not a number of bytes like 200M"),
+        ("--max-memory=0", "'0' is not a size such as 200M"),
         ("--max-memory=1.5G", "'1.5G' is not a number of bytes"),
         ("--max-memory=99999999999G", "is not a number of bytes"),
         ("--period=0", "fastprof: --period: 0 is not a whole number from 1 to 9223372036854775"),
@@ -412,8 +412,8 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
         ("part", "1", "part: '1' is not a whole number"),
         ("prune", float("nan"), "prune: nan is not a share from 0 to 1"),
         ("symbols", POOL, "symbols: '.*' is not a list or tuple"),
-        ("symbols", (b"x",), "symbols: b'x' is not a text"),
-        ("member", 1, "member: 1 is not a text"),
+        ("symbols", (b"x",), "symbols: b'x' is not a string"),
+        ("member", 1, "member: 1 is not a string"),
         ("lenient", "no", "lenient: 'no' is neither True nor False"),
     ],
 )
@@ -430,7 +430,7 @@ def test_the_python_interface_refuses_what_the_command_line_does(
 
 
 def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
-    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent'; did you mean 'lenient'"):
+    with pytest.raises(fastprof.UsageError, match="unknown option 'lenent'; did you mean 'lenient'"):
         fastprof.info(POOL, lenent=True)
     store, threads = tmp_path / "a.fpa", []
     for name in (POOL, EVENTS):
@@ -560,7 +560,7 @@ def test_what_is_not_text_is_not_written_to_a_terminal() -> None:
     ours, theirs = pty.openpty()
     for words, says in (
         (["convert", POOL, "-t", "pprof"], "binary output is not written to a terminal; name a file with -o"),
-        (["report", POOL], "the page is not for a terminal: -o names a file, `fastprof view` opens a browser"),
+        (["report", POOL], "the page is not written to a terminal: name a file with -o, or use `fastprof view`"),
     ):
         done = subprocess.run([*COMMAND, *words], stdout=theirs, stderr=subprocess.PIPE, env=environment())
         assert (done.returncode, done.stderr.decode()) == (2, f"fastprof: {says}\n")

@@ -113,7 +113,7 @@ def test_a_directory_is_added_file_by_file(tmp_path: Path) -> None:
     assert run("archive", "add", store, str(folder) + "/").stderr.count(b"not regular files: more") == 1
     names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
     assert names == ["out.9", "out.10", "out.11"]
-    assert b"--name names one" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
+    assert b"--name takes a single" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
     assert b"out.9, out.10" in run("top", store, code=2).stderr
     assert json.loads(run("info", store, "--member", "out.10", "--json").stdout)["facts"]["records"] == 11
 
@@ -136,7 +136,7 @@ def test_a_store_that_does_not_fit_is_as_it_was(tmp_path: Path) -> None:
 def test_names_of_profiles(tmp_path: Path) -> None:
     store = str(tmp_path / "store.fpa")
     data = Path(POOL).read_bytes()
-    assert b"give one with --name" in run("archive", "add", store, "-", stdin=data, code=2).stderr
+    assert b"use --name" in run("archive", "add", store, "-", stdin=data, code=2).stderr
     assert b"needs a name" in run("archive", "add", store, POOL, "--name", "", code=2).stderr
     assert not Path(store).exists()
     run("archive", "add", store, "-", "--name", "../a\x1b[31m", stdin=data)
@@ -163,19 +163,19 @@ def test_a_thread_of_an_archive(tmp_path: Path) -> None:
         calls += json.loads(one.stderr)["rows"]["calls"]
     assert calls == whole["rows"]["calls"]
     refused = run("convert", store, "--to", "callgrind", "--thread", "1", code=2)
-    said = f"fastprof: {store}: no row is left by --thread=1; the threads are {', '.join(sorted(threads))}\n"
+    said = f"fastprof: {store}: no row matches --thread=1; the threads are {', '.join(sorted(threads))}\n"
     assert refused.stderr.decode() == said
     refused = run("convert", store, "--to", "callgrind", "--part", "2", code=2)
-    assert refused.stderr.decode() == f"fastprof: {store}: no row is left by --part=2\n"
+    assert refused.stderr.decode() == f"fastprof: {store}: no row matches --part=2\n"
 
 
 def test_selections_and_levels_are_refused_where_they_mean_nothing(tmp_path: Path) -> None:
     store = tmp_path / "pool.fpa"
     run("convert", POOL, "-o", str(store))
-    says = f"{POOL}: --member would do nothing from xray to callgrind: it is for reading archive; convert it"
+    says = f"{POOL}: --member has no effect from xray to callgrind: it applies to reading archive; convert it"
     for inputs in ([POOL], [str(store), POOL], [POOL, str(store)]):
         assert says.encode() in run("convert", *inputs, "--to", "callgrind", "--member", "", code=2).stderr
-    says = f"{store}: --level would do nothing from archive to callgrind: it is for writing archive"
+    says = f"{store}: --level has no effect from archive to callgrind: it applies to writing archive"
     refused = run("convert", str(store), "--to", "callgrind", "--level", "3", code=2)
     assert refused.stderr.decode() == f"fastprof: {says}\n"
 
@@ -192,7 +192,7 @@ def test_an_archive_without_names_is_told_how_to_get_them(tmp_path: Path) -> Non
 
 
 def test_selections_are_refused_by_the_python_interface_too() -> None:
-    says = "pool-clang19.xray: member= would do nothing with xray: it is for reading archive"
+    says = "pool-clang19.xray: member= has no effect with xray: it applies to reading archive"
     for read in (fastprof.open, fastprof.info):
         with pytest.raises(fastprof.UsageError, match=says):
             read(POOL, member="x")

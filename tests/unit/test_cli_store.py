@@ -62,7 +62,7 @@ def test_names_that_are_there(runs: Path, capsys: pytest.CaptureFixture[str]) ->
     before = Path("s.fpa").read_bytes()
     (runs / "host1" / "0.callgrind").write_text(DUMP.format("other", 7))
     archive("add", "s.fpa", "runs/host1", code=1)
-    said = "s.fpa: there is a profile '0.callgrind' already, and 1 more of these; see --skip-existing and --replace\n"
+    said = "s.fpa: already has a profile '0.callgrind' and 1 more; use --skip-existing or --replace\n"
     assert capsys.readouterr().err.endswith(said)
     assert Path("s.fpa").read_bytes() == before
     archive("add", "s.fpa", "runs/host1", "--skip-existing")
@@ -82,7 +82,7 @@ def test_keep_going(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive("add", "s.fpa", "runs", "--keep-going", code=3)
     said = capsys.readouterr().err
     assert "added 3 profiles -> s.fpa" in said and "losses: 2 inputs that could not be read" in said
-    assert "runs/host1/1.callgrind: callgrind: line 3" in said and "there is a profile" in said
+    assert "runs/host1/1.callgrind: callgrind: line 3" in said and "already has a profile" in said
     assert names() == [name for name in NAMES if name != "host1/1.callgrind"]
     archive("add", "s.fpa", "runs", "--keep-going", "--skip-existing", "-q", code=3)
     archive("add", "s.fpa", "runs", "--keep-going", "--name", "x", code=2)
@@ -91,7 +91,7 @@ def test_keep_going(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_two_inputs_of_one_name(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive("add", "s.fpa", "runs/host1", "runs/host2", code=2)
     said = "runs/host1/0.callgrind and runs/host2/0.callgrind would both be named '0.callgrind': "
-    assert said + "give a directory that has both" in capsys.readouterr().err
+    assert said + "pass a directory that has both" in capsys.readouterr().err
     assert not os.path.exists("s.fpa")
 
 
@@ -218,7 +218,7 @@ def test_what_is_no_profile_of_a_store(runs: Path, capsys: pytest.CaptureFixture
         (["convert", "s.fpa:", "-t", "folded"], 2, "has no profile ''"),
         (["convert", "absent.fpa:x", "-t", "folded"], 1, "absent.fpa:x: No such file"),
         (["convert", "runs/host1/0.callgrind:x", "-t", "folded"], 1, "0.callgrind:x: No such file"),
-        (["info", "s.fpa:host1/0*", "--member", "x"], 2, "names a profile of the archive, and so does --member"),
+        (["info", "s.fpa:host1/0*", "--member", "x"], 2, "names a profile of the archive, so --member"),
     ):
         assert main(words) == code
         assert said in capsys.readouterr().err

@@ -136,5 +136,5 @@ def test_nodes_as_deep_as_json_may_be() -> None:
     data = OLD | {"head": head([inner]), "samples": [128], "timestamps": [5]}
     assert read(data, "samples")[0] == {";".join(f"f{i}" for i in range(1, 128)): 1}
     text = '{"head":' + '{"children":[' * 4096 + "]}" * 4096 + "}"
-    with pytest.raises(FormatError, match="no more than 8,192 levels"):
+    with pytest.raises(FormatError, match="at most 8,192 levels"):
         fastprof.convert(text.encode(), io.BytesIO(), to="folded", from_="cpuprofile")

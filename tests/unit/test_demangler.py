@@ -156,7 +156,7 @@ def test_threads_and_children_get_their_own_answers(fresh: demangler._Helper) ->
 
 
 NAMES = (DEEP_POINTERS, NESTED_SUBSTITUTIONS, "_Z4goodv")
-SAID = "2 names would take too much to demangle and stay as they are"
+SAID = "2 names are too complex to demangle, kept as they are"
 
 
 def check(arguments: list[str], output: Path) -> None:

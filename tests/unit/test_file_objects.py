@@ -243,7 +243,7 @@ def test_what_is_no_binary_file(tmp_path: Path) -> None:
 
 def test_refusals() -> None:
     file = io.BytesIO(XDEBUG.read_bytes())
-    with pytest.raises(UsageError, match="<file>: writing to a file object needs `to`"):
+    with pytest.raises(UsageError, match="<file>: a file object needs `to`"):
         fastprof.convert(XDEBUG, io.BytesIO())
     with pytest.raises(UsageError, match="<file>: split= writes several files"):
         fastprof.convert(POOL, io.BytesIO(), to="speedscope", split="thread")

@@ -192,7 +192,7 @@ def test_single_frames_that_are_also_a_table_are_known_by_their_name(data: bytes
         assert fastprof.info(tmp_path / name).facts["totals"] == {"samples": total}
     for name in ("x.txt", "folded", "unknown"):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(UnrecognizedError, match="say which it is with"):
+        with pytest.raises(UnrecognizedError, match="name it with"):
             fastprof.info(tmp_path / name)
         assert fastprof.info(tmp_path / name, from_="folded").facts["totals"] == {"samples": total}
 
@@ -314,7 +314,7 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
 
 
 def test_labels_and_threads_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="per_thread=True would do nothing"):
+    with pytest.raises(UsageError, match="per_thread=True has no effect"):
         converted("f 1\n", tmp_path, per_thread=True)
 
 

@@ -503,10 +503,10 @@ def test_values_that_are_neither_samples_nor_times_are_refused(name: str, tmp_pa
     """Readers multiply the counts by the period: 5,406 objects would be 54 s of CPU."""
     source, out = CORPUS / "pprof/good" / name, tmp_path / "out.prof"
     types = fastprof.info(source).facts["totals"]
-    with pytest.raises(UsageError, match=r"value types are .*: this format only holds a count of samples or a time"):
+    with pytest.raises(UsageError, match=r"value types are .*: the format only holds a count of samples or a time"):
         fastprof.convert(source, out)
     for each in types:
-        with pytest.raises(UsageError, match=f"value={each}: this format only holds a count of samples"):
+        with pytest.raises(UsageError, match=f"value={each}: the format only holds a count of samples"):
             fastprof.convert(source, out, value=each)
     assert not out.exists()
     assert fastprof.convert(CORPUS / "pprof/good/go-block.pb.gz", out).rows["samples written"] == 4

@@ -127,7 +127,7 @@ def test_a_disassembler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     command = tool(tmp_path, "print('  10:\\tnop', flush=True)\ntime.sleep(1000)")
     code = disassembly.disassemble(command, "program", 0, 100, set())
     assert next(code) == (0x10, "nop")
-    with pytest.raises(FastprofError, match=r"program: objdump: has written nothing for 0\.5 seconds"):
+    with pytest.raises(FastprofError, match=r"program: objdump: no output for 0\.5 seconds"):
         next(code)
 
 

@@ -104,4 +104,4 @@ def test_no_file_is_left_for_a_worker(tmp_path: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)),
     )
     assert done.returncode == 1
-    assert done.stderr == "fastprof: a worker could not begin: Too many open files\n"
+    assert done.stderr == "fastprof: cannot start a worker: Too many open files\n"

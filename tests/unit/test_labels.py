@@ -330,7 +330,7 @@ def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "to", "options", "says"),
     [
-        ("gperftools", "callgrind", {"time_ns": 5}, "time_ns= would do nothing from gperftools to callgrind"),
+        ("gperftools", "callgrind", {"time_ns": 5}, "time_ns= has no effect from gperftools to callgrind"),
         ("gperftools", "archive", {"comments": ("x",)}, "it is for writing pprof"),
         ("pprof", "callgrind", {"name_addresses": True}, "name_addresses=True"),
         ("pprof", "pprof", {"period_us": 7}, "period_us= .* reading gperftools and writing gperftools"),
@@ -364,6 +364,6 @@ def test_options_of_one_of_several_inputs_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "gperftools", "archive"])
 def test_formats_without_labels_refuse_the_option(to: str, tmp_path: Path) -> None:
     prof = str(CORPUS / "gperftools" / "good" / "small.prof")
-    with pytest.raises(UsageError, match="labels= would do nothing from gperftools"):
+    with pytest.raises(UsageError, match="labels= has no effect from gperftools"):
         fastprof.convert([prof], str(tmp_path / "out"), to=to, labels=("own",))
     assert not list(tmp_path.iterdir())

@@ -48,7 +48,7 @@ def test_sums(files: Path) -> None:
 def test_inputs_that_count_different_things_are_refused(verb: Any, to: str, files: Path) -> None:
     with pytest.raises(
         UsageError,
-        match=r"one.cachegrind: counts Ir, but both.cachegrind Ir, Dr; .* union=True .* intersect=True .* value=",
+        match=r"one.cachegrind: has Ir, but both.cachegrind has Ir, Dr; .* union=True .* intersect=True .* value=",
     ):
         verb(["both.cachegrind", "one.cachegrind"], "out", to=to)
     assert not (files / "out").exists()
@@ -84,7 +84,7 @@ def test_intersect(files: Path) -> None:
     lines = ["events: Dr", "fl=a.c", "fn=f", "1 102", "2 1", "summary: 103"]
     for inputs in (("both", "other"), ("other", "both")):
         assert merged(*inputs, intersect=True) == lines
-    with pytest.raises(UsageError, match="no value type is in all inputs"):
+    with pytest.raises(UsageError, match="no value type is common to all inputs"):
         merged("one", "other", intersect=True)
     with pytest.raises(UsageError, match="choose one"):
         merged("one", "other", intersect=True, union=True)
@@ -102,7 +102,9 @@ def test_intersect_of_stacks(tmp_path: Path) -> None:
 
 def test_value_is_all_that_has_to_be_there(files: Path) -> None:
     assert merged("both", "one", value="Ir")[-1] == "summary: 42"
-    with pytest.raises(UsageError, match=r"other.cachegrind: counts nothing of that name, but one.cachegrind Ir"):
+    with pytest.raises(
+        UsageError, match=r"other.cachegrind: has no value type of that name, but one.cachegrind has Ir"
+    ):
         merged("one", "other", value="Ir")
 
 
@@ -131,7 +133,7 @@ def test_a_list_of_names(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("names", "message"),
     [
         (b"one.cachegrind\0\0one.cachegrind\0", "names: name 2 is empty"),
-        (b"", "there is no input"),
+        (b"", "no input given"),
         (None, "names: No such file"),
     ],
 )
@@ -198,13 +200,13 @@ def test_keep_going_exits_with_3(files: Path, capsys: pytest.CaptureFixture[str]
     assert main(command) == 1
     assert main([*command, "--keep-going"]) == 3
     errors = capsys.readouterr().err
-    assert "runs/damaged: " in errors and "empty: a directory without files" in errors
+    assert "runs/damaged: " in errors and "empty: the directory has no files" in errors
     assert (files / "x.cachegrind").read_text().endswith("summary: 30\n")
 
 
 def test_nothing_that_can_be_read_is_an_error(files: Path) -> None:
     (files / "damaged").write_bytes(b"what is this")
-    with pytest.raises(FastprofError, match=r"no input can be read; the last: damaged: not a known"):
+    with pytest.raises(FastprofError, match=r"none of the inputs can be read; the last one: damaged: unknown format"):
         fastprof.merge(["damaged", "absent"], "out.callgrind", keep_going=True)
     assert not (files / "out.callgrind").exists()
 

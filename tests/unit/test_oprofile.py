@@ -241,9 +241,9 @@ def test_a_word_is_the_path_of_a_file_that_is_there(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        (("tid:9",), "no sample file fits"),
-        (("image-exclude:*",), "no sample file fits"),
-        (("colour:red",), "only session"),
+        (("tid:9",), "no sample file matches"),
+        (("image-exclude:*",), "no sample file matches"),
+        (("colour:red",), "expected session"),
         (("tid:x",), "not a number"),
         (("{ tid:1 }",), "a difference"),
         (("{ tid:1 } tid:2",), "a difference"),
@@ -364,7 +364,7 @@ def test_a_file_that_was_changed(tmp_path: Path) -> None:
     image(tmp_path / "x", mtime=MTIME + 1)
     read = Read(session)
     assert read.functions() == {str(tmp_path / "x"): 12}
-    assert "was changed since the profile was made" in read.log.warnings[0]
+    assert "its file is newer than the profile" in read.log.warnings[0]
     read = Read(session, symbols=(str(tmp_path),))
     assert read.functions() == {"main": 3, "f(int)": 9}
     assert "newer than the profile" in read.log.warnings[0]

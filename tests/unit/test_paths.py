@@ -110,7 +110,7 @@ def test_a_profile_does_not_replace_its_archive(dump: Path, capsys: pytest.Captu
 
 def test_a_batch_refuses_members_without_a_place_each(dump: Path) -> None:
     store_of(dump, "a", "./a", "b\0")
-    with pytest.raises(UsageError, match=r"s\.fpa:a would both become out/a\.folded: give a folder that has both"):
+    with pytest.raises(UsageError, match=r"s\.fpa:a would both become out/a\.folded: pass a folder that has both"):
         fastprof.batch_convert(["s.fpa:a", "s.fpa:./a"], "out", to="folded")
     with pytest.raises(UsageError, match="the name of its output has a NUL byte"):
         fastprof.batch_convert(["s.fpa:b*"], "out", to="folded")

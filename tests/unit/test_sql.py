@@ -151,7 +151,7 @@ def test_without_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options_are_those_of_open() -> None:
     with fastprof.sql(POOL, "select count(distinct thread) from spans", time_unit="ticks") as answer:
         assert next(answer.rows())[0] > 0
-    with pytest.raises(UsageError, match="would do nothing"):
+    with pytest.raises(UsageError, match="has no effect"):
         fastprof.sql(CFI, "from graph", time_unit="ticks")
 
 
@@ -219,7 +219,7 @@ def test_a_query_that_the_system_kills_is_an_error(tmp_path: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         os.kill(child_of(process), signal.SIGKILL)
         assert process.stderr
-        assert process.stderr.read() == b"fastprof: the process that asked DuckDB was killed by signal 9\n"
+        assert process.stderr.read() == b"fastprof: the process that ran DuckDB was killed by signal 9\n"
     assert process.returncode == 1
 
 

@@ -374,9 +374,9 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
     tool = Symbolizer([gone, Mapping(1, 9, 0, "[vdso]")])
     assert [f.symbols for f in tool.resolve([address, address, 5, 20])] == [(), (), (), ()]
     assert sorted(tool.unresolved()) == [
-        ("", "address in no mapping", 1),
+        ("", "address outside all mappings", 1),
         ("/srv/gone/clang-pie", "No such file or directory", 1),
-        ("[vdso]", "the kernel's own code, and no build id says of which kernel", 1),
+        ("[vdso]", "the kernel's own code, and no build id identifies the kernel", 1),
     ]
 
 

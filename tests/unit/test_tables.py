@@ -257,7 +257,7 @@ def test_an_empty_profile_has_its_columns() -> None:
 def test_a_table_of_another_view() -> None:
     with (
         fastprof.open(POOL) as profile,
-        pytest.raises(UsageError, match="no table 'graph' of a timeline profile, only sp"),
+        pytest.raises(UsageError, match="a timeline profile has no table 'graph', only sp"),
     ):
         profile.table("graph")
 
@@ -343,9 +343,9 @@ def test_a_file_without_rows_has_columns(suffix: str, tmp_path: Path) -> None:
 def test_errors_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FormatError, match="line 4, byte 20"):
         fastprof.convert(b"events: Ir\nfn=f\n1 2\n1 x\n", tmp_path / "out.parquet")
-    with pytest.raises(UsageError, match=r"there is no table frames of a timeline profile, only spans, events"):
+    with pytest.raises(UsageError, match=r"a timeline profile has no table frames, only spans, events"):
         fastprof.convert(POOL, tmp_path / "out.parquet", table="frames")
-    with pytest.raises(UsageError, match="table= would do nothing"):
+    with pytest.raises(UsageError, match="table= has no effect"):
         fastprof.convert(POOL, tmp_path / "out.callgrind", table="spans")
     monkeypatch.setitem(sys.modules, "arro3", None)
     with pytest.raises(UsageError, match=r"parquet needs arro3-io: run `pip install '\.\[parquet\]'` in the clone"):

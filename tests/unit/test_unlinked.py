@@ -82,7 +82,7 @@ def test_a_debug_file_has_its_sections_at_the_same_places(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("at", "value", "says"), [(0, 1 << 40, "do not fit"), (8, 77 << 32 | 1, "do not fit"), (8, 3, "not known")]
+    ("at", "value", "says"), [(0, 1 << 40, "do not fit"), (8, 77 << 32 | 1, "do not fit"), (8, 3, "unknown kind")]
 )
 def test_damage(at: int, value: int, says: str, tmp_path: Path) -> None:
     """A place, a symbol or a kind of relocation that there is not."""
@@ -123,4 +123,4 @@ def test_a_section_that_no_address_space_holds(tmp_path: Path) -> None:
     text = next(i for i, section in enumerate(elf.sections) if section.name == ".text")
     data[at + 64 * text + 32 : at + 64 * text + 40] = ((1 << 64) - 1).to_bytes(8, "little")
     path.write_bytes(data)
-    assert "more than there are addresses" in ElfFile(path).reason
+    assert "more than the address space holds" in ElfFile(path).reason

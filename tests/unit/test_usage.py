@@ -102,7 +102,7 @@ def test_no_pipe_no_advice_about_it() -> None:
     assert done.stderr.startswith(b"fastprof: INPUT is missing\nusage")
 
 
-SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastprof convert --help` says more\n"
+SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastprof convert --help` shows the options\n"
 
 
 @pytest.mark.parametrize(

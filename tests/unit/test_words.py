@@ -34,9 +34,9 @@ Call = Callable[[str], Any]
 MISTAKES: list[tuple[Call, str, str, str]] = [
     (
         lambda out: fastprof.convert(POOL, f"{out}/x.unknown"),
-        "names no format to write; use to=, see",
+        "no output format has this suffix; use to=, see",
         f"convert {POOL} -o OUT/x.unknown",
-        "names no format to write; use --to, see",
+        "no output format has this suffix; use --to, see",
     ),
     (
         lambda out: fastprof.convert(POOL, f"{out}/x.callgrind", max_memory=0),
@@ -46,33 +46,33 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.convert(POOL, f"{out}/x.callgrind", value="x"),
-        "value: there is no value type 'x'",
+        "value: unknown value type 'x'",
         f"convert {POOL} -o OUT/x.callgrind --value x",
-        "--value: there is no value type 'x'",
+        "--value: unknown value type 'x'",
     ),
     (
         lambda out: fastprof.convert(GRAPH, f"{out}/x.folded", symbols=["a"]),
-        "symbols= would do nothing from",
+        "symbols= has no effect from",
         f"convert {GRAPH} -o OUT/x.folded -s a",
-        "--symbols would do nothing from",
+        "--symbols has no effect from",
     ),
     (
         lambda out: fastprof.convert(GRAPH, f"{out}/x.folded", aggregate=True),
-        "aggregate=True would do nothing from",
+        "aggregate=True has no effect from",
         f"convert {GRAPH} -o OUT/x.folded --aggregate",
-        "--aggregate would do nothing from",
+        "--aggregate has no effect from",
     ),
     (
         lambda out: fastprof.convert(GRAPH, f"{out}/x.speedscope.json", split="time:1"),
-        "split=time:SECONDS is for timelines",
+        "split=time:SECONDS needs a timeline",
         f"convert {GRAPH} -o OUT/x.speedscope.json --split time:1",
-        "--split=time:SECONDS is for timelines",
+        "--split=time:SECONDS needs a timeline",
     ),
     (
         lambda out: fastprof.convert(POOL, f"{out}/x.callgrind", threads=[1]),
-        "no row is left by threads=1; the threads are",
+        "no row matches threads=1; the threads are",
         f"convert {POOL} -o OUT/x.callgrind --thread 1",
-        "no row is left by --thread=1; the threads are",
+        "no row matches --thread=1; the threads are",
     ),
     (
         lambda out: fastprof.merge([POOL, POOL], f"{out}/x.callgrind", union=True, intersect=True),
@@ -82,9 +82,9 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.diff(GRAPH, GRAPH, f"{out}/x.callgrind", n=3),
-        "n= is for rows",
+        "n= limits printed rows",
         f"diff {GRAPH} {GRAPH} -o OUT/x.callgrind -n 3",
-        "-n is for rows",
+        "-n limits printed rows",
     ),
     (
         lambda out: fastprof.top(GRAPH, tree="both", by="line"),
@@ -94,33 +94,33 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.annotate(GRAPH, "a.c", threshold=0.5),
-        "threshold= would do nothing",
+        "threshold= has no effect",
         f"annotate {GRAPH} a.c --threshold 0.5",
-        "--threshold would do nothing",
+        "--threshold has no effect",
     ),
     (
         lambda out: fastprof.info(str(CORPUS / "xray/pool-clang19")),
-        "give it with symbols=, together with a profile",
+        "pass it with symbols=, together with a profile",
         f"info {CORPUS}/xray/pool-clang19",
-        "give it with --symbols, together with a profile",
+        "pass it with --symbols, together with a profile",
     ),
     (
         lambda out: fastprof.batch_merge(GRAPH, f"{out}/x.callgrind", fan_in=8),
-        "fan_in= would do nothing without jobs= or engine: all",
+        "fan_in= has no effect without jobs= or engine: one",
         f"batch merge {GRAPH} -o OUT/x.callgrind --fan-in 8",
-        "--fan-in would do nothing without --jobs or --engine",
+        "--fan-in has no effect without --jobs or --engine",
     ),
     (
         lambda out: add(f"{out}/x.fpa", [POOL, GRAPH], name="x"),
-        "name= names one INPUT",
+        "name= takes a single INPUT",
         f"archive add OUT/x.fpa {POOL} {GRAPH} --name x",
-        "--name names one INPUT",
+        "--name takes a single INPUT",
     ),
     (
         lambda out: add(f"{out}/x.fpa", [POOL], skip_existing=True, replace=True),
-        "not both: skip_existing=True or replace=True",
+        "skip_existing=True and replace=True exclude each other",
         f"archive add OUT/x.fpa {POOL} --skip-existing --replace",
-        "not both: --skip-existing or --replace",
+        "--skip-existing and --replace exclude each other",
     ),
 ]
 IDS = [f"{line.split()[0]}-{n}" for n, (_, _, line, _) in enumerate(MISTAKES)]
@@ -150,11 +150,11 @@ def test_records_of_a_batch_keep_what_a_message_is_made_of(tmp_path: Path, capsy
     inputs.mkdir()
     (inputs / "a").write_bytes((CORPUS / "xray/pool-clang19").read_bytes())
     assert main(["batch", "convert", str(inputs), "-t", "folded", "-o", f"{tmp_path}/one"]) == 1
-    assert "give it with --symbols, together" in capsys.readouterr().err
+    assert "pass it with --symbols, together" in capsys.readouterr().err
     log = fastprof.batch_convert(inputs, tmp_path / "two", to="folded")
     (failed,) = log.failed
-    assert "give it with symbols=, together" in failed["error"]["message"]
-    assert "give it with --symbols, together" in log.as_dict(flags=True)["failed"][0]["error"]["message"]
+    assert "pass it with symbols=, together" in failed["error"]["message"]
+    assert "pass it with --symbols, together" in log.as_dict(flags=True)["failed"][0]["error"]["message"]
 
 
 def test_pickle_keeps_what_a_message_is_made_of() -> None:

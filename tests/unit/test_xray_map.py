@@ -185,7 +185,7 @@ def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
         f"{program}: section xray_fn_idx at byte {64 + len(sections['xray_instr_map'])}: "
         "entries do not point into xray_instr_map; not used",
         f"{program}: 2 of 2 functions without a symbol: stripped: neither symbols nor debug information",
-        f"{program}: seems to be another build or object: in no map: 2 of 4 functions of the log",
+        f"{program}: seems to be another build or object: not in the map: 2 of 4 functions of the log",
     ]
     assert product.graph(log.bytes()).log.warnings == [
         "input: functions are shown by number: XRay logs hold no names; name the program that wrote the log "
@@ -221,7 +221,7 @@ def test_functions_that_do_what_they_have_no_sleds_for(
         buffer.enter(1)
         getattr(buffer, record)(1)
     warnings = product.graph(log.bytes(), Options(symbols=(str(path),))).log.warnings
-    doubt = "seems to be another build or object: left or begun in ways that the map does not have: 1 of 1 function"
+    doubt = "seems to be another build or object: entered or left in ways that the map does not have: 1 of 1 function"
     assert warnings == ([] if fits else [f"{path}: {doubt}"])
 
 

@@ -10,7 +10,7 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
     e->prune = prune;
     e->max_contexts = FP_ESTIMATE_CONTEXTS;
     e->most_rows = FP_ESTIMATE_ROWS;
-    e->own = fp_estimate_sums_new(model, "the own cost of a position");
+    e->own = fp_estimate_sums_new(model, "the self cost of a position");
     e->arcs = fp_estimate_sums_new(model, "the inclusive cost of a call arc");
     if (e->own && e->arcs && !fp_estimate_sums_widen(e->arcs, 1, 0)) { /* its last column: calls */
         e->own->prune = prune;

@@ -53,7 +53,7 @@ struct fp_fold_thread {
     uint32_t group; /* of the arcs on the stack */
 };
 
-#define FP_FOLD_PATH_COST "the own cost of a call path"
+#define FP_FOLD_PATH_COST "the self cost of a call path"
 #define FP_FOLD_TIME_OF_CALLS "the time of a function's calls" /* where it is known first: of an arc, or its own */
 
 /* The self ticks of a context, or the inclusive ticks of an arc, passed 2^64 - 1. */

@@ -4,7 +4,7 @@ static int too_large(struct fp_err *err, const char *what, uint32_t column) {
     return fp_fail_beyond(err, what, column, "2^63 - 1");
 }
 
-#define OWN_COST "the own cost of a function"
+#define OWN_COST "the self cost of a function"
 #define ARC_COST "the inclusive cost of a call arc"
 
 /* The next record of arcs or nodes; like fp_merge_next, but an error names the sum. */

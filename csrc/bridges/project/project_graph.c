@@ -54,7 +54,7 @@ static int enter(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32
     uint32_t row = find_row(s, chain[n - 1], 0);
     if (!row) return FP_E_NOMEM;
     memcpy(inclusive, self, s->n_values * sizeof *inclusive);
-    return add_values(w, "the own cost of a position", s->costs + (size_t)row * s->n_values, self, s->n_values);
+    return add_values(w, "the self cost of a position", s->costs + (size_t)row * s->n_values, self, s->n_values);
 }
 
 /* Books a node's inclusive cost, which is complete now, on the arcs into it. */

@@ -116,7 +116,7 @@ int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uin
         for (uint32_t i = 0; i < b->n; i++) {
             int64_t *value = &b->values[(size_t)k * b->cap + i];
             if (__builtin_sub_overflow((int64_t)0, *value, value)) {
-                fp_fail_beyond(err, "what is taken off", k, "2^63 - 1");
+                fp_fail_beyond(err, "a subtracted cost", k, "2^63 - 1");
                 return FP_E_OVERFLOW;
             }
         }

@@ -42,7 +42,7 @@ class Fit:
     """
 
     highest: int = lib.FP_FIT_RANKS
-    least = "without any call that can be merged"  # what is left at the highest rank
+    least = "with all calls merged that can be"  # what is left at the highest rank
     first_time: int | None = None  # of the first row that was read
 
     def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
@@ -62,7 +62,7 @@ class Fit:
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
-                what = "{inputs}{--split:=}time:SECONDS needs a clock whose frequency is known, and times are in ticks"
+                what = "{inputs}{--split:=}time:SECONDS needs a clock of known frequency, but times are in ticks"
                 raise UsageError(Message(what, inputs=inputs_of(self._model)))
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]

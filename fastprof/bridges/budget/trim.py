@@ -44,7 +44,7 @@ class Trim:
     """All rows of stacks, kept apart by what becomes a file: `groups`."""
 
     highest: int = lib.FP_TRIM_RANKS
-    least = "with nothing but [pruned]"  # what is left at the highest rank
+    least = "with everything in [pruned]"  # what is left at the highest rank
     first_time: int | None = None
 
     def __init__(self, model: Model, size: Budget, options: Options, holds: Holds, split: str | None) -> None:
@@ -75,7 +75,7 @@ class Trim:
         """With a split: by group, its thread.  Errors: UsageError if no row has a thread."""
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
-            what = "{inputs}{--split:=}thread has nothing to split: no sample says its thread"
+            what = "{inputs}{--split:=}thread has nothing to split: no sample has a thread"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
         return found
 

@@ -196,7 +196,7 @@ class _Graph:
         totals += [0] * (len(self._events) - len(totals))
         for event, total in zip(self._events, totals, strict=True):
             if not -(1 << 63) <= total < 1 << 63:
-                what = f"the inclusive cost of a call stack in value type {event.name} is beyond 2^63 - 1"
+                what = f"the inclusive cost of a call stack in value type {event.name} exceeds 2^63 - 1"
                 raise FastprofError(f"{inputs_of(self._model)}stacks to graph: {what}")
         return totals
 

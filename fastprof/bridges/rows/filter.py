@@ -155,7 +155,7 @@ def nothing_left(model: Model, options: Options) -> Message:
         hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
     filters = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]
     hint = "".join(f"; {hint}" for hint in hints)
-    return Message("no row is left by {filters}{hint}", filters=joined(" ", filters), hint=hint)
+    return Message("no row matches {filters}{hint}", filters=joined(" ", filters), hint=hint)
 
 
 def _shown(option: Option[Any], value: Any) -> list[str]:

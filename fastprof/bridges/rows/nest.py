@@ -41,7 +41,7 @@ class Clocks:
         """
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
-            what = "{inputs}one input's clock frequency is unknown, another's is not: use {--time-unit:=}ticks"
+            what = "{inputs}the clock frequency of only some inputs is known: use {--time-unit:=}ticks"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
         self._last = clock
         return 0 if self._in_ticks else clock

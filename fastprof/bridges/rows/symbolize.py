@@ -119,7 +119,7 @@ class _Names:
 
     def _resolve(self, mapping: int, items: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
         if not mapping:
-            self._failures["", "address in no mapping"] += len(items)
+            self._failures["", "address outside all mappings"] += len(items)
             return
         model = self._model
         locations = self._symbolizers[self._process_of[mapping]].resolve(

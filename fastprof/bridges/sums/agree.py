@@ -58,8 +58,9 @@ class Agreement:
         if not self._may_differ and not _same(expected, types):
             raise UsageError(
                 Message(
-                    "{name}: counts {types}, but {first} {others}; there is {--union} (what an input does not count is "
-                    "0), {--intersect} (what all of them count) and {--value}",
+                    "{name}: has {types}, but {first} has {others}; use {--union} (missing values are 0), "
+                    "{--intersect} "
+                    "(common value types only) or {--value}",
                     name=name,
                     types=_listed(types),
                     first=first,
@@ -73,7 +74,7 @@ class Agreement:
             self._period = name, period
         first, expected_period = self._period
         if period != expected_period:
-            differ = f"{name}: has a period of {'/'.join(period)}, but {first} one of {'/'.join(expected_period)}"
+            differ = f"{name}: has a period in {'/'.join(period)}, but {first} in {'/'.join(expected_period)}"
             if not self._may_differ:
                 raise UsageError(
                     Message("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
@@ -87,7 +88,7 @@ def _same(one: list[ValueType], other: list[ValueType]) -> bool:
 
 
 def _listed(types: list[ValueType]) -> str:
-    return ", ".join(f"{t.name}/{t.unit}" if t.unit else t.name for t in types) or "nothing of that name"
+    return ", ".join(f"{t.name}/{t.unit}" if t.unit else t.name for t in types) or "no value type of that name"
 
 
 def common(
@@ -108,7 +109,7 @@ def common(
                 columns = match_values(Part(value_types=types), len(types), [*shared])
                 shared = [t for k, t in enumerate(shared) if k in columns]
             if not shared:
-                what = "{inputs}{--intersect:name}: no value type is in all inputs"
+                what = "{inputs}{--intersect:name}: no value type is common to all inputs"
                 raise UsageError(Message(what, inputs=inputs_of(model)))
         columns = match_values(part, len(part.value_types), [*shared])
         kept = [k for k, column in enumerate(columns) if column < len(shared)]

@@ -36,7 +36,7 @@ def to_sum(
     """One part with every distinct (stack, labels, thread) once, in an order independent of that of the inputs.
 
     Value types are matched by core/parts.py; those of one input only are 0
-    elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
+    elsewhere.  Errors: FastprofError when a sum exceeds 2^63 - 1.
     """
     sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
@@ -144,7 +144,7 @@ class StackSums:
         self._runs.widen(lib.FP_SUM_HEAD + self._c.n_values)
 
     def _fits(self, status: int, types: list[ValueType]) -> int:
-        """Errors: FastprofError when a sum is beyond 2^63 - 1, MemoryError."""
+        """Errors: FastprofError when a sum exceeds 2^63 - 1, MemoryError."""
         return check_sums(status, self._err, self._model, "sums of stacks", types)
 
     def _write_away(self, order: int) -> None:

@@ -287,8 +287,8 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         end = index.offset + index.nbytes
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
         note = Message(
-            "the file does not end with its index: {n} bytes from byte {end} on, of an unfinished append, are "
-            "left out; {--lenient} reads them",
+            "the file does not end with its index: {n} bytes of an unfinished append, from byte {end} on, are "
+            "ignored; {--lenient} reads them",
             n=size - end,
             end=end,
         )
@@ -298,7 +298,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         detail = damage[0].detail if damage else "the file ends without an index"
         raise SectionError(
             at,
-            Message("{detail}; {--lenient} recovers what is there", detail=detail),
+            Message("{detail}; {--lenient} recovers what is readable", detail=detail),
             not damage or damage[0].truncated,
         )
     archive = Archive([], size)

@@ -53,7 +53,7 @@ def _base(source: Source, codec: Codec, offset: int) -> bytes:
     """The payload of another section, which must have no base."""
     section = read_header(source, offset)
     if section.flags & BASED:
-        raise SectionError(offset, "section is a base and has one")
+        raise SectionError(offset, "a base section refers to another base")
     return payload(source, codec, section)
 
 
@@ -142,7 +142,7 @@ class ArchiveReader(Reader):
             names = listed(members)
             raise UsageError(
                 Message(
-                    "{file}: the archive holds several profiles: {names}; {--member} chooses one",
+                    "{file}: the archive holds several profiles: {names}; choose one with {--member}",
                     file=self.source.name,
                     names=names,
                 )

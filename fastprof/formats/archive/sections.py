@@ -366,7 +366,7 @@ class Member:
             member.sections.append((offset, type_, nbytes))
             if type_ == ROWS:
                 if not left:
-                    raise ValueError("a chunk of rows of which it says nothing")
+                    raise ValueError("a chunk of rows that it does not describe")
                 rows, parts, times, threads = left.pop()
                 if len(times) not in (0, 2):
                     raise ValueError(f"{len(times)} times of a chunk")

@@ -339,7 +339,7 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
             return BAD
         if n[0] == body.costs.n_values:
             fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count beyond the last event", first, stop - first,
-                         "as many counts as events")
+                         "one count per event")
             return BAD
         if v >> 63 and fits:
             fits = v << 1 != 0 and not negative and body.counts.rounded == rounded

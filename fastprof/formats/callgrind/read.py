@@ -310,7 +310,7 @@ class CallgrindReader(Reader):
     def _events(self, value: bytes) -> None:
         names = _decode(value).split()
         if not names:
-            raise ValueError("no event is named")
+            raise ValueError("there are no event names")
         if len(names) > MAX_VALUE_TYPES:
             raise ValueError(f"{len(names):,} events are named, expected up to {MAX_VALUE_TYPES:,}")
         self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
@@ -396,7 +396,7 @@ class CallgrindReader(Reader):
             self.log.count(REPORTED["wrapped-counts"], n)
         else:
             line, offset, number, _ = min(wrapped)
-            detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
+            detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part shows that it is negative"
             self._lose(detail, offset, line, code=lib.FP_E_OVERFLOW)
 
     def _check_totals(self, offset: int, *, open_end: bool = False) -> None:
@@ -412,7 +412,7 @@ class CallgrindReader(Reader):
         if self._is_cut_off(open_end):
             key, expected = ("summary", part.summary) if stated is None else (self.last_line, stated)
             detail = (
-                f"part {part.number or self._index + 1} ends before it is complete: "
+                f"part {part.number or self._index + 1} is incomplete: "
                 f"its costs add up to {sums}, expected {expected} as in `{key}:`"
             )
             if not self.options[LENIENT]:

@@ -226,7 +226,7 @@ cdef class Lexer:
             if token == p:
                 return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset, "the line", first,
                                 stop - first, "frames, a blank and a count" if self.n_counts == 1 else
-                                "frames and two counts, as the first lines have")
+                                "frames and two counts, like the first lines")
             status = self.number(token, stop, &values[k])
             if status == FP_E_OVERFLOW:
                 return self.bad(err, status, offset + (token - first), "the count", token, stop - token,

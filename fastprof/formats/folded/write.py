@@ -45,7 +45,7 @@ class FoldedWriter(Writer):
     def end(self) -> None:
         stats, log = self._w.stats, self.log
         if stats.rounded and not stats.lines:
-            what = "{inputs}all times are below half a microsecond and would be 0: write them with {--nanoseconds}"
+            what = "{inputs}all times are below half a microsecond and would round to 0: use {--nanoseconds}"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
         log.count_all(
             REPORTED,

@@ -22,7 +22,7 @@ class GperftoolsWriter(Writer):
     format = "gperftools"
     view = "stacks"
     advice = Message(
-        "it holds addresses alone: write pprof or folded, or, from a graph with addresses, {--frames:=}address"
+        "it holds only addresses: write pprof or folded, or use {--frames:=}address with a graph that has addresses"
     )
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:

@@ -128,7 +128,7 @@ class Images:
         if image.name == _NO_VMLINUX:
             loaded.by_address = True  # samples are counted by address
         reason: str | Message = {
-            "": Message("the path of a sample file names its image; name it with {--symbols}"),
+            "": Message("the path of the sample file would name it; give the image with {--symbols}"),
             _NO_VMLINUX: Message(
                 "the kernel was sampled without its image; give a copy of its /proc/kallsyms or its vmlinux with "
                 "{--symbols}"
@@ -144,9 +144,7 @@ class Images:
             expected = mtime(image) if expected is None else expected
             if expected and not jit and int(os.stat(path).st_mtime) != expected:
                 if not trusted:
-                    reason = Message(
-                        "its file was changed since the profile was made; {--symbols} would take it all the same"
-                    )
+                    reason = Message("its file is newer than the profile; {--symbols} accepts it anyway")
                     continue
                 shown = self._extracted_from.get(path, path)
                 self._log.warn(REPORTED["changed-image"], path=shown)
@@ -305,7 +303,7 @@ class Images:
                 os.utime(path, (file.mtime, file.mtime))
             except OSError as error:
                 why = error.strerror or error
-                raise FastprofError(f"{source.name}:{name}: no temporary copy can be made: {why}") from None
+                raise FastprofError(f"{source.name}:{name}: cannot make a temporary copy: {why}") from None
             self._extracted_from[path] = f"{source.name}:{name}"
         return path
 

@@ -126,7 +126,7 @@ class OProfileReader(Reader):
             fitting = [(file, name, sign) for file, name in named if spec.fits(name)]
             yield from fitting
             if not fitting and spec.text:
-                raise UsageError(f"{self.source.name}: no sample file fits the specification {spec.text!r}")
+                raise UsageError(f"{self.source.name}: no sample file matches the specification {spec.text!r}")
             if not fitting:
                 self._nothing(named)
 
@@ -135,15 +135,14 @@ class OProfileReader(Reader):
         if sessions := sorted({name.session for _, name in named if name.session is not None}):
             raise UsageError(
                 Message(
-                    "{file}: there is no session 'current' in it, only {sessions}; choose with "
-                    "{--spec:=}session:{first}",
+                    "{file}: it has no session 'current', only {sessions}; choose with {--spec:=}session:{first}",
                     file=self.source.name,
                     sessions=", ".join(sessions),
                     first=sessions[0],
                 )
             )
         if not self.log.losses:
-            what = "there is no sample file in it, expected some below {root} or {kern}"
+            what = "it has no sample files, expected some below {root} or {kern}"
             if is_tar(self.source.head):
                 what = "a tar without OProfile's sample files, which are below {root} or {kern}; unpack it"
             raise FormatError(self.source.name, self.format, what, offset=0)

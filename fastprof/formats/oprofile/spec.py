@@ -71,7 +71,7 @@ def parse(texts: Iterable[str]) -> list[Spec]:
         specs.append(_spec(words[1:end]))
         words = words[end + 1 :]
     if words or len(specs) != 2:
-        raise UsageError(Message("{--spec:name}: a difference is {{ SPEC }} {{ SPEC }}, with blanks around the braces"))
+        raise UsageError(Message("{--spec:name}: a difference is {{ SPEC }} {{ SPEC }}, with spaces around the braces"))
     return specs
 
 
@@ -87,7 +87,7 @@ def _spec(words: list[str]) -> Spec:
             known = ", ".join(_GLOBS + _NUMBERS)
             raise UsageError(
                 Message(
-                    "{--spec:name}: there is no {tag!r:.80} in a profile specification, only {known}",
+                    "{--spec:name}: unknown tag {tag!r:.80} in a profile specification, expected {known}",
                     tag=tag,
                     known=known,
                 )

@@ -15,7 +15,7 @@ FORMATS = (
         holds=Holds(
             nested=True,
             short_names=True,
-            alternative="write it as pprof or folded, which ui.perfetto.dev opens, too",
+            alternative="write pprof or folded, which ui.perfetto.dev also opens",
             lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),

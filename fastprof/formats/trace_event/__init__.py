@@ -75,7 +75,7 @@ FORMATS = (
         holds=Holds(
             nested=True,
             short_names=True,
-            alternative="write it as speedscope, pprof or folded",
+            alternative="write speedscope, pprof or folded",
             lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),

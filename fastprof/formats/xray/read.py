@@ -241,10 +241,10 @@ class XRayReader(Reader):
             log.warn(REPORTED["map-notes"], note=note)
         doubts = []
         if self._unnamed:
-            doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'function')} of the log")
+            doubts.append(f"not in the map: {self._unnamed:,} of {counted(called, 'function')} of the log")
         if mismatches := self._mismatches():
             doubts.append(
-                f"left or begun in ways that the map does not have: {mismatches:,} of {counted(called, 'function')}"
+                f"entered or left in ways that the map does not have: {mismatches:,} of {counted(called, 'function')}"
             )
         if doubts:
             log.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))

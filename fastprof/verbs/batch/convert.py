@@ -265,7 +265,7 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
     inside = os.path.join(os.path.realpath(outdir), "")
     for given in paths:
         if os.path.isdir(given) and inside.startswith(os.path.join(os.path.realpath(given), "")):
-            raise UsageError(f"{outdir}: is within the input {given}, so that outputs would be inputs of the next run")
+            raise UsageError(f"{outdir}: is inside the input {given}: outputs would be inputs of the next run")
 
 
 def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:

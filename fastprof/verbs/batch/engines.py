@@ -104,7 +104,7 @@ class Dask:
             )
         except (OSError, ValueError) as error:
             raise FastprofError(
-                Message("{--engine:=}{engine}: no scheduler of Dask answers: {error}", engine=engine, error=str(error))
+                Message("{--engine:=}{engine}: no Dask scheduler answers: {error}", engine=engine, error=str(error))
             ) from None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
@@ -134,7 +134,7 @@ class Dask:
                     result = future.result()
                 except distributed.KilledWorker:
                     for job in task:
-                        yield crashed(job, "the workers of Dask that read it were lost", 1)
+                        yield crashed(job, "the Dask workers that read it were lost", 1)
                     continue
                 except Exception as error:
                     raise FastprofError(f"Dask: {type(error).__name__}: {error}") from None
@@ -172,7 +172,7 @@ class Dask:
             return None if is_of_the_file(record) else str(record["error"]["message"])
         for path, expected in record.pop("seen", ()):
             if not _is_here(path, expected, 0 if worker in self._failing else _SECONDS_TO_SEE):
-                return f"{path} is not here as it was written there"
+                return f"{path} is not what the worker wrote"
         return None
 
     def _elsewhere(self, jobs: list[Job]) -> list[tuple[list[str], list[Job]]]:
@@ -245,7 +245,7 @@ def _of_another_file(job: Job) -> Record | None:
     size, mtime_ns = state(job["input"]) if job["mtime_ns"] else (0, 0)
     if not mtime_ns or (size == job["size"] and abs(mtime_ns - job["mtime_ns"]) < _SAME_TIME_NS):
         return None  # reading it reports that it is missing
-    record = failed(job, f"{job['input']} is another file there")
+    record = failed(job, f"{job['input']} is a different file there")
     record["error"]["retry"] = True
     return record
 

@@ -50,7 +50,7 @@ def find(
     """
     given = [*dict.fromkeys(inputs)]
     if "-" in given:
-        raise UsageError("standard input has no name that its output could have; use `fastprof convert`")
+        raise UsageError("standard input has no name to name its output after; use `fastprof convert`")
     refuse_urls(*given)
     folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
     named = expand([path for path in given if path not in {*folders}], warn, failed, lenient=lenient)
@@ -65,7 +65,7 @@ def find(
 def refuse_urls(*paths: str) -> None:
     """Completed files are recognized by size and time, which are read often."""
     for path in filter(is_url, paths):
-        raise UsageError(f"{shown(path)}: a batch is of files; `fastprof convert` and `merge` take URLs")
+        raise UsageError(f"{shown(path)}: a batch reads files; `fastprof convert` and `merge` also read URLs")
 
 
 def _placed(path: str) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def state(path: str) -> tuple[int, int]:
 def refuse_collisions(files: Sequence[File], outdir: str, suffix: str) -> None:
     """Errors: UsageError if two outputs, or an output and an input, would be the same, or one the other's folder."""
     _refuse_bad_names(files)
-    advice = ": give a folder that has both"
+    advice = ": pass a folder that has both"
     if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
         raise UsageError(found)
     paths = {file.path for file in files}
@@ -126,7 +126,7 @@ def refuse_same_names(files: Iterable[File]) -> None:
     paths: dict[str, str] = {}
     for file in files:
         if (other := paths.setdefault(file.name, file.path)) != file.path:
-            raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: give a folder that has both")
+            raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: pass a folder that has both")
 
 
 def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> list[File]:

@@ -60,7 +60,7 @@ class Manifest:
             self._write({"run": run})
         except OSError as error:
             os.close(self._fd)
-            why = "another batch is at work here" if isinstance(error, BlockingIOError) else error.strerror
+            why = "another batch is running here" if isinstance(error, BlockingIOError) else error.strerror
             raise FastprofError(f"{self.path}: {why}") from None
         self._thread = begin(self._run)
 
@@ -205,7 +205,7 @@ def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
                 )
             )
         if of != shard[1] and is_locked(path):
-            raise FastprofError(f"{path}: another batch is at work here")
+            raise FastprofError(f"{path}: another batch is running here")
 
 
 def manifest_of(store: str) -> list[str]:

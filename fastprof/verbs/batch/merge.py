@@ -112,7 +112,7 @@ def batch_merge(
             if option in asked:
                 raise UsageError(
                     Message(
-                        "{option} would do nothing without {--jobs} or {--engine:name}: all is read in one process",
+                        "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
                         option=spelled(option.flag),
                     )
                 )
@@ -137,11 +137,12 @@ class _Tree:
             if option in asked:
                 raise UsageError(
                     Message(
-                        "{option} keeps apart what a tree merges: use `fastprof merge`", option=spelled(option.flag)
+                        "{option} keeps separate what a merge tree adds up: use `fastprof merge`",
+                        option=spelled(option.flag),
                     )
                 )
         if output == "-":
-            raise UsageError("a merge tree needs a file as output: its partial merges are kept next to that")
+            raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
         self._output, self._target, self._from, self._log = output, target, from_, log
         self._asked, self._progress = asked, progress
         self._workers = asked[JOBS] or available()
@@ -158,7 +159,7 @@ class _Tree:
         views = {file: self._view(file) for file in self._files}
         view = self._target.view_for(views.values())
         if view == "timeline":
-            raise UsageError("timelines are not merged by a tree, use `fastprof merge`")
+            raise UsageError("a merge tree does not merge timelines: use `fastprof merge`")
         level = {}
         for kind in (view, "stacks"):
             mine = [file for file in self._files if _kind(views[file], view) == kind]

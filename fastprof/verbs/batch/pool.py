@@ -87,7 +87,7 @@ def _beginning() -> Iterator[None]:
     try:
         yield
     except OSError as error:  # no more files, or processes
-        raise FastprofError(f"a worker could not begin: {error.strerror}") from None
+        raise FastprofError(f"cannot start a worker: {error.strerror}") from None
 
 
 class Pool:
@@ -159,18 +159,18 @@ class Pool:
         for worker in [*self._workers]:
             if worker.deadline is not None and worker.deadline <= now:
                 self._end(worker)
-                yield from self._failed(worker, f"was not done after {self._timeout:g} s, its timeout")
+                yield from self._failed(worker, f"timed out after {self._timeout:g} s")
 
     def _died(self, worker: _Worker) -> Iterator[Record]:
         with suppress(subprocess.TimeoutExpired):  # its end of the pipe is closed a moment before it is gone
             worker.process.wait(_SECONDS_TO_DIE)
         code = self._end(worker)
         if code >= 0 and not worker.began:
-            raise FastprofError(f"a worker could not begin: {sys.executable} exited with code {code}")
+            raise FastprofError(f"cannot start a worker: {sys.executable} exited with code {code}")
         how = f"exited with code {code}"
         if code < 0:
             name = signal.Signals(-code).name if -code in {*signal.Signals} else str(-code)
-            how = f"was killed by {name}{', perhaps because memory ran out' if name == 'SIGKILL' else ''}"
+            how = f"was killed by {name}{', perhaps for lack of memory' if name == 'SIGKILL' else ''}"
         yield from self._failed(worker, f"the process that read it {how}")
 
     def _end(self, worker: _Worker) -> int:

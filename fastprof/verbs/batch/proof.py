@@ -99,13 +99,13 @@ def why_unproven(proof: Proof) -> str | None:
     try:
         with open(proof["token"]) as file:
             if file.read() != proof["text"]:
-                return f"{folder} is another folder there"
+                return f"{folder} is a different folder there"
     except OSError as error:
-        return f"{folder} is another folder there, or none: {error.strerror}"
+        return f"{folder} is a different folder there, or none: {error.strerror}"
     for path, expected in proof["files"]:
         try:
             if seen(path) != expected:
-                return f"{path} is another file there"
+                return f"{path} is a different file there"
         except (OSError, ValueError) as error:
             return f"{path}: {error.strerror if isinstance(error, OSError) else error}"
     return None

@@ -10,7 +10,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.manifest import is_locked, lines, manifest_of, manifests, records_by_output, shard_of
 
-DONE, AT_WORK, STOPPED, MISSING, REPLACED = "done", "at work", "stopped", "missing", "replaced"
+DONE, AT_WORK, STOPPED, MISSING, REPLACED = "done", "running", "stopped", "missing", "replaced"
 
 
 class ShardStatus(NamedTuple):
@@ -56,7 +56,7 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     outdir = os.fspath(outdir)
     found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
     if not found:
-        raise FastprofError(f"{outdir}: there was no `fastprof batch` to this folder or store")
+        raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
     shards, unread = _shards(found)
     records = [*records_by_output(found).values()]
     failed = [{"status": ERROR, "error": {"message": message}} for message in unread]

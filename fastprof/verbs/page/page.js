@@ -154,7 +154,7 @@ const begin = async () => {
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
   const hint = () => {
-    if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`;
+    if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all values are 0" : ""}.`;
     const wide = head.compared ? ", as wide as the larger of its old and new cost" : ", as wide as what it costs";
     if (state.ranged) {
       const [from, to] = flame.range.map(share => beginText(share * head.time.length));
@@ -166,8 +166,8 @@ const begin = async () => {
     if (state.order === "inverted") return `Each box of the first row is a function${wide} itself; its callers follow, by their part of it. Click to zoom.`;
     if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, what it calls below${wide.replace("its", "their")} with it. ` +
       "Click to zoom, or a row of the table for another function.";
-    if (isInclusiveKnown()) return `Each box is a function under its callers${wide}${head.compared ? "," : ""} with all that it calls. Click to zoom.`;
-    return "Each box is a function, as wide as what it costs itself: the profile has no calls. Click to zoom.";
+    if (isInclusiveKnown()) return `Each box is a function under its callers${wide}${head.compared ? "," : ""} including what it calls. Click to zoom.`;
+    return "Each box is a function; its width is its self cost, because the profile has no calls. Click to zoom.";
   };
   // Of what a cost is a part, in groups.
   const partOf = ({id}) => {
@@ -269,7 +269,7 @@ const begin = async () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
     const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
     const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
-    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest are not in this page` : "";
+    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest are left out of this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
       (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
       (state.ranged ? " in this range" : state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
@@ -323,9 +323,9 @@ const begin = async () => {
   const drawDetails = () => {
     const fn = state.chosen, holder = byId("details");
     if (fn < 0) {
-      holder.replaceChildren(element("h2", {}, nRows ? "No function is chosen" : "There are no functions"),
+      holder.replaceChildren(element("h2", {}, nRows ? "No function selected" : "No functions"),
         ...nRows ? [element("p", {class: "place"}, isInclusiveKnown()
-          ? "Click a box or a row to see who calls a function and what it calls." : "Click a box or a row to see what a function costs.")] : []);
+          ? "Click a box or a row to see the callers and callees of a function." : "Click a box or a row to see the costs of a function.")] : []);
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))];
@@ -556,14 +556,14 @@ const begin = async () => {
       const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
       add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
     }
-    if (head.compared) add("colours", "red: costs more in the new profile, blue: less, the stronger the more of " +
-      "what is zoomed into; a box is as wide as the larger of both");
-    if (head.estimated) add("estimate", "a call graph does not say which calls followed each other: of graphs the flame graph is " +
+    if (head.compared) add("colours", "red: costs more in the new profile, blue: costs less, stronger for a larger share of " +
+      "the zoomed box; the width of a box is the larger of both costs");
+    if (head.estimated) add("estimate", "a call graph has no whole stacks, so its flame graph is " +
       "estimated, self costs are exact. The table, callers and callees are exact.");
     const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
     if (head.cut.some(value => value))
-      add("pruned", `${cut.join(", ")} of the cost is under [pruned], in contexts too small for this page ` +
-        `(${exact(head["all contexts"])} there were); --prune 0 shows all. The table is exact.`);
+      add("pruned", `${cut.join(", ")} of the cost is under [pruned]: contexts too small for this page ` +
+        `(${exact(head["all contexts"])} in total); --prune 0 shows all. The table is exact.`);
     if (head.time && head.time["left out"])
       add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time["left out"])}`);
     for (const [what, texts] of Object.entries(head.said)) add(what, ...texts);
