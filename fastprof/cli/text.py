@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from fastprof.core._typing import IO, NamedTuple
@@ -227,6 +226,8 @@ def _wide(text: str) -> int:
     """The columns of a terminal that `text` takes: an ideograph takes two, a combining mark none."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 

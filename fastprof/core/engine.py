@@ -12,12 +12,12 @@ from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import REPORTED, Entry
-from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.words import Message, joined
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_in, fp_shares
+    from fastprof.core.sink import Sink
 
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
