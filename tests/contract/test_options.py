@@ -32,7 +32,7 @@ from fastprof.core.options import (
     Words,
 )
 from fastprof.core.words import spelled
-from fastprof.symbols import symbolizer
+from fastprof.symbols import finder
 from tests.contract.dump import files
 from tests.support.conversions import HERE, WRITERS, convert, format_of
 from tests.support.paths import CORPUS
@@ -65,8 +65,8 @@ class Spy(Options):
 @pytest.fixture(autouse=True)
 def no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects of this machine are looked for, and found to be empty."""
-    empty = symbolizer.ElfObject(os.devnull)
-    monkeypatch.setattr(symbolizer, "ElfObject", lambda *_, **__: empty)
+    empty = finder.ElfObject(os.devnull)
+    monkeypatch.setattr(finder, "cached_object", lambda *_, **__: empty)
 
 
 def other_than_default(option: Option[Any]) -> Any:
