@@ -405,7 +405,9 @@ class PerfReader(Reader):
         facts |= self._features.facts
         facts["byte_order"] = "big-endian" if r.swap else "little-endian"
         facts["mode"] = "directory" if self.source.folder else "pipe" if self._header.pipe else "file"
-        facts["events"] = {event.name: n for event, n in zip(self._events, n_samples, strict=True)}
+        facts["events"] = by_name = dict.fromkeys([event.name for event in self._events], 0)
+        for event, n in zip(self._events, n_samples, strict=True):
+            by_name[event.name] += n
         ends = {words: int(counts.unwound[end]) for end, words in ENDS.items() if counts.unwound[end]}
         if ends:
             facts["unwound_stacks"] = ends
