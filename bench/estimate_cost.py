@@ -40,7 +40,7 @@ def measure(file: Path, output: Path) -> None:
     said = subprocess.run([*commands["convert"], "--json"], capture_output=True, text=True, check=True).stderr
     log = json.loads(said)
     pruned = [one["text"].split(" of the cost")[0] for one in log["warnings"] if one["code"] == "pruned-cost"]
-    made = f"{log['rows']['samples written']:,} | {output.stat().st_size / 1e6:.1f} | {', '.join(pruned)}"
+    made = f"{log['rows']['samples_written']:,} | {output.stat().st_size / 1e6:.1f} | {', '.join(pruned)}"
     for name, found in runs.items():
         seconds = [cpu for cpu, _ in found]
         print(

@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
     for name, value in labelled(log.facts):
         if isinstance(value, dict):
             rows.append((name, ""))
-            rows += [(f"  {key}", item) for key, item in (labelled(value) if name == "recorded" else value.items())]
+            items = labelled(value) if name == "recorded" else value.items()
+            is_counts = name in ("recorded repairs", "recorded losses")  # by code
+            rows += [(f"  {key.replace('-', ' ') if is_counts else key}", item) for key, item in items]
         else:
             rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
     for title, counts in (("repairs", log.repairs), ("losses", log.losses)):

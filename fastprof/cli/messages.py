@@ -119,7 +119,7 @@ def print_log(args: argparse.Namespace, log: Log, headline: str) -> int:
 
 def print_written(args: argparse.Namespace, log: Log) -> int:
     """As `print_log`, of one output."""
-    rows = _rows(log.rows)
+    rows = rows_text(log)
     target = "standard output" if args.output == "-" else shown(args.output)
     files = log.facts.get("files", [])
     if files:
@@ -134,29 +134,44 @@ def print_written(args: argparse.Namespace, log: Log) -> int:
     return code
 
 
-def _rows(rows: Mapping[str, int]) -> str:
+# What is counted, by its key in a log: one and several.  Fields are facts of the log.
+_NOUNS = {
+    "calls": ("call", "calls"),
+    "calls_written": ("call", "calls"),
+    "contexts": ("context", "contexts"),
+    "events_written": ("event", "events"),
+    "functions": ("function", "functions"),
+    "markers_written": ("marker", "markers"),
+    "rows_read": ("row", "rows"),
+    "rows_written": ("row", "rows"),
+    "samples": ("sample", "samples"),
+    "samples_written": ("sample", "samples"),
+    "stacks_estimated": ("estimated stack", "estimated stacks"),
+    "stacks_written": ("stack of {value_type}", "stacks of {value_type}"),
+    "table_rows": ("row of {table}", "rows of {table}"),
+}
+
+
+def rows_text(log: Log) -> str:
     """The samples read and the rows they were summed up to: fewer rows than samples are no loss.
 
     81 samples written as 62 rows
     65 rows written
     """
-    came = [_counted(rows[name], name) for name in ("samples", "calls") if name in rows]
-    written = {name: n for name, n in rows.items() if name.endswith(" written")}
-    if "read" in rows and not came and rows["read"] != sum(written.values()):
-        came = [counted(rows["read"], "row")]
-    sums = ("samples", "calls", "read", "summed up")
-    others = [_counted(n, name) for name, n in rows.items() if name not in (*sums, *written)]
-    went = [_counted(n, name.removesuffix(" written") if came else name) for name, n in written.items()]
-    if not (came and went):
-        return ", ".join([*came, *went, *others])
-    return ", ".join([f"{' and '.join(came)} written as {' and '.join(went)}", *others])
 
+    rows, facts = log.rows, {"value_type": "a value type", "table": "a table"} | log.facts
 
-def _counted(n: int, name: str) -> str:
-    """Rows by their name in a log, whose first word in s is what is counted: "estimated stacks", "rows written"."""
-    words = name.split(" ")
-    noun = next(i for i, word in enumerate(words) if word.endswith("s"))
-    return counted(n, " ".join([*words[:noun], words[noun][:-1], *words[noun + 1 :]]), name)
+    def text(key: str) -> str:
+        return counted(rows[key], *(noun.format_map(facts) for noun in _NOUNS[key]))
+
+    written = [key for key in rows if key.endswith("_written")]
+    read = [key for key in ("samples", "calls") if key in rows]
+    if "rows_read" in rows and not read and rows["rows_read"] != sum(rows[key] for key in written):
+        read = ["rows_read"]
+    others = [text(key) for key in rows if key not in ("samples", "calls", "rows_read", "rows_summed", *written)]
+    if read and written:
+        return ", ".join([f"{' and '.join(map(text, read))} written as {' and '.join(map(text, written))}", *others])
+    return ", ".join([*map(text, read), *(f"{text(key)} written" for key in written), *others])
 
 
 def exit_code(log: Log) -> int:

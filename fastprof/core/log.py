@@ -23,9 +23,10 @@ Values = tuple[tuple[str, Any], ...]  # values of a text's fields, by name
 
 
 class Counts(Mapping[str, int]):
-    """How often each thing happened, by its plural; missing keys are 0.
+    """How often each thing happened, by its code; missing codes are 0.
 
-    Options are spelled as in Python: `samples=True reads them`.  `lines` and `entries` also spell them as flags.
+    `lines` and `entries` have the words of codes.  They spell options as in Python, `samples=True reads them`, or as
+    flags.
     """
 
     def __init__(self) -> None:
@@ -46,20 +47,20 @@ class Counts(Mapping[str, int]):
     def texts(self, *, flags: bool = False) -> dict[str, int]:
         return {entry.text(values, flags=flags): n for entry, values, n in self.counted()}
 
-    def __getitem__(self, text: str) -> int:
-        return self.texts().get(text, 0)
+    def __getitem__(self, code: str) -> int:
+        return sum(n for entry, _, n in self.counted() if entry.code == code)
 
-    def __contains__(self, text: object) -> bool:
-        return text in self.texts()
+    def __contains__(self, code: object) -> bool:
+        return any(entry.code == code for entry, _ in self._counts)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.texts())
+        return iter(dict.fromkeys(entry.code for entry, _ in self._counts))
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len({entry.code for entry, _ in self._counts})
 
     def __repr__(self) -> str:
-        return f"Counts({self.texts()})"
+        return f"Counts({dict(self)})"
 
     def total(self) -> int:
         return self._counts.total()

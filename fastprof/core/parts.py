@@ -160,7 +160,8 @@ def _of_timelines(part: Part) -> list[tuple[bytes, bytes]]:
     if "ticks" in extra:
         found.append((b"Timerange", b"ticks %d - %d" % extra["ticks"]))
     if "mended" in extra:
-        found.append((b"Repairs", ", ".join(f"{n} {name}" for name, n in extra["mended"].items()).encode() or b"none"))
+        repairs = [f"{n} {code.replace('-', ' ')}" for code, n in extra["mended"].items()]
+        found.append((b"Repairs", ", ".join(repairs).encode() or b"none"))
     return found
 
 

@@ -45,7 +45,7 @@ def convert(
     >>> log = fastprof.convert("tests/corpus/callgrind/good/cfi.callgrind", "cfi.folded")
     >>> open("cfi.folded").read()
     'f 5\\nf;g 9\\n'
-    >>> dict(log.not_representable)["call counts"]
+    >>> dict(log.not_representable)["call-counts"]
     1
     """
     return converted(inputs, output, from_, to, progress, options)

@@ -29,6 +29,14 @@ from tests.support.paths import CORPUS
 from tests.support.product import batches, open_input
 
 ROWS_SHOWN = 40
+# How written.tsv calls what is counted, where that is not the key.
+_ROWS = {
+    "rows_read": "read",
+    "rows_summed": "summed up",
+    "stacks_estimated": "estimated stacks",
+    "stacks_written": "stacks of {value_type} written",
+    "table_rows": "rows of {table}",
+}
 
 _OPS = ("enter", "exit", "tail", "enter-args", "argument", "custom", "typed", "buffer")
 _WITH_AUX = ("argument", "buffer")
@@ -92,7 +100,7 @@ def tables(model: Model) -> Iterator[str]:
 
 def outcome(log: Log, name: str) -> Iterator[str]:
     for what in ("repairs", "losses"):
-        for repair, n in sorted(getattr(log, what).items()):
+        for repair, n in sorted(getattr(log, what).texts().items()):
             yield f"{what} {n} {repair}"
     for warning in log.warnings:
         # which begins with the path, and that differs from checkout to checkout
@@ -189,14 +197,16 @@ def written(file: str, to: str) -> str:
     except FastprofError as error:
         return f"refused\t-\t{error}"
     data, log = content(done, to), done.log
-    said = [", ".join(f"{n} {name}" for name, n in log.rows.items())]
+    said = [
+        ", ".join(f"{n} {_ROWS.get(key, key.replace('_', ' ')).format_map(log.facts)}" for key, n in log.rows.items())
+    ]
     for title, counts in (
         ("repairs", log.repairs),
         ("losses", log.losses),
         ("not representable", log.not_representable),
     ):
         if counts:
-            said.append(f"{title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
+            said.append(f"{title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.texts().items())))
     return f"{len(data)}\t{hashlib.sha256(data).hexdigest()[:16]}\t{'; '.join(said)}"
 
 

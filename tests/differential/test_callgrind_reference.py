@@ -107,5 +107,5 @@ def test_what_no_reader_takes_is_an_error_that_says_where(tmp_path: Path) -> Non
         convert([str(path)], str(out))
     assert not out.exists()
     log = convert([str(path)], str(out), lenient=True)
-    assert log.losses == {"unreadable lines": 1}
+    assert log.losses == {"unreadable-lines": 1}
     assert rewrite(out.read_bytes()) == out.read_bytes()

@@ -129,7 +129,7 @@ def test_contexts_that_are_not_part_of_names(program: Path, tmp_path: Path) -> N
     costs: list[Counter[tuple[bytes, ...]]] = []
     for path in (mangled, apart):
         parts, log = read_parts(path)
-        assert set(log.repairs) <= {"numbers without a name, used as their names"} and not log.warnings
+        assert set(log.repairs) <= {"unnamed-numbers"} and not log.warnings
         costs.append(Counter())
         for row in parts[0].rows:
             if row.kind == "cost":

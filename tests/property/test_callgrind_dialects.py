@@ -161,9 +161,9 @@ def test_every_dialect_reads_back_as_the_model(
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
     lines = data.split(b"\n")
     repairs = {
-        "positions: lines not in the order instr bb line": sum(line.startswith(b"positions: line ") for line in lines),
-        "summary or totals without a colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
-        "counts with a fraction or exponent, rounded": sum(map(data.count, ROUNDED)),
+        "positions-order": sum(line.startswith(b"positions: line ") for line in lines),
+        "sums-without-colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
+        "rounded-counts": sum(map(data.count, ROUNDED)),
     }
     assert log.repairs == {name: n for name, n in repairs.items() if n}
     assert log.not_representable.total() == data.count(BEHIND)

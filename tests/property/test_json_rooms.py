@@ -278,8 +278,8 @@ def test_speedscope(data: bytes) -> None:
                         samples[value_type.name, names_of(model, stack)] += value
             assert +samples == +expected.samples
         counts = profile.log.not_representable
-        assert counts["fractional weights, rounded"] == expected.rounded
-        assert counts["profiles of another kind than the first"] == expected.others
+        assert counts["rounded-weights"] == expected.rounded
+        assert counts["other-profiles"] == expected.others
     event(profile.view)
 
 

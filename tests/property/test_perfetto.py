@@ -58,7 +58,7 @@ def test_calls_are_those_of_the_reference(case: Case, capacity: int | None) -> N
     assert events == Counter(shown(r.data) for r in records if r.op in (reference.CUSTOM, reference.TYPED))
     if all(pid and tid for pid, tid in log.threads) and not done.log.not_representable:
         assert {(track.pid, track.tid) for track in tracks} <= log.threads.keys()
-    for theirs, ours in (("unwound", "unwound frames"), ("orphan-exits", "orphan exits")):
+    for theirs, ours in (("unwound", "unwound-frames"), ("orphan-exits", "orphan-exits")):
         assert done.log.repairs[ours] == expected.repairs[theirs]
     event(f"{len(tracks)} threads")
 

@@ -155,7 +155,7 @@ def test_a_damaged_chunk_loses_itself_only(monkeypatch: pytest.MonkeyPatch) -> N
     got, log = read_dump(bytes(damaged), lenient=True)
     rows = [row for row in want if row[0] == "row"]
     assert [row for row in got if row[0] == "row"] == rows[:200] + rows[300:]
-    assert log.losses == {"chunks": 1, "rows": 100}
+    assert log.losses == {"archive-chunks": 1, "archive-rows": 100}
     assert "a chunk of 100 rows is lost, times" in log.warnings[0]
 
 
@@ -164,7 +164,7 @@ def test_without_an_index_it_is_rebuilt() -> None:
     index = next(s for s in sections(data) if s.type == INDEX)
     got, log = read_dump(data[: index.offset], lenient=True)
     assert got == want
-    assert log.losses == {"indexes": 1}
+    assert log.losses == {"archive-indexes": 1}
     with pytest.raises(FormatError, match="lenient=True recovers"):
         read_dump(data[: index.offset])
 
@@ -184,13 +184,13 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     shorter = data[: chunks[1].offset] + data[chunks[2].offset :]
     got, log = read_dump(shorter, lenient=True)
-    assert log.losses == {"indexes": 1, "rows": 500}
+    assert log.losses == {"archive-indexes": 1, "archive-rows": 500}
     assert "the profile has 2,500 rows, but 2,000 rows are left" in log.warnings[-1]
 
     damaged = bytearray(data[: index.offset])
     damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1
     got, log = read_dump(bytes(damaged), lenient=True)
-    assert log.losses == {"indexes": 1, "chunks": 1, "rows": 500}
+    assert log.losses == {"archive-indexes": 1, "archive-chunks": 1, "archive-rows": 500}
     assert f"a chunk of an unknown number of rows is lost, after time {times[999]}" in log.warnings[1]
     assert sum(row[0] == "row" for row in got) == 2000
 
@@ -236,7 +236,7 @@ def test_a_part_with_more_value_types_than_its_rows_have_values_is_damage() -> N
     with pytest.raises(FormatError, match="the part has 9"):
         read_dump(whole)
     _, log = read_dump(whole, lenient=True)
-    assert (log.losses["chunks"], log.losses["rows"]) == (1, 50)
+    assert (log.losses["archive-chunks"], log.losses["archive-rows"]) == (1, 50)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_an_end_that_says_nonsense_is_damage(changes: dict[str, Any], tmp_path: 
     with pytest.raises(FormatError, match="summary: ") as error:
         read_dump(whole)
     assert error.value.offset == end.offset
-    assert read_dump(whole, lenient=True)[1].losses["summaries"] == 1
+    assert read_dump(whole, lenient=True)[1].losses["archive-summaries"] == 1
     (tmp_path / "x.fpa").write_bytes(whole)
     with pytest.raises(FormatError, match="summary: "):
         archive_store.members(str(tmp_path / "x.fpa"))
@@ -405,7 +405,7 @@ def test_info_without_an_index_decodes(view: str, tmp_path: Path) -> None:
         _info(bytes(damaged), tmp_path)
     found, log = _info(bytes(damaged), tmp_path, lenient=True)
     assert found == facts
-    assert log.losses == {"indexes": 1}
+    assert log.losses == {"archive-indexes": 1}
 
 
 def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:

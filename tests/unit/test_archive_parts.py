@@ -41,7 +41,7 @@ def test_parts_that_say_nonsense_are_damage(field: str, value: object) -> None:
     with pytest.raises(FormatError, match="parts: ") as error:
         read_dump(whole)
     assert error.value.offset == next(s.offset for s in sections(whole) if s.type == archive_sections.PARTS)
-    assert read_dump(whole, lenient=True)[1].losses["parts"] == 1
+    assert read_dump(whole, lenient=True)[1].losses["archive-parts"] == 1
 
 
 @pytest.mark.parametrize(("field", "value"), NONSENSE)

@@ -81,7 +81,7 @@ def test_example_of_the_docs() -> None:
         "main>a>c": (20, 4),
         "main>b>c": (5, 1),
     }
-    assert log.not_representable == {"call counts": 4, "parts whose addresses are dropped": 1}
+    assert log.not_representable == {"call-counts": 4, "part-addresses": 1}
     assert estimate(DIAMOND, stacks="arcs") == {
         "main>a": (10, 1),
         "main>b": (5, 0),

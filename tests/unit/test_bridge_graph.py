@@ -199,7 +199,7 @@ def test_what_a_graph_cannot_say_is_counted() -> None:
     model, log = Model(), Log()
     samples = [Sample((frame(MAIN, 1),), (1,), 0, "x", 7), Sample((frame(MAIN, 1),), (1,), 0, "x")]
     list(to_graph(profiles.stacks(model, samples), model, Options(), log))
-    assert log.not_representable == Counter({"labels of samples": 2, "times of samples": 1})
+    assert log.not_representable == Counter({"sample-labels": 2, "sample-times": 1})
 
 
 def test_an_empty_profile_is_an_empty_part() -> None:

@@ -427,7 +427,7 @@ def test_options_of_what_is_written_are_those_of_the_difference(tmp_path: Path) 
     old.write_text("a;b;c;d 5\n")
     new.write_text("a;b;c;d 9\n")
     log = fastprof.diff(old, new, tmp_path / "out.pb", max_depth=2).log
-    assert dict(log.not_representable)["samples with too many frames, truncated"] == 2
+    assert dict(log.not_representable)["deep-stacks"] == 2
     assert {row.name for row in fastprof.top(tmp_path / "out.pb").rows} == {"a", "b", "[deeper]"}
     fastprof.diff(old, new, tmp_path / "out.arrows", table="frames")
     with pyarrow.ipc.open_stream(tmp_path / "out.arrows") as stream:

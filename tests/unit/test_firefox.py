@@ -119,7 +119,7 @@ def test_two_timelines_begin_at_the_same_time(tmp_path: Path) -> None:
     assert (one.process, two.process) == ("one.xray", "two.xray")
     assert [str(t.samples[0][0]) for t in (one, two)] == ["2", "0"]
     assert [dict(t.self_) for t in (one, two)] == [{"#1": Decimal("2.000001")}] * 2
-    assert report.not_representable["zero-length calls, which samples cannot show"] == 2
+    assert report.not_representable["empty-calls"] == 2
 
 
 def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_calls_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Pat
     log = fastprof.convert(tmp_path / "in", tmp_path / "out", to=to, from_="speedscope")
     data = (tmp_path / "out").read_bytes()
     if to == "perfetto":
-        assert log.rows["calls written"] == 9_000 and data.count(b"long" * 30) == 1
+        assert log.rows["calls_written"] == 9_000 and data.count(b"long" * 30) == 1
     else:
         assert data.count(b'"ph":"B"') == data.count(b'"ph":"E"') == 9_000
         assert len(json.loads(data)["traceEvents"]) > 18_000

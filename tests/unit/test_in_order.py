@@ -58,7 +58,7 @@ def test_the_log_counts_once(tmp_path: Path) -> None:
     path = tmp_path / "in.cachegrind"
     path.write_text(HEAD + OUT_OF_ORDER["a function again"] + "summary: 3 4\n")
     log = fastprof.convert(path, tmp_path / "out.cachegrind")
-    assert log.rows["rows written"] == 3
+    assert log.rows["rows_written"] == 3
     assert sum("summary" in warning for warning in log.warnings) <= 1
 
 

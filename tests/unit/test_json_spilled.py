@@ -104,11 +104,11 @@ def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
     path.write_text(text)
     log = fastprof.convert(path, output, from_="speedscope")
     assert output.read_text() == "a 2\na;b 2\nb 3\n"
-    assert log.not_representable["fractional weights, rounded"] == 2
+    assert log.not_representable["rounded-weights"] == 2
     path.write_text(text.replace('"none"', '"milliseconds"'))
     log = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
     assert output.read_text() == "a 1500000\na;b 2000000\nb 3250000\n"
-    assert log.not_representable == {"names of value types": 1}
+    assert log.not_representable == {"value-names": 1}
 
 
 def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:

@@ -47,7 +47,7 @@ def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(WITH_ADDRESSES)
     log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
-    assert log.rows["samples written"] == 1
+    assert log.rows["samples_written"] == 1
     assert log.warnings == [
         "25.0 % of the cost is dropped: samples that have no address or are negative",
     ]

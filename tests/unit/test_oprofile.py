@@ -128,7 +128,7 @@ def test_bad_names(path: str, tmp_path: Path) -> None:
         Read(session)
     kept = Read(session, lenient=True)
     assert sum(kept.costs.values()) == 12
-    assert kept.log.losses == {"sample files with invalid names": 1}
+    assert kept.log.losses == {"unknown-files": 1}
 
 
 # ---- what is an input ---------------------------------------------------
@@ -140,7 +140,7 @@ def test_directories(below: str, tmp_path: Path) -> None:
     assert of_directory(str(session / below))
     assert sum(Read(session / below).costs.values()) == 12
     log = fastprof.convert([session / below], tmp_path / "out.callgrind")
-    assert log.rows["rows written"] == 3
+    assert log.rows["rows_written"] == 3
 
 
 def test_other_directories_are_their_files(tmp_path: Path) -> None:
@@ -524,9 +524,9 @@ def test_lenient_keeps_what_is_there(tmp_path: Path) -> None:
     read = Read(session, lenient=True)
     assert sum(read.costs.values()) == 110
     assert read.log.losses == {
-        "nodes missing at the ends of sample files": 90,
-        "damaged sample files": 1,
-        "truncated sample files": 1,
+        "lost-nodes": 90,
+        "damaged-files": 1,
+        "cut-files": 1,
     }
 
 

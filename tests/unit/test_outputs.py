@@ -170,7 +170,7 @@ def test_what_was_thought_to_fit_is_done_again(tmp_path: Path) -> None:
     log = fastprof.convert(source, output, budget=whole * 2 // 3)
     assert output.stat().st_size <= whole * 2 // 3
     (entry,) = log.not_representable.entries()
-    assert entry["code"] == "short-calls" and log.rows["rows written"] == 1000 - 2 * entry["count"]
+    assert entry["code"] == "short-calls" and log.rows["rows_written"] == 1000 - 2 * entry["count"]
     assert json.loads(output.read_bytes())["traceEvents"]
 
 
@@ -259,9 +259,9 @@ def test_calls_still_open_end_in_their_own_input(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(log.bytes())
     output = tmp_path / "o.speedscope.json"
     report = fastprof.convert([tmp_path / "one", tmp_path / "two"], output, from_="xray", time_unit="ticks")
-    assert report.repairs == {"unfinished calls": 4}
-    start = {"start times, from which times are counted": 1}
-    assert report.not_representable == {"numbers of threads": 2, **start}
+    assert report.repairs == {"unfinished-calls": 4}
+    start = {"start-time": 1}
+    assert report.not_representable == {"thread-numbers": 2, **start}
     one, two = json.loads(output.read_bytes())["profiles"]
     assert (one["name"], two["name"]) == ("one, thread 7", "two, thread 8")
     assert [event["type"] for event in one["events"]] == [event["type"] for event in two["events"]] == [*"OOCC"]

@@ -43,7 +43,7 @@ def test_what_was_left_out_of_a_trace_is_said(tmp_path: Path) -> None:
     path = tmp_path / "deep.xray"
     path.write_bytes(nested(DEPTH))
     log = fastprof.convert(path, tmp_path / "deep.pftrace.gz")
-    assert log.rows == {"calls written": DEPTH, "events written": DEPTH - 1}
+    assert log.rows == {"calls_written": DEPTH, "events_written": DEPTH - 1}
     assert (tmp_path / "deep.pftrace.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
@@ -74,7 +74,7 @@ def test_a_name_that_is_not_utf8_is_mended_and_counted() -> None:
     done = convert_bytes(log.bytes(), "xray", "perfetto", Options(mod_funcname=('s/#1/f\udcff<b>"/',)))
     (track,) = perfetto.read(done.data)
     assert [slice_.name for slice_ in track.slices] == ['f\ufffd<b>"', "#2"]
-    assert done.log.not_representable == {"non-UTF-8 names, repaired": 1}
+    assert done.log.not_representable == {"invalid-utf8": 1}
 
 
 def test_what_has_no_times_is_refused_with_what_to_choose() -> None:
@@ -111,7 +111,7 @@ def test_very_many_exits_without_entries() -> None:
     assert [(s.name, (s.end or 0) - s.begin) for s in track.slices] == [
         (f"#{i}", 301 - i if i > 150 else 452 - 2 * i) for i in range(1, 301)
     ] * 3
-    assert done.log.repairs == {"orphan exits": 3 * 301, "unwound frames": 3 * 149}
+    assert done.log.repairs == {"orphan-exits": 3 * 301, "unwound-frames": 3 * 149}
 
 
 NAMED_LATE = b"""[

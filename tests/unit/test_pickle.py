@@ -43,7 +43,7 @@ def test_a_pool_of_processes() -> None:
     good = str(CORPUS / "xray/good/fdr5-pool-clang19.xray")
     bad = sorted(str(path) for path in (CORPUS / "xray/bad").glob("*.xray"))[0]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        assert pool.submit(fastprof.info, good).result().repairs == {"unwound frames": 3}
+        assert pool.submit(fastprof.info, good).result().repairs == {"unwound-frames": 3}
         with pytest.raises(fastprof.FastprofError):
             pool.submit(fastprof.info, bad).result()
         assert pool.submit(fastprof.info, good).result().facts["threads"] == 4

@@ -116,7 +116,7 @@ def test_frames_in_an_array_of_their_own() -> None:
     nested = fastprof.top([(NESTED % ("[[[0],[1]]]", FRAMES)).encode()], from_="speedscope")
     assert [(row.name, row.self, row.inclusive) for row in nested.rows] == [("b", 1, 1), ("a", 0, 1)]
     assert nested.rows == plain.rows
-    assert nested.log.repairs == {"frames of samples wrapped in arrays": 2}
+    assert nested.log.repairs == {"nested-frames": 2}
 
 
 @pytest.mark.parametrize("sample", ["[[]]", "[[0,1]]", "[[[0]]]", '[["0"]]', "[[2]]", "[[-1]]", "[{}]"])

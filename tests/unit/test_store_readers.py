@@ -204,7 +204,7 @@ def test_what_a_dead_process_appended_is_left_out_and_reported(folder: Path) -> 
     (warning,) = log.warnings
     assert warning.startswith("s.fpa: the file does not end with its index: ") and "lenient=True reads them" in warning
     log = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
-    assert log.losses["indexes"] and log.losses["unfinished profiles"]
+    assert log.losses["archive-indexes"] and log.losses["archive-unfinished-profiles"]
 
 
 @pytest.mark.parametrize("torn", [200, 4000])

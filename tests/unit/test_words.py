@@ -19,6 +19,7 @@ from fastprof import plan
 from fastprof.cli import main, messages
 from fastprof.core import words
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.log import Log
 from fastprof.core.words import Message, joined, packed, spelled, unpacked
 from fastprof.store.adding import add
 from fastprof.verbs import top
@@ -187,7 +188,7 @@ def test_reports(tmp_path: Path) -> None:
     left_out = fastprof.convert(
         POOL, tmp_path / "b.callgrind", symbols=[f"{CORPUS}/xray/pool-clang19"], function="worker"
     ).left_out
-    assert [*left_out] == ["rows by function="]
+    assert [*left_out.texts()] == ["rows by function="]
 
 
 def texts() -> Iterator[str]:
@@ -268,8 +269,10 @@ def test_one_of_several_things() -> None:
 
 
 def test_rows_of_one() -> None:
-    rows = {"stacks of cpu/ns written": 1, "estimated stacks": 1, "calls": 1}
-    assert messages._rows(rows) == "1 call written as 1 stack of cpu/ns, 1 estimated stack"
+    log = Log()
+    log.rows.update(stacks_written=1, stacks_estimated=1, calls=1)
+    log.facts["value_type"] = "cpu/ns"
+    assert messages.rows_text(log) == "1 call written as 1 stack of cpu/ns, 1 estimated stack"
 
 
 def test_messages_count_by_one_rule() -> None:

@@ -62,8 +62,8 @@ def test_damaged_extents_cost_no_record(damage: str, version: int) -> None:
         product.timeline(bytes(data))
     kept, report = product.timeline(bytes(data), LENIENT)
     assert kept == whole
-    assert report.losses["damaged buffers"] == 1
-    assert report.losses["bytes skipped"] <= 16
+    assert report.losses["damaged-buffers"] == 1
+    assert report.losses["skipped-bytes"] <= 16
 
 
 def test_lenient_reads_a_sound_log_as_it_is() -> None:
@@ -80,7 +80,7 @@ def test_lost_bytes_are_bytes_of_the_file() -> None:
     struct.pack_into("<Q", data, starts[-1] + 1, 1 << 50)
     data[starts[-1] + 16 + 64] = 0xFF  # the first call
     _, report = product.timeline(bytes(data), LENIENT)
-    assert report.losses["bytes skipped"] == len(data) - starts[-1] - 16 - 64
+    assert report.losses["skipped-bytes"] == len(data) - starts[-1] - 16 - 64
 
 
 def test_lost_bytes_of_a_profile_beyond_a_window() -> None:
@@ -92,7 +92,7 @@ def test_lost_bytes_of_a_profile_beyond_a_window() -> None:
     opened = product.open_input(bytes(data), LENIENT, window=4096)
     for _ in product.batches(opened):
         pass
-    assert opened.log.losses["bytes skipped"] == len(data) - 32 - 16
+    assert opened.log.losses["skipped-bytes"] == len(data) - 32 - 16
 
 
 def test_a_negative_time_is_counted_once() -> None:
@@ -100,7 +100,7 @@ def test_a_negative_time_is_counted_once() -> None:
     opened = product.open_input(ProfilingLog().block(1).row((1, 2, 3, 4), 1, -5).bytes())
     for _ in product.batches(opened):
         pass
-    assert opened.log.repairs["negative times"] == 1
+    assert opened.log.repairs["negative-times"] == 1
 
 
 def test_a_path_of_many_new_functions_is_read_once() -> None:
@@ -151,4 +151,4 @@ def test_profiling_sums_that_do_not_fit_are_not_kept() -> None:
     opened = product.open_input(made.bytes(), LENIENT)
     rows = [(b.values(0)[i], b.values(1)[i]) for b in product.batches(opened) for i in range(len(b))]
     assert sorted(rows) == [(0, 1), (100, 7), (most, 1)]
-    assert opened.log.losses["damaged records"] == 3
+    assert opened.log.losses["damaged-records"] == 3

@@ -9,7 +9,7 @@ from tests.reference import xray as reference
 from tests.support import product
 from tests.support.xraylog import BasicLog
 
-DUPLICATES = "duplicate records"
+DUPLICATES = "duplicate-records"
 
 
 def seen(log: BasicLog) -> tuple[list[int], int]:

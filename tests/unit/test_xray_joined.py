@@ -11,7 +11,7 @@ from fastprof.core.options import Options
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog, ProfilingLog
 
-JOINED = {"further logs in the same file": 1}
+JOINED = {"joined-logs": 1}
 
 
 @pytest.mark.parametrize("window", [None, 1])
@@ -42,7 +42,7 @@ def test_an_argument_that_looks_like_a_header_is_one_where_it_belongs_to_a_recor
         assert report.repairs == ({} if tid != 1 else JOINED)
     # nor is an argument whose thread is one that there can be
     log = BasicLog(1, frequency=4000).raw(BasicLog(1, frequency=4000).bytes())
-    assert product.timeline(log.bytes())[1].repairs == {"orphan arguments": 1}
+    assert product.timeline(log.bytes())[1].repairs == {"orphan-arguments": 1}
 
 
 @pytest.mark.parametrize("log", [BasicLog(1), BasicLog(3), FdrLog(5)])

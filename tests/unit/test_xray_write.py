@@ -22,7 +22,7 @@ from fastprof.formats.xray import write as xray_write
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog
 
-SHARED = "duplicate function ids, replaced"
+SHARED = "shared-function-ids"
 TOP = (1 << 28) - 1
 
 
@@ -78,11 +78,11 @@ def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
     path = tmp_path / "x.xray"
     log = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
     assert ids(path) == [TOP - 2, TOP, TOP - 1, TOP - 3, TOP - 5, TOP - 4, TOP - 6, TOP - 2, 1]
-    assert log.not_representable == {"function names (XRay logs hold only ids)": 4}
+    assert log.not_representable == {"function-names": 4}
     # an id that was made up for another function before it comes is replaced; two functions with one id are told apart
     log = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
     assert ids(path) == [TOP, 7, TOP - 1, TOP - 2]
-    assert log.not_representable == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
+    assert log.not_representable == {"function-names": 1, SHARED: 2}
 
 
 def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
     log.write_bytes(BasicLog(3).enter(5, 1).enter(1 << 28, 2).enter((1 << 32) - 1, 3).bytes())
     report = fastprof.convert([str(log)], str(path))
     assert ids(path) == [5, TOP, TOP - 1]
-    assert report.not_representable == {"function ids beyond 28 bits, replaced": 2}
+    assert report.not_representable == {"wide-function-ids": 2}
 
 
 def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_equal_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
         (tmp_path / "abc"[i]).write_bytes(log.bytes())
     inputs = [tmp_path / name for name in "abc"]
     report = fastprof.merge(inputs, tmp_path / "m.xray")
-    assert report.not_representable == {"threads with duplicate numbers, renumbered": 6}
+    assert report.not_representable == {"thread-numbers": 6}
     threads = product.timeline(tmp_path / "m.xray")[0]
     new = 1 << 30
     assert {(7, 11), (7, 12), (5, 12)} < set(threads) and len(threads) == 9

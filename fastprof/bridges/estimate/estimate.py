@@ -84,7 +84,7 @@ def to_stacks(
         group.end(callers)
         pull = partial(group.pull, thread)
         yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
-        log.rows["estimated stacks"] += c.stacks
+        log.rows["stacks_estimated"] += c.stacks
         log.count(REPORTED["call-counts"], c.calls)
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))

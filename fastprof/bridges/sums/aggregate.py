@@ -56,7 +56,7 @@ def aggregate(
                 yield from _summed(table, part, log)
             table, part = Table(model, options[MAX_MEMORY]), batch.part
         table.put(batch)
-        log.rows["read"] += len(batch)
+        log.rows["rows_read"] += len(batch)
     if table is not None:
         yield from _summed(table, part, log)
 
@@ -75,7 +75,7 @@ def merge(
                 tables[thread] = Table(model, options[MAX_MEMORY])
             seen[batch.part] = tables[thread]
         seen[batch.part].put(batch)
-        log.rows["read"] += len(batch)
+        log.rows["rows_read"] += len(batch)
     for _, table in sorted(tables.items(), key=_by_thread) or [(None, Table(model, options[MAX_MEMORY]))]:
         parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
         yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), log)
@@ -167,7 +167,7 @@ def merge_lines_in_order(
 
 def _summed(table: Table, part: int, log: Log) -> Iterator[Batch]:
     for batch in table.batches(part):
-        log.rows["summed up"] += len(batch)
+        log.rows["rows_summed"] += len(batch)
         yield batch
 
 

@@ -382,7 +382,7 @@ class ArchiveReader(Reader):
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
         if not known or self._chooses:
             return
-        missing = sum(kinds) - self._rows_kept - self.log.losses["rows"]
+        missing = sum(kinds) - self._rows_kept - self.log.losses["archive-rows"]
         if not missing:
             return
         said = (

@@ -230,7 +230,7 @@ class ArchiveWriter(Writer):
         log, model, c = self.log, self.model, self._summary.c
         kinds = [int(n) for n in c.rows]
         self.written = sum(kinds)
-        log.rows["rows written"] += self.written
+        log.rows["rows_written"] += self.written
         while kinds and not kinds[-1]:
             kinds.pop()
         end: dict[str, Any] = {"kinds": kinds}
@@ -247,13 +247,13 @@ class ArchiveWriter(Writer):
             end["threads"] = [list(row) for row in self._summary.threads]
         # from an archive to an archive, facts about the source are kept
         facts = log.facts
-        repairs, losses = (counts.texts(flags=True) for counts in (log.repairs, log.losses))
+        repairs, losses = Counter(log.repairs), Counter(log.losses)
         if "archive_version" in facts:
-            repairs = Counter(facts.get("recorded_repairs", {})) + Counter(repairs)
-            losses = Counter(facts.get("recorded_losses", {})) + Counter(losses)
+            repairs += Counter(facts.get("recorded_repairs", {}))
+            losses += Counter(facts.get("recorded_losses", {}))
             facts = facts.get("recorded", {})
         if len(model.inputs) > 1:  # facts belong to one input each; the order of inputs must not show
-            facts, repairs, losses = {}, dict(sorted(repairs.items())), dict(sorted(losses.items()))
+            facts, repairs, losses = {}, Counter(dict(sorted(repairs.items()))), Counter(dict(sorted(losses.items())))
         for name, fields in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if fields:
                 end[name] = dict(fields)

@@ -59,7 +59,8 @@ class _TableWriter(Writer):
         self._failed = error
 
     def end(self) -> None:
-        self.log.rows[f"rows of {self._name}"] += self.written
+        self.log.facts["table"] = self._name
+        self.log.rows["table_rows"] += self.written
 
 
 class ParquetWriter(_TableWriter):

@@ -81,7 +81,7 @@ class CachegrindWriter(Writer):
             self._body = self._begin(self._part)
         self._body.put(address_of(batch.c))
         self.written += len(batch)
-        self.log.rows["rows written"] += len(batch)
+        self.log.rows["rows_written"] += len(batch)
 
     def end(self) -> None:
         body = self._body or self._begin(self._part)

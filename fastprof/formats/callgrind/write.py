@@ -50,7 +50,7 @@ class CallgrindWriter(Writer):
             self._start(batch.part)
         self._body.put(address_of(batch.c))
         self.written += len(batch)
-        self.log.rows["rows written"] += len(batch)
+        self.log.rows["rows_written"] += len(batch)
 
     def end(self) -> None:
         if self._part is None:

@@ -142,8 +142,8 @@ class FirefoxWriter(Writer):
         self._shared()
         self.text(b'},"libs":' + self._libs() + b',"meta":' + _text(self._meta(part)) + b"}\n")
         self.written = int(w.samples + w.events)
-        log.rows["samples written"] += int(w.samples)
-        log.rows["markers written"] += int(w.events)
+        log.rows["samples_written"] += int(w.samples)
+        log.rows["markers_written"] += int(w.events)
         log.count(REPORTED["samples-without-stack"], w.without_stack)
         log.count_all(
             REPORTED,

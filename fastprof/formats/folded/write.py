@@ -39,7 +39,8 @@ class FoldedWriter(Writer):
         w.divisor = 1000 if in_microseconds else 1
         self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)
         unit = "microseconds" if in_microseconds else value.unit
-        self.log.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
+        self.log.facts["value_type"] = f"{value.name}{'/' * bool(unit)}{unit}"
+        self.log.rows["stacks_written"] += int(w.stats.lines) - self.written
         self.written = int(w.stats.lines)
 
     def end(self) -> None:

@@ -86,7 +86,7 @@ class GperftoolsWriter(Writer):
             },
         )
         self.written = int(w.rows)
-        self.log.rows["samples written"] += self.written
+        self.log.rows["samples_written"] += self.written
         for code, value in {"missing-cost": w.left_out, "missing-frames": w.cut}.items():
             if value and self.written:
                 self.log.warn(REPORTED[code], share=percent(value / (w.written + w.left_out)))

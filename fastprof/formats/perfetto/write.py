@@ -61,8 +61,8 @@ class PerfettoWriter(Writer):
         if not self.written:
             log.warn(REPORTED["no-times"])
             self.text(_NOTHING)
-        log.rows["calls written"] += int(w.calls)
-        log.rows["events written"] += int(w.events)
+        log.rows["calls_written"] += int(w.calls)
+        log.rows["events_written"] += int(w.events)
         log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
         log.count_all(REPORTED, {"invalid-utf8": w.not_utf8, "thread-numbers": self._threads.renumbered})
 

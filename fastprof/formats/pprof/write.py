@@ -96,7 +96,7 @@ class PprofWriter(Writer):
         log.count(REPORTED["sample-times"], stats.times)
         log.count(REPORTED["invalid-utf8"], stats.not_utf8)
         self.written = int(stats.samples)
-        log.rows["samples written"] += self.written
+        log.rows["samples_written"] += self.written
 
     def _program(self, part: Part) -> int:
         """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""

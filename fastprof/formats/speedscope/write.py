@@ -111,7 +111,7 @@ class SpeedscopeWriter(Writer):
             self.drain()
         self.text(b"\n]}}\n")
         self.written = int(w.written)
-        log.rows["events written" if self.view == "timeline" else "samples written"] += self.written
+        log.rows["events_written" if self.view == "timeline" else "samples_written"] += self.written
         deep = REPORTED["deep-calls" if self.view == "timeline" else "deep-frames"]
         log.count(deep, w.deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
         log.count_all(

@@ -68,7 +68,7 @@ class TraceEventWriter(Writer):
         self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
         if w.zero:
             log.warn(REPORTED["shifted-times"], shift=int(w.zero))
-        log.rows["rows written"] += self.written
+        log.rows["rows_written"] += self.written
         log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
         log.count_all(
             REPORTED,

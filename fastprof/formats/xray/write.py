@@ -124,7 +124,7 @@ class XRayWriter(Writer):
             self._number_threads()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
         self.written += len(batch)
-        self.log.rows["rows written"] += len(batch)
+        self.log.rows["rows_written"] += len(batch)
 
     def end(self) -> None:
         if not self._begun:
