@@ -136,6 +136,7 @@ def print_written(args: argparse.Namespace, log: Log) -> int:
 
 # What is counted, by its key in a log: one and several.  Fields are facts of the log.
 _NOUNS = {
+    "boxes": ("box", "boxes"),
     "calls": ("call", "calls"),
     "calls_written": ("call", "calls"),
     "contexts": ("context", "contexts"),

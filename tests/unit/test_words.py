@@ -275,6 +275,13 @@ def test_rows_of_one() -> None:
     assert messages.rows_text(log) == "1 call written as 1 stack of cpu/ns, 1 estimated stack"
 
 
+def test_rows_of_all_kinds_have_a_noun() -> None:
+    used = {
+        key for path in REPO.glob("fastprof/**/*.py") for key in re.findall(r"log\.rows\[\"(\w+)\"\]", path.read_text())
+    }
+    assert used - {"rows_summed"} == {*messages._NOUNS} and len(used) > 10
+
+
 def test_messages_count_by_one_rule() -> None:
     """`{n} files` is wrong of one file: `counted(n, "file")`."""
     several = (
