@@ -185,8 +185,8 @@ def test_entries_for_json() -> None:
     ]
     assert counts.lines(flags=True) == ["1 line cut at 1,000 (--args keeps it)", "5 odd lines"]
     assert counts.lines() == ["1 line cut at 1,000 (args=True keeps it)", "5 odd lines"]
-    assert dict(counts) == {"lines cut at 1,000 (args=True keeps them)": 1, "odd lines": 5}
-    assert counts["odd lines"] == 5 and counts["others"] == 0
+    assert counts.texts() == {"lines cut at 1,000 (args=True keeps them)": 1, "odd lines": 5}
+    assert counts["odd-lines"] == 5 and counts["others"] == 0
     assert [*Log().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
 
 
@@ -218,7 +218,7 @@ def test_options_are_spelled_where_they_are_printed() -> None:
     log = Log()
     log.count(CUT, 2, most=1)
     log.warn(SEE, file="a")
-    assert dict(log.repairs) == {"lines cut at 1 (args=True keeps them)": 2}
+    assert log.repairs.texts() == {"lines cut at 1 (args=True keeps them)": 2}
     assert log.warnings == ["a: see args=True, args= or args"]
     assert log.repairs.lines(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
     assert log.warned(flags=True) == [{"code": "see", "text": "a: see --args, --args= or --args"}]
