@@ -136,7 +136,7 @@ def test_files_together_have_the_totals_of_the_whole(log: bytes, split: str) -> 
         try:
             _, report = convert(log, folder, split=split)
         except fastprof.FastprofError as error:
-            assert "beyond 500" in str(error) or "no rows" in str(error)
+            assert "exceeds 500" in str(error) or "no rows" in str(error)
             assert [*Path(folder).iterdir()] == [Path(folder, "in.xray")]
             return
         paths = [Path(file["path"]) for file in report.facts["files"]]

@@ -373,8 +373,8 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
     ("option", "says"),
     [
         ("--max-memory=0", "'0' is not a size such as 200M"),
-        ("--max-memory=1.5G", "'1.5G' is not a number of bytes"),
-        ("--max-memory=99999999999G", "is not a number of bytes"),
+        ("--max-memory=1.5G", "'1.5G' is not a size such as 200M"),
+        ("--max-memory=99999999999G", "is not a size such as 200M"),
         ("--period=0", "fastprof: --period: 0 is not a whole number from 1 to 9223372036854775"),
         ("--period=9223372036854775808", "is not a whole number from 1"),
         ("-Otime_ns=-5", "-O time_ns=-5: -5 is not a whole number from 0"),

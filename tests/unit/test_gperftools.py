@@ -466,7 +466,7 @@ def test_times_of_any_unit_are_written_as_ticks(
 
 
 def test_a_time_that_no_word_holds() -> None:
-    with pytest.raises(FastprofError, match="beyond 2\\^64 - 1 nanoseconds"):
+    with pytest.raises(FastprofError, match="exceeds 2\\^64 - 1 nanoseconds"):
         rewrite(timed(1 << 62, "seconds", 1, "seconds"), "pprof", "gperftools")
 
 

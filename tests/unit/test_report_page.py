@@ -60,7 +60,7 @@ def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
     try:
         report(CORPUS / file, tmp_path / "page.html", prune=0, **here)
     except FastprofError as error:
-        assert "beyond 2^63 - 1" in str(error)  # a sum of one of the value types
+        assert "exceeds 2^63 - 1" in str(error)  # a sum of one of the value types
         return
     found = Page(tmp_path / "page.html")
     events = found.head["events"]
