@@ -75,7 +75,7 @@ def formats() -> list[Format]:
     """All formats, with their names, and what each reads, writes and holds.
 
     >>> [(f.name, f.view) for f in formats() if f.reader and not f.writer]
-    [('perf-script', 'stacks'), ('cpuprofile', 'stacks'), ('oprofile', 'graph')]
+    [('perf', 'stacks'), ('perf-script', 'stacks'), ('cpuprofile', 'stacks'), ('oprofile', 'graph')]
     """
     return [*_by_name().values()]
 

@@ -58,7 +58,7 @@ def converted(paths: list[Path], to: str, output: Path, **options: bool) -> byte
         if "union=True" in str(error):
             return converted(paths, to, output, union=True)
         # what a merge has lost already the archive does not lose again
-        return "nothing" if ": nothing of it" in str(error) else str(error).partition(": ")[2]
+        return "nothing" if "no row can be written" in str(error) else str(error).partition(": ")[2]
     return output.read_bytes()
 
 

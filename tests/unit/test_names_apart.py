@@ -30,7 +30,7 @@ def source(tmp_path: Path, names: list[bytes], target: str) -> Path:
 def test_names_come_back_apart(target: str, names: list[bytes], tmp_path: Path) -> None:
     out, again = tmp_path / "out", tmp_path / "again"
     log = fastprof.convert(source(tmp_path, names, target), out, to=target)
-    assert any("UTF-8" in text for text in log.not_representable)
+    assert any("UTF-8" in text for text in log.not_representable.texts())
     rows = fastprof.top(out, n=0).rows
     assert len({row.name for row in rows}) == len(names)
     unit = 1 if target == "pprof" else 1000

@@ -154,7 +154,7 @@ def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
         def seconds(path: str) -> float:
             with fastprof.open(path, lenient=True) as profile:
                 ticks = max(max(batch["time"]) for batch in profile)
-                losses: int = profile.report.losses.total()
+                losses: int = profile.log.losses.total()
             report: fastprof.Log = fastprof.convert([path], "out.callgrind")
             print(fastprof.__version__, report.repairs, losses, fastprof.info(path).facts["threads"])
             return ticks / 1e9

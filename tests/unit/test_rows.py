@@ -46,7 +46,7 @@ def test_texts_that_come_with_later_batches(tmp_path: Path) -> None:
 
 def test_what_rows_refuse() -> None:
     with fastprof.open(CORPUS / "callgrind/good/cfi.callgrind") as profile:
-        with pytest.raises(fastprof.UsageError, match="there is no table 'spans'"):
+        with pytest.raises(fastprof.UsageError, match="a graph profile has no table 'spans'"):
             profile.rows("spans")
         first = [*islice(profile.rows(), 1)]
         assert first[0]["function"] == "f" and len([*profile.rows()]) == 3

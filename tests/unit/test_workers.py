@@ -124,7 +124,7 @@ def test_without_a_thread_there_is_no_call(workers: Workers, monkeypatch: pytest
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none)
-    with pytest.raises(FastprofError, match="the system allows no more"):
+    with pytest.raises(FastprofError, match="the system's limit is reached"):
         workers.give(int)
     assert len(workers) == 0
 

@@ -91,7 +91,7 @@ def batch_merge(
 
     >>> import fastprof
     >>> fastprof.batch_merge("tests/corpus/gperftools/good", "all.folded", include=["s*.prof"]).rows
-    Counter({'stacks of cpu/microseconds written': 30})
+    Counter({'stacks_written': 30})
     """
     asked = checked(given, options())
     log = Log()
