@@ -112,7 +112,7 @@ static void take_augmentation(const struct fp_cfi_section *s, struct fp_dwarf_cu
 
 static int run_program(struct fp_cfi_run *r, uint64_t *advance);
 
-/* What follows the augmentation string; NULL for an augmentation that is not known. */
+/* What follows the augmentation string; 0, or -1 for damage or an unknown augmentation. */
 static int take_head(const struct fp_cfi_section *s, struct fp_dwarf_cursor *c, struct fp_cfi_cie *cie) {
     const uint64_t version = fp_dwarf_take(c, 1);
     const struct fp_dwarf_bytes letters = fp_dwarf_take_string(c);

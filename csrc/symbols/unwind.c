@@ -409,7 +409,7 @@ static uint16_t rule_at(const struct fp_unwind_table *t, uint64_t address) {
 }
 
 /* Whether the code at an address returns from a signal handler.  A system call's address is that of the instruction
- * behind it. */
+ * after it. */
 static int is_sigreturn(const struct fp_unwind_table *t, uint64_t address, int exact) {
     const struct fp_unwind_machine *m = t->machine;
     const uint64_t before[] = {0, m->sigreturn_call, m->sigreturn_nbytes};

@@ -10,7 +10,7 @@ static int fits(int64_t v) {
     return v == (int32_t)v;
 }
 
-/* Whether a block is `register + *offset`, with or without a following `deref`. */
+/* Whether a block is `register + *offset`, optionally followed by `deref`. */
 static int is_sum(struct fp_dwarf_bytes block, unsigned reg, int deref, int32_t *offset) {
     struct fp_dwarf_cursor c = {block.p, block.p + block.n, 0, 0};
     if (!block.n || reg > BREG_31 - BREG_0 || *c.p++ != BREG_0 + reg) return 0;

@@ -7,7 +7,7 @@ cdef inline bint is_blank(uint8_t c) noexcept nogil:
 
 
 cdef inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """The first byte of p up to `stop` that is no blank; `stop` if all are."""
+    """The first byte of p up to `stop` that is not a blank; `stop` if all are blanks."""
     while p != stop and is_blank(p[0]):
         p += 1
     return p

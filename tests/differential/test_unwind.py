@@ -27,7 +27,7 @@ REGISTERS = {
     183: [*(f"x{n}" for n in range(31)), "sp", "pc"],
 }
 LIBRARIES = ["libc.so.6", "ld-linux-x86-64.so.2", "libstdc++.so.6"]
-PROGRAM = Path(__file__).parent / "programs" / "unwind.cpp"
+PROGRAM = Path(__file__).parent / "programs" / "stacks.cpp"
 BUILDS = {
     "dynamic": ["-O2"],
     "static": ["-O1", "-static"],
@@ -121,7 +121,7 @@ def test_recorded_stacks(by_frame_pointers: bool) -> None:
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Recordings of programs/unwind.cpp, made now."""
+    """Recordings of programs/stacks.cpp, made now."""
     perf, compiler, folder = need("perf"), need("g++"), tmp_path_factory.mktemp("unwind")
     made = {}
     for name, options in BUILDS.items():

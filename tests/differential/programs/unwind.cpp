@@ -1,52 +1,17 @@
-// Stacks that unwinders meet: signals, calls of libraries, deep recursion, realigned and variable frames.
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-
-static volatile unsigned long sink;
-
-static int compare(const void *a, const void *b) {
-    for (int i = 0; i < 20; i++) sink += i;
-    return *static_cast<const int *>(a) - *static_cast<const int *>(b);
-}
-
-static void sort(int n) {
-    int values[300];
-    for (int i = 0; i < 300; i++) values[i] = (i * 7919 + n) % 1000;
-    qsort(values, 300, sizeof *values, compare);
-}
-
-static void interrupted(int) { sort(1); }
-
-__attribute__((noinline)) static int aligned(int n) {
-    alignas(64) char text[128];
-    snprintf(text, sizeof text, "%d %f", n, n * 1.5);
-    sort(n);
-    sink += strlen(text);
-    return 1;
-}
-
-__attribute__((noinline)) static int variable(int n) {
-    char text[n + 16];
-    memset(text, n, sizeof text);
-    const int r = aligned(n) + text[n / 2];
-    sink += r;
-    return r;
-}
-
-__attribute__((noinline)) static int recurse(int n) {
-    const int r = n ? recurse(n - 1) + 1 : variable(n + 7);
-    sink += r;
-    return r;
-}
-
-int main() {
-    struct sigaction action = {};
-    action.sa_handler = interrupted;
-    sigaction(SIGALRM, &action, nullptr);
-    struct itimerval every = {{0, 2000}, {0, 2000}};
-    setitimer(ITIMER_REAL, &every, nullptr);
-    for (int i = 0; i < 4000; i++) recurse(i % 40);
-}
+// Frames left by exceptions and longjmp have no exit record.
+#include <csetjmp>
+#include <stdexcept>
+#ifdef NOTHING   // a program without one instrumented call
+#define NOINLINE __attribute__((noinline, xray_never_instrument))
+#else
+#define NOINLINE __attribute__((noinline))
+#endif
+static jmp_buf back;
+NOINLINE int thrower(int depth) { if (depth == 0) throw std::runtime_error("deep"); int r = thrower(depth - 1); asm volatile("" : "+r"(r)); return r; }
+NOINLINE int jumper(int depth) { if (depth == 0) longjmp(back, 1); int r = jumper(depth - 1); asm volatile("" : "+r"(r)); return r; }
+NOINLINE int catcher(int depth) { try { return thrower(depth); } catch (const std::runtime_error &) { return depth; } }
+NOINLINE int landing(int depth) { if (setjmp(back)) return depth; return jumper(depth); }
+#ifdef NOTHING
+[[clang::xray_never_instrument]]
+#endif
+int main() { int n = 0; for (int i = 0; i < 6; ++i) n += catcher(i) + landing(i); return n == 0; }
