@@ -102,7 +102,7 @@ class _Graph:
 
     def __init__(self, model: Model, options: Options, holds: Holds) -> None:
         self._model, self._keeps_stacks = model, holds.keeps_stacks
-        self._several = len(model.inputs) > 1 and not holds.of_one
+        self._of_one = holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
@@ -175,13 +175,14 @@ class _Graph:
         lib.fp_unrepresentable_count(model.c, counts)
         log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
         sources = [model.parts[i] for i in self._columns]
-        order = in_any_order(sources, self._events) if self._several else [*range(len(self._events))]
+        several = len(model.inputs) > 1 and not self._of_one  # now that all inputs are known
+        order = in_any_order(sources, self._events) if several else [*range(len(self._events))]
         for group in sorted(self._tables):
             table, uncounted = self._table(group), 0
             if calls_of(self._events) >= 0:
                 uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
             table.widen(self._events)
-            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, self._several)
+            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, several)
             total = self._total(group)
             part.summary = [total[k] for k in order]
             if group:

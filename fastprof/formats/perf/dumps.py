@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.log import Log
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.symbols.jitdump import JitDump
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_perf_reader
 
 _MONOTONIC = 1  # CLOCK_MONOTONIC, with which virtual machines write
 
@@ -22,7 +25,7 @@ class Dumps:
         self._log = log
         self._read: list[JitDump] = []  # whose memory the decoder borrows
 
-    def give(self, reader: Any, name: bytes, clock: int | None) -> None:
+    def give(self, reader: fp_perf_reader, name: bytes, clock: int | None) -> None:
         """Gives the decoder what is in a file, if it can be found.  Without the clock of the recording's times, it is
         unknown which code was at an address at a time."""
         found = self._files.find(name)

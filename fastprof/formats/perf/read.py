@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -37,6 +37,9 @@ from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
 _UPDATE_NAME = 2
@@ -248,7 +251,7 @@ class PerfReader(Reader):
 
     # ---- records
 
-    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         if self._part >= 0:
             batch.part = self._part
@@ -335,7 +338,7 @@ class PerfReader(Reader):
 
     # ---- parts
 
-    def _use_columns(self, batch: Any, event: Event) -> None:
+    def _use_columns(self, batch: fp_batch, event: Event) -> None:
         """The batch gets columns for all events, which may have become more."""
         if self._name(event) not in self._columns or len(self._types) < 2:
             types = [*self._types]
