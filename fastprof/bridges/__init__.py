@@ -325,7 +325,7 @@ FOLD_TO_GRAPH = Operator(
     "timeline",
     "graph",
     "fold.fold:to_graph",
-    "a timeline to a graph",
+    "converting a timeline to a graph",
     (TIME_UNIT, PER_THREAD, MAX_MEMORY),
     encoded=True,
 )
@@ -333,18 +333,18 @@ FOLD_TO_STACKS = Operator(
     "timeline",
     "stacks",
     "fold.fold:to_stacks",
-    "a timeline to stacks",
+    "converting a timeline to stacks",
     (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
     encoded=True,
 )
 PROJECT = Operator(
-    "stacks", "graph", "project.project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
+    "stacks", "graph", "project.project:to_graph", "converting stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
 )
 ESTIMATE = Operator(
     "graph",
     "stacks",
     "estimate.estimate:to_stacks",
-    "a graph to stacks",
+    "converting a graph to stacks",
     (STACKS, PRUNE, FRAMES, PER_THREAD, LABELS),
     each=True,
 )

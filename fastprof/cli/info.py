@@ -29,7 +29,8 @@ examples:
 _LABELS = {
     "constant_tsc": "constant TSC",
     "cpu": "CPU",
-    "cpus_told_apart": "CPUs distinguished",
+    "cpus_distinct": "CPUs",
+    "threads_distinct": "threads",
     "duration_ns": "duration nanoseconds",
     "nonstop_tsc": "nonstop TSC",
     "period_us": "period microseconds",

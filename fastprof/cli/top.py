@@ -84,7 +84,7 @@ def _print_csv(found: Top) -> None:
 
 def _print_text(found: Top, tree: bool) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
-    words = [total(found.total), total.unit, "" if name in UNITS else name, "in"]
+    words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
     words.append(counted(found.n_rows - found.n_cycles, "label set" if found.by == "label" else found.by))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")

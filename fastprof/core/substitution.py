@@ -50,7 +50,7 @@ def _pieces(new: str, pattern: re.Pattern[str]) -> list[str | tuple[int]]:
             pieces.append(value)
         elif kind == "escaped":
             if value.isalnum():
-                raise ValueError(f"\\{value} in {new!r:.80} is not an escape; write \\ for a backslash\\")
+                raise ValueError(f"\\{value} in {new!r:.80} is not an escape: write \\\\ for a backslash")
             pieces.append(value)
         else:
             number = 0 if kind == "all" else pattern.groupindex.get(value, value)

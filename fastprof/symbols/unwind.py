@@ -25,7 +25,7 @@ class UnwindTable:
 
     def __init__(self, elf: ElfFile, number: int, debug: ElfFile | None = None) -> None:
         if elf.machine not in _MACHINES or elf.bits != 64 or elf.order != "<":
-            raise SymbolError(f"the machine {elf.machine} with {elf.bits} bits is neither x86-64 nor AArch64")
+            raise SymbolError(f"{elf.path}: machine {elf.machine} with {elf.bits} bits is neither x86-64 nor AArch64")
         self._keep: list[Any] = []
         file = ffi.new("struct fp_unwind_file *", {"machine": elf.machine, "id": number})
         address, frames = _eh_frame(elf)

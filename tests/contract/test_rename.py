@@ -152,7 +152,7 @@ def test_substitutions(change: str, name: str, expected: str, tmp_path: Path) ->
         ("s/a/$1/", "has no such group"),
         (r"s/(a)/\2/", "has no such group"),
         (r"s/(a)/\g<x>/", "has no such group"),
-        (r"s/a/\n/", "means nothing"),
+        (r"s/a/\n/", "is not an escape"),
         ("s/a/\udc00\ud800/", "not valid Unicode"),
     ],
 )

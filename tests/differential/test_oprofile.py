@@ -125,7 +125,7 @@ def test_threads_and_cpus_apart() -> None:
     path = expected("threads", "summary-merge-tid.txt")
     mine = session("threads", merge=("tid",))
     assert as_summary(mine, 2) == read_summary(path)
-    assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["cpus_told_apart"] == "0, 1"
+    assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["cpus_distinct"] == "0, 1"
     mine, path = session("threads", merge=("cpu",)), expected("threads", "l-merge-cpu.txt")
     threads = sorted({thread for *_, thread in mine.symbols})
     columns: dict[tuple[str, ...], Counter[int]] = {}

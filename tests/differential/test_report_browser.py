@@ -564,7 +564,7 @@ def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None
         text_of("#about"),
     )
     assert [title.split(" ")[0] for title in head] == ["self", "self", "Function"]
-    assert "costs itself" in says and "estimated" not in flame + about
+    assert "its self cost" in says and "estimated" not in flame + about
     assert (details, figures) == ([], ["self"])
     assert top(source).rows[0].inclusive is None
 

@@ -88,7 +88,7 @@ static int feed_share(struct fp_xray_share *s, const struct fp_xray_piece *piece
         const int status = s->feed.fill(&s->feed);
         must(status != FP_MORE && s->next <= end && b->n <= b->cap);
         if (status == FP_ASK) must(!fp_xray_define(s->x, s->x->asked, s->x->asked % 7));
-        if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
+        if (status == FP_FULL || status == FP_DONE) *sum += take_rows(s->x, b);
         if (status == FP_DONE) return 0;
         if (status < 0) return status;
     }

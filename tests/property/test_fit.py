@@ -96,7 +96,7 @@ def test_what_is_left_is_exact_and_within_the_budget(log: bytes, share: float) -
         try:
             path, report = convert(log, folder, budget=budget)
         except UsageError as error:
-            assert "of budget=: " in str(error) or "no row can be written" in str(error)
+            assert "but budget= allows " in str(error) or "no row can be written" in str(error)
             assert not path.exists()
             event("refused")
             return

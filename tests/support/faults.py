@@ -323,6 +323,7 @@ def streaming(faults: Faults, verb: str) -> None:
                 opened.callback(os.dup2, kept, number)
                 if piped:
                     read, write = os.pipe()
+                    fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, 1 << 20)  # nobody reads or writes at the same time
                     ends.append(opened.enter_context(open((write, read)[number], ("wb", "rb")[number], buffering=0)))
                     mine = (read, write)[number]
                 else:
@@ -330,7 +331,6 @@ def streaming(faults: Faults, verb: str) -> None:
                 os.dup2(mine, number)
                 os.close(mine)
             if piped_in:
-                fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 1 << 20)
                 ends[0].write(data)
                 ends[0].close()
             said = io.StringIO()

@@ -48,7 +48,7 @@ def test_all_formats_have_the_same_data(capsys: pytest.CaptureFixture[str]) -> N
 def test_options_in_words_are_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formats", "trace-event"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "call arguments (--args writes them)" in text and "below DEPTH others" in text
+    assert "call arguments (--args writes them)" in text and "nested deeper than DEPTH" in text
 
 
 def test_an_unknown_format(capsys: pytest.CaptureFixture[str]) -> None:

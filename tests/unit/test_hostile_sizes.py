@@ -72,7 +72,7 @@ def test_a_line_is_not_read_to_any_length(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(head + b" " * (8 << 20) + b"\n"))
     assert fastprof.info(path).facts["records"] == 1
     path.write_bytes(gzip.compress(head + b" " * (65 << 20) + b"\n"))
-    with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than 64 MiB"):
+    with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than the limit of 64 MiB"):
         fastprof.convert(path, tmp_path / "out.pb")
     assert [*tmp_path.iterdir()] == [path]
 
@@ -98,7 +98,7 @@ def test_names_have_a_bound(format_: str, tmp_path: Path) -> None:
     longest, longer = (text.replace("@", name).encode() for name in (LONG, LONG + "m"))
     fastprof.convert(longest, out, from_=format_, nanoseconds=True)
     assert LONG.encode() in out.read_bytes()
-    with pytest.raises(FormatError, match=f"at byte {text.index('@')}: a name is longer than 1 MiB"):
+    with pytest.raises(FormatError, match=f"at byte {text.index('@')}: a name is longer than the limit of 1 MiB"):
         fastprof.convert(longer, out, from_=format_)
     log = fastprof.convert(longer, out, from_=format_, lenient=True, nanoseconds=True)
     assert log.losses.entries() == [{"code": "cut-names", "text": "names truncated to 1 MiB", "count": 1}]
@@ -119,13 +119,13 @@ def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest
             listed.append(len(value))
             super().__setitem__(key, value)
 
-    who, part = ThreadNames(Model()), Part()
+    names, part = ThreadNames(Model()), Part()
     part.extra = Watched()
     for k in range(2_000):
-        who._processes[k] = b"p"
-        who._n_new += 1
-        who.say([part])
-    who.say([part], at_end=True)
+        names._processes[k] = b"p"
+        names._n_new += 1
+        names.add_names([part])
+    names.add_names([part], at_end=True)
     assert len(part.extra["process_names"]) == 2_000
     assert sum(listed) < 20 * 2_000
 

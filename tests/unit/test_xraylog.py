@@ -111,7 +111,7 @@ def accepted() -> dict[str, tuple[bytes, list[str], dict[str, int]]]:
     add("enter-args without one", log, [*CALL, xray.ENTER_ARGS])
     log, buffer = one()
     buffer.custom(b"").typed(1, b"")
-    add("empty-events", log, [*CALL, xray.CUSTOM, xray.TYPED])
+    add("empty events", log, [*CALL, xray.CUSTOM, xray.TYPED])
     log, buffer = one()
     buffer.custom(b"x", -10)
     add("time backwards", log, [*CALL, xray.CUSTOM], clamped_times=1)

@@ -207,8 +207,8 @@ def _part(
 ) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     if len(events) > 1:
-        # with one input its first part's order, else an order independent of that of the inputs
-        first = part if several or not sources else sources[0]
+        # with one input the order of its first part that has any, else an order independent of that of the inputs
+        first = part if several else next((source for source in sources if source.value_types), part)
         part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
     part.positions = ("instr", "line") if stacks.addresses else ("line",)
     if calls < 0:
