@@ -338,7 +338,11 @@ FOLD_TO_STACKS = Operator(
     encoded=True,
 )
 PROJECT = Operator(
-    "stacks", "graph", "project.project:to_graph", "converting stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
+    "stacks",
+    "graph",
+    "project.project:to_graph",
+    "converting stacks to a graph",
+    (PER_THREAD, INLINE_CALLS, MAX_MEMORY),
 )
 ESTIMATE = Operator(
     "graph",

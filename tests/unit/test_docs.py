@@ -51,7 +51,9 @@ INPUTS = {
 PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, of this project only
 # What these do not have
-LACKS = "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown value type|no sample file matches"
+LACKS = (
+    "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown value type|no sample file matches"
+)
 
 
 def test_commands_are_found() -> None:
