@@ -395,16 +395,21 @@ static uint64_t address_of(const struct fp_unwind_table *t, uint64_t offset) {
     return f->n_loads ? UINT64_MAX : offset - t->base;
 }
 
-static uint16_t rule_at(const struct fp_unwind_table *t, uint64_t address) {
-    const uint32_t *starts = t->rows.starts;
-    size_t low = 0, n = t->rows.n;
-    if (address > UINT32_MAX) return FP_UNWIND_RULE_GAP;
+/* The number of sorted keys, `step` words apart, that are at most `key`.  No branch depends on a key. */
+static inline size_t upper(const uint32_t *keys, size_t step, size_t n, uint64_t key) {
+    size_t low = 0;
     while (n) {
         const size_t half = n / 2;
-        const int after = starts[low + half] <= address;
+        const int after = keys[(low + half) * step] <= key;
         low = after ? low + half + 1 : low;
         n = after ? n - half - 1 : half;
     }
+    return low;
+}
+
+static uint16_t rule_at(const struct fp_unwind_table *t, uint64_t address) {
+    if (address > UINT32_MAX) return FP_UNWIND_RULE_GAP;
+    const size_t low = upper(t->rows.starts, 1, t->rows.n, address);
     return low ? t->rows.rules[low - 1] : FP_UNWIND_RULE_GAP;
 }
 
@@ -436,13 +441,7 @@ static int find_function(const struct fp_unwind_table *t, int which, uint64_t ad
                          struct fp_cfi_fde *fde) {
     const struct fp_cfi_section *s = &t->sections[which];
     const struct function *f = t->functions[which];
-    size_t low = 0, n = t->n_functions[which];
-    while (n) {
-        const size_t half = n / 2;
-        const int after = f[low + half].start <= address;
-        low = after ? low + half + 1 : low;
-        n = after ? n - half - 1 : half;
-    }
+    const size_t low = upper(&f->start, sizeof *f / sizeof f->start, t->n_functions[which], address);
     struct fp_cfi_entry e;
     if (!low) return 0;
     if (fp_cfi_take_entry(s, f[low - 1].position, &e) != 1 || fp_cfi_take_cie(s, &t->all, e.cie, cie)) return -1;

@@ -92,15 +92,15 @@ static uint64_t value_of(struct evaluation *m, uint64_t reg) {
 }
 
 static uint64_t load(struct evaluation *m, uint64_t address, uint64_t nbytes) {
-    const uint64_t at = address - m->words->sp;
     uint64_t v = 0;
     if (!nbytes || nbytes > 8) return fail(m);
     if (m->end != FP_UNWIND_COMPLETE) return 0;
-    if (m->words->n < nbytes || at > m->words->n - nbytes) {
+    const uint8_t *p = fp_unwind_copied(m->words, address, nbytes);
+    if (!p) {
         m->end = FP_UNWIND_OUTSIDE;
         return 0;
     }
-    memcpy(&v, m->words->stack + at, nbytes);
+    memcpy(&v, p, nbytes);
     return v;
 }
 

@@ -53,6 +53,11 @@ int fp_unwind_table_run(const struct fp_unwind_table *t, uint64_t offset, int ex
 /* Columns that a rule is made from, and the one that is not read. */
 enum { FP_UNWIND_COLUMN_FP, FP_UNWIND_COLUMN_RA, FP_UNWIND_COLUMN_SP, FP_UNWIND_COLUMNS };
 
+/* The expression of a value. */
+static inline struct fp_dwarf_bytes fp_unwind_block(const struct fp_cfi_section *s, const struct fp_cfi_value *v) {
+    return (struct fp_dwarf_bytes){s->bytes.p + v->value, v->n};
+}
+
 struct fp_unwind_rule fp_unwind_rule_of(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
                                         const struct fp_cfi_cie *cie, const struct fp_cfi_state *state);
 
@@ -64,11 +69,17 @@ struct fp_unwind_words {
     uint64_t n;
 };
 
+/* The nbytes bytes at an address, or NULL if they were not copied. */
+static inline const uint8_t *fp_unwind_copied(const struct fp_unwind_words *w, uint64_t address, uint64_t nbytes) {
+    const uint64_t at = address - w->sp;
+    return FP_UNLIKELY(w->n < nbytes || at > w->n - nbytes) ? NULL : w->stack + at;
+}
+
 /* The word at an address, 1, or 0 if it was not copied. */
 static inline int fp_unwind_word(const struct fp_unwind_words *w, uint64_t address, uint64_t *value) {
-    const uint64_t at = address - w->sp;
-    if (FP_UNLIKELY(w->n < 8 || at > w->n - 8)) return 0;
-    *value = fp_u64(w->stack + at);
+    const uint8_t *p = fp_unwind_copied(w, address, 8);
+    if (!p) return 0;
+    *value = fp_u64(p);
     return 1;
 }
 

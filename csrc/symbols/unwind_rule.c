@@ -20,17 +20,13 @@ static int is_sum(struct fp_dwarf_bytes block, unsigned reg, int deref, int32_t 
     return !c.bad && c.p == c.end && fits(v);
 }
 
-static struct fp_dwarf_bytes block_of(const struct fp_cfi_section *s, const struct fp_cfi_value *v) {
-    return (struct fp_dwarf_bytes){s->bytes.p + v->value, v->n};
-}
-
 /* `__restore_rt`, to which handlers of signals return: all registers are in the context on the stack. */
 static int is_signal_frame(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
                            const struct fp_cfi_state *state, struct fp_unwind_rule *rule) {
     const struct fp_cfi_value *fp = &state->columns[FP_UNWIND_COLUMN_FP], *ra = &state->columns[FP_UNWIND_COLUMN_RA];
     if (m->has_link || fp->how != FP_CFI_AT_BLOCK || ra->how != FP_CFI_AT_BLOCK) return 0;
-    if (!is_sum(block_of(s, &state->cfa), m->sp, 1, &rule->cfa) || !is_sum(block_of(s, fp), m->sp, 0, &rule->fp) ||
-        !is_sum(block_of(s, ra), m->sp, 0, &rule->ra))
+    if (!is_sum(fp_unwind_block(s, &state->cfa), m->sp, 1, &rule->cfa) || !is_sum(fp_unwind_block(s, fp), m->sp, 0, &rule->fp) ||
+        !is_sum(fp_unwind_block(s, ra), m->sp, 0, &rule->ra))
         return 0;
     rule->kind = FP_UNWIND_SIGNAL;
     rule->fp_how = rule->ra_how = FP_UNWIND_SAVED;
@@ -42,8 +38,8 @@ static int is_signal_frame(const struct fp_unwind_machine *m, const struct fp_cf
 static int is_realigned(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
                         const struct fp_cfi_state *state, struct fp_unwind_rule *rule) {
     const struct fp_cfi_value *fp = &state->columns[FP_UNWIND_COLUMN_FP];
-    if (fp->how != FP_CFI_AT_BLOCK || !is_sum(block_of(s, &state->cfa), m->fp, 1, &rule->cfa) ||
-        !is_sum(block_of(s, fp), m->fp, 0, &rule->fp))
+    if (fp->how != FP_CFI_AT_BLOCK || !is_sum(fp_unwind_block(s, &state->cfa), m->fp, 1, &rule->cfa) ||
+        !is_sum(fp_unwind_block(s, fp), m->fp, 0, &rule->fp))
         return 0;
     rule->kind = FP_UNWIND_REALIGN;
     rule->fp_how = FP_UNWIND_SAVED;
@@ -88,7 +84,7 @@ struct fp_unwind_rule fp_unwind_rule_of(const struct fp_unwind_machine *m, const
     if (cfa->how == FP_CFI_IS_BLOCK) {
         if (!set_return(m, ra, &rule)) return slow;
         if (is_realigned(m, s, state, &rule)) return rule;
-        if (!m->expression(block_of(s, cfa), &rule)) return slow;
+        if (!m->expression(fp_unwind_block(s, cfa), &rule)) return slow;
     } else {
         if (!fits(cfa->value) || (cfa->n != m->sp && cfa->n != m->fp)) return slow;
         rule.kind = cfa->n == m->sp ? FP_UNWIND_SP : FP_UNWIND_FP;

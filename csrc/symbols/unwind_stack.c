@@ -197,10 +197,6 @@ struct full {
     struct fp_cfi_cie cie;
 };
 
-static struct fp_dwarf_bytes block_of(const struct full *x, const struct fp_cfi_value *v) {
-    return (struct fp_dwarf_bytes){x->section.bytes.p + v->value, v->n};
-}
-
 static int is_known(const struct fp_unwind_registers *r, uint64_t reg) {
     return reg < FP_UNWIND_MOST_REGISTERS && r->known >> reg & 1;
 }
@@ -226,7 +222,7 @@ static enum fp_unwind_end recover(const struct walk *w, const struct full *x, co
     } else if (v->how == FP_CFI_IS_CFA) {
         value = address;
     } else {
-        if (v->how != FP_CFI_AT_CFA) end = fp_unwind_evaluate(block_of(x, v), old, &w->words, &cfa, &address);
+        if (v->how != FP_CFI_AT_CFA) end = fp_unwind_evaluate(fp_unwind_block(&x->section, v), old, &w->words, &cfa, &address);
         if (end != FP_UNWIND_COMPLETE) return end;
         value = address;
         if (v->how == FP_CFI_AT_CFA && w->n == 1 && address < w->words.sp && reg != w->machine->return_register &&
@@ -249,7 +245,7 @@ static int step_full(const struct walk *w, const struct full *x, int exact, stru
     if (ra->how == FP_CFI_UNDEFINED) return FP_UNWIND_COMPLETE;
     if (cfa_rule->how == FP_CFI_UNSET) return FP_UNWIND_BROKEN;
     if (cfa_rule->how == FP_CFI_IS_BLOCK) {
-        end = fp_unwind_evaluate(block_of(x, cfa_rule), r, &w->words, NULL, &cfa);
+        end = fp_unwind_evaluate(fp_unwind_block(&x->section, cfa_rule), r, &w->words, NULL, &cfa);
         if (end != FP_UNWIND_COMPLETE) return (int)end;
     } else {
         if (!is_known(r, cfa_rule->n)) return FP_UNWIND_BROKEN;

@@ -14,7 +14,11 @@ class PerfData:
     """A recording of one event, as a pipe has it: `bytes` may be taken at any time.  `clock` is a clockid_t."""
 
     def __init__(
-        self, sample_type: int = IP | TID | TIME | CALLCHAIN | PERIOD, order: str = "<", clock: int | None = None
+        self,
+        sample_type: int = IP | TID | TIME | CALLCHAIN | PERIOD,
+        order: str = "<",
+        clock: int | None = None,
+        period: int = 250_000,
     ) -> None:
         self.sample_type = sample_type
         self.order = order
@@ -23,7 +27,7 @@ class PerfData:
             flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
         type_, config = CPU_CLOCK
         nbytes = 64 if clock is None else 96
-        attr = self.pack("IIQQQQ", type_, nbytes, config, 250_000, sample_type, 0) + flags + bytes(16)
+        attr = self.pack("IIQQQQ", type_, nbytes, config, period, sample_type, 0) + flags + bytes(16)
         attr += b"" if clock is None else bytes(28) + self.pack("i", clock)
         self._parts = [(b"PERFILE2" if order == "<" else b"2ELIFREP") + self.pack("Q", 16)]
         self.record(64, 0, attr + self.pack("Q", 1))

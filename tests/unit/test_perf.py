@@ -98,6 +98,14 @@ def test_cpus_are_labels_if_asked_for() -> None:
     assert keys == {b"comm", b"cpu"}
 
 
+@pytest.mark.parametrize(("period", "expected"), [(1, b"0x1 1\n0x2 2"), (250_000, b"0x1 250\n0x2 500")])
+def test_periods_below_those_of_the_timer_are_no_times(period: int, expected: bytes) -> None:
+    data = PerfData(period=period).sample(7, [1], 100, period).sample(7, [2], 200, period).sample(7, [2], 300, period)
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(data.bytes()), out, to="folded", symbolize=False)
+    assert out.getvalue().strip() == expected
+
+
 def test_a_sample_that_is_cut_is_an_error_with_its_place_or_a_loss() -> None:
     good = PerfData().sample(7, [1, 2, 3], 100).bytes()
     bad = good + struct.pack("<IHHQ", 9, 2, 16, 1)

@@ -47,6 +47,7 @@ _MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: 
 _MOST_SECTION = 64 << 20
 _MOST_NAMES = MAX_VALUE_TYPES // 2 - 1
 _OTHERS = "other events"
+_LEAST_TIMER_NS = 10_000  # perf_swevent_start_hrtimer in kernel/events/core.c
 
 # Fields of samples that are left out, by the bits of sample_type.
 _EXTRAS = {
@@ -74,8 +75,11 @@ class Event:
 
     @property
     def unit(self) -> str:
-        """Of its periods: the software clocks count nanoseconds."""
-        return "nanoseconds" if self.attr.type == SOFTWARE and self.attr.config < 2 else "count"
+        """Of its periods: the software clocks count nanoseconds, unless the kernel's timer cannot be as fast as the
+        fixed period: `-c 1` samples every 10 us, and each sample still has a period of 1."""
+        attr = self.attr
+        too_fast = not attr.is_frequency and 0 < attr.period < _LEAST_TIMER_NS
+        return "nanoseconds" if attr.type == SOFTWARE and attr.config < 2 and not too_fast else "count"
 
 
 class PerfReader(Reader):
