@@ -94,7 +94,7 @@ VALUE: Option[str | None] = Option(
     None,
     group="values",
     help="keep only this value type, e.g. Ir or cpu",
-    details="Default: all that the format can hold; if it holds one, the input's default value type.",
+    details="Default: all value types; in formats that hold only one, the default value type of the input.",
 )
 UNION = Option(
     "union",
@@ -136,8 +136,9 @@ LABELS: Option[tuple[str, ...] | None] = Option(
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="labels to keep: own,thread,process,part,cpu or none",
-    details="`own` keeps those of the input (default).  Samples with different labels are not added up.",
+    help="labels to keep, e.g. own,cpu or none (default: own)",
+    details="A comma-separated list of own (the labels of the input), thread, process, part and cpu; or none.  "
+    "Samples with different labels are not added up.",
 )
 PER_THREAD = Option(
     "per_thread",
@@ -153,7 +154,7 @@ TIME_UNIT = Option(
     "ns",
     group="values",
     help="time unit for timelines (default: ns)",
-    details="For a timeline converted to stacks, a graph or a viewer's format.  Ticks are exact.",
+    details="Applies where a timeline becomes stacks, a graph or a viewer's file.  Ticks avoid rounding.",
 )
 INLINE_CALLS = Option(
     "inline_calls",
@@ -169,8 +170,8 @@ STACKS = Option(
     "estimate",
     group="values",
     help="graph to stacks: estimate (default), arcs or self",
-    details="Callers in a stack: all, estimated from the costs of call arcs (`estimate`); the direct caller only "
-    "(`arcs`); or none (`self`).",
+    details="`estimate` estimates whole stacks from the costs of call arcs, `arcs` keeps the direct caller only, `self` "
+    "no caller.",
 )
 PRUNE = Option(
     "prune",
@@ -178,7 +179,7 @@ PRUNE = Option(
     1e-5,
     group="values",
     help="graph to stacks: prune below SHARE (default: 1e-5)",
-    details="SHARE is of the total cost.  Cheaper stacks are cut, and their cost goes to [pruned].  Default: 1e-5.",
+    details="SHARE is of the total cost, e.g. 0.1%.  Cheaper stacks are cut, and their cost goes to [pruned].",
 )
 FRAMES = Option(
     "frames",

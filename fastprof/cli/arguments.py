@@ -48,14 +48,15 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
             _add(group, option)
     of_formats = [option for option in options if option.format]
     if of_formats:
-        heading_of(parser, "input").add_argument(
+        of_format = heading_of(parser, "input").add_argument(
             "-O",
             metavar="NAME=VALUE",
             action=_OfFormat,
             known=options,
             default=argparse.SUPPRESS,
-            help="set a format's option (see `fastprof formats NAME`)",
+            help="set an option of one format; --help-all lists them",
         )
+        of_format.details = "NAME may include the format: -O folded.root=main.  A switch needs no VALUE."
     for name, mine in by_heading(of_formats).items():
         group = heading_of(parser, f"for {name} alone")
         parser.hide(group)

@@ -513,8 +513,8 @@ TIME_RANGE: Option[tuple[int, int] | None] = Option(
     Range(),
     None,
     group="filters",
-    help="keep only times A to B: ticks in timelines, else ns",
-    details="Both ends are included; either may be omitted.",
+    help="keep only times A to B, in ticks (timelines) or ns",
+    details="Times are as recorded, not relative to the first.  Both ends are included; either may be omitted.",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",
@@ -526,7 +526,12 @@ THREADS: Option[tuple[int, ...]] = Option(
     help="keep only this thread; repeatable",
 )
 PART: Option[int | None] = Option(
-    "part", Whole(1, UINT64), None, group="filters", help="keep only part N of each input, counted from 1"
+    "part",
+    Whole(1, UINT64),
+    None,
+    group="filters",
+    help="keep only part N of each input, counted from 1",
+    details="A part is one of several profiles in a file, e.g. one dump of Callgrind.",
 )
 # Readers that put records in order, and bridges.
 MAX_MEMORY = Option(
@@ -545,10 +550,9 @@ BUDGET: Option[int | None] = Option(
     Size(),
     None,
     group="output",
-    help="limit the uncompressed output size, e.g. 200M",
-    details="Short calls of a timeline are merged into their callers, cheap stacks into [pruned].  The default depends "
-    "on "
-    "the format.",
+    help="for viewers: limit the output size, e.g. 200M",
+    details="SIZE is before compression.  Beyond it, short calls of a timeline are merged into their callers, cheap "
+    "stacks into [pruned].  Default: as much as the format's viewer opens, 64M to 256M.",
 )
 SPLIT: Option[str | None] = Option(
     "split",

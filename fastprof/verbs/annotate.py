@@ -40,8 +40,8 @@ THRESHOLD = Option(
     Share(),
     0.001,
     group="annotate",
-    help="show files of functions above this share (0.1%)",
-    details="SHARE of the total in self cost: 0.01 or 1%.  Default: 0.1%.",
+    help="show files of functions above SHARE (default: 0.1%)",
+    details="SHARE is of the total, and compared with self costs: 0.01 or 1%.",
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",

@@ -33,10 +33,9 @@ PRUNE: Option[float | None] = Option(
     Share(),
     None,
     group="output",
-    help="prune what costs less than SHARE; 0: prune nothing",
-    details="SHARE is of the total.  Pruned contexts of the same caller are shown as one, [pruned].  Default: the page "
-    "stays "
-    "below 2 MB.",
+    help="prune stacks that cost less than SHARE; 0 keeps all",
+    details="SHARE is of the total.  What is pruned below one caller is shown as [pruned].  Default: as much as keeps "
+    "the page below 2 MB.",
 )
 
 END = plan.End(

@@ -34,8 +34,7 @@ SORT = Option(
     "self",
     group="rows",
     help="sort by self (default), total, calls or a value type",
-    details="`total` is the inclusive cost; the name of a value type stands for self cost in that type.  Largest "
-    "first.",
+    details="`total` is the inclusive cost; the name of a value type sorts by self cost in that type.  Largest first.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
@@ -68,8 +67,8 @@ TREE: Option[str | None] = Option(
     Words("caller", "calling", "both", metavar="WHAT"),
     None,
     group="rows",
-    help="show caller, calling (callees) or both per function",
-    details="`caller` lists callers, `calling` callees, `both` lists both.",
+    help="list callers (caller), callees (calling) or both",
+    details="They are listed for each function, with the costs and calls of each arc.",
 )
 CYCLES = Option(
     "cycles",

@@ -36,7 +36,7 @@ NAME_ADDRESSES = Option(
     format="pprof",
     flag="--name-addresses",
     help="name unknown functions [object+0xADDR]",
-    details="Functions of addresses without a symbol, as in a call graph.",
+    details="Applies to addresses without a symbol, which a call graph names this way.",
 )
 
 

@@ -80,7 +80,7 @@ PLAN: Option[str | None] = Option(
     FilePath("PLAN"),
     None,
     group="input",
-    help="take the list of files from PLAN instead of INPUT",
+    help="read the list of files from PLAN instead of INPUT",
     details="PLAN is written by `fastprof batch plan`.",
 )
 SHARD: Option[tuple[int, int] | None] = Option(
