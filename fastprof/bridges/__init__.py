@@ -170,7 +170,7 @@ STACKS = Option(
     "estimate",
     group="values",
     help="graph to stacks: estimate (default), arcs or self",
-    details="`estimate` estimates whole stacks from the costs of call arcs, `arcs` keeps the direct caller only, `self` "
+    details="`estimate` builds whole stacks from the costs of call arcs, `arcs` keeps the direct caller only, `self` "
     "no caller.",
 )
 PRUNE = Option(
