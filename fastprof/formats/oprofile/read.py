@@ -341,7 +341,7 @@ class OProfileReader(Reader):
         facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
         for what, values in (("threads", {n.tid for n in names}), ("cpus", {n.cpu for n in names})):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
-            facts[f"{what}_distinct"] = numbers or "no"
+            facts[f"{what}_distinct"] = numbers or "not recorded"
         by_event = {t.name: dict(samples.most_common()) for t, samples in zip(types, self._samples, strict=True)}
         facts["samples_by_image"] = by_event if len(types) != 1 else by_event[types[0].name]
         log_lost_samples(self.source, self._files, {name.session for name in names if name.session}, self.log)
