@@ -252,7 +252,7 @@ class _Said:
             self._once("stacks", tuple(path))
         for pair in pairwise(path):
             self._once("calls", pair)
-        calls = [cost for name, cost in costs.items() if name.lower() == "calls"]  # XRay's profiles have "Calls"
+        calls = [cost for name, cost in costs.items() if name == "calls"]  # XRay's profiles have them
         if len(path) > 1 and calls:
             self._is["call counts"][path[-2], path[-1]] += calls[0]
 

@@ -71,7 +71,7 @@ class Sums:
             if column not in FIXED[rows.metadata[b"table"].decode()]:
                 of = found.to_pylist() if kind.nullable else []
                 self.values[column] += sum(row[column] or 0 for row in of if row.get("kind", "cost") == "cost")
-        if "calls" in found.column_names:
+        if {"kind", "calls"} <= {*found.column_names}:
             self.calls += sum(row["calls"] for row in found.to_pylist() if row["kind"] == "call")
 
 

@@ -104,7 +104,7 @@ def test_threads_of_samples_stay_apart() -> None:
         log.block(tid)
         log.row([1], 1, 10 * tid)
     threads = firefox.read(convert_bytes(log.bytes(), "xray", "firefox").data)
-    assert [t.name for t in threads] == ["Ticks, thread 5", "Calls, thread 5", "Ticks, thread 6", "Calls, thread 6"]
+    assert [t.name for t in threads] == ["time, thread 5", "calls, thread 5", "time, thread 6", "calls, thread 6"]
     assert [dict(t.self_) for t in threads] == [{"#1": 50}, {"#1": 1}, {"#1": 60}, {"#1": 1}]
 
 

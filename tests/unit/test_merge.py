@@ -58,7 +58,7 @@ MIXED = [
     ("xray/good/fdr5-busy.xray", "callgrind/good/cfi.callgrind", "callgrind", "time/nanoseconds, calls/count", "Ir"),
     ("xray/good/fdr5-busy.xray", "folded/good/plain.folded", "pprof", "time/nanoseconds, calls/count", "samples/count"),
     ("pprof/good/go-heap.pb.gz", "gperftools/good/plain.prof", "callgrind", "alloc_objects/count", "cpu/nanoseconds"),
-    ("xray/good/profile-bare.xray", "xray/good/fdr5-busy.xray", "callgrind", "Ticks/ticks", "calls/count"),
+    ("xray/good/profile-bare.xray", "xray/good/fdr5-busy.xray", "callgrind", "time/ticks", "time/nanoseconds"),
 ]
 
 

@@ -63,8 +63,7 @@ class XRayReader(Reader):
             self.view = "stacks"
         part = Part(pid=int(x.pid) or None)
         if profile:
-            calls = ValueType("Calls", "count", "Number of calls")
-            part.value_types = [ValueType("Ticks", "ticks", "TSC ticks"), calls]
+            part.value_types = [ValueType("time", "ticks"), ValueType("calls", "count")]  # as a folded timeline has
         else:
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
