@@ -15,8 +15,7 @@ static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_e
 }
 
 static int more(const struct fp_in *in, struct fp_err *err) {
-    return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text is incomplete")
-                   : FP_MORE;
+    return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text is incomplete") : FP_MORE;
 }
 
 static int has_four_digits(const uint8_t *p, size_t n) {

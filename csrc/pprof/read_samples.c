@@ -183,7 +183,8 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
             case 2: {
                 const uint8_t *broken = take_values(r, &f, &n_values);
                 if (broken)
-                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken), "a value of a sample is malformed");
+                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken),
+                                   "a value of a sample is malformed");
                 break;
             }
             case 3:

@@ -41,7 +41,8 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
                 if (f.v) m.flags |= 1u << (f.number - 7);
         }
     }
-    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is malformed", err);
+    if (kind == FP_WIRE_BAD)
+        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is malformed", err);
     int entered = enter(r, &r->mapping_ids, id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
@@ -81,7 +82,8 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
             default: m.start_line = (int64_t)f.v;
         }
     }
-    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
+    if (kind == FP_WIRE_BAD)
+        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
     uint32_t n = r->function_ids.n;
     if (!id && n == 1) { /* maybe none has an id */
         n = ++r->n_without_id;
@@ -148,7 +150,8 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
         }
     }
     m.n_lines = r->n_lines - m.first_line;
-    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
+    if (kind == FP_WIRE_BAD)
+        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
     int entered = enter(r, &r->location_ids, id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
     m.id = id;

@@ -25,8 +25,8 @@ static int is_signal_frame(const struct fp_unwind_machine *m, const struct fp_cf
                            const struct fp_cfi_state *state, struct fp_unwind_rule *rule) {
     const struct fp_cfi_value *fp = &state->columns[FP_UNWIND_COLUMN_FP], *ra = &state->columns[FP_UNWIND_COLUMN_RA];
     if (m->has_link || fp->how != FP_CFI_AT_BLOCK || ra->how != FP_CFI_AT_BLOCK) return 0;
-    if (!is_sum(fp_unwind_block(s, &state->cfa), m->sp, 1, &rule->cfa) || !is_sum(fp_unwind_block(s, fp), m->sp, 0, &rule->fp) ||
-        !is_sum(fp_unwind_block(s, ra), m->sp, 0, &rule->ra))
+    if (!is_sum(fp_unwind_block(s, &state->cfa), m->sp, 1, &rule->cfa) ||
+        !is_sum(fp_unwind_block(s, fp), m->sp, 0, &rule->fp) || !is_sum(fp_unwind_block(s, ra), m->sp, 0, &rule->ra))
         return 0;
     rule->kind = FP_UNWIND_SIGNAL;
     rule->fp_how = rule->ra_how = FP_UNWIND_SAVED;

@@ -222,7 +222,8 @@ static enum fp_unwind_end recover(const struct walk *w, const struct full *x, co
     } else if (v->how == FP_CFI_IS_CFA) {
         value = address;
     } else {
-        if (v->how != FP_CFI_AT_CFA) end = fp_unwind_evaluate(fp_unwind_block(&x->section, v), old, &w->words, &cfa, &address);
+        if (v->how != FP_CFI_AT_CFA)
+            end = fp_unwind_evaluate(fp_unwind_block(&x->section, v), old, &w->words, &cfa, &address);
         if (end != FP_UNWIND_COMPLETE) return end;
         value = address;
         if (v->how == FP_CFI_AT_CFA && w->n == 1 && address < w->words.sp && reg != w->machine->return_register &&

@@ -74,8 +74,8 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
     const int unequal = n != n_times && !has_end && !(r->event.has_head && !n_times);
     const int is_chunk = r->event.ph != 0; /* of a trace */
     if (unequal && (!is_chunk || !n_times))
-        return fp_trace_samples_broken(r, r->event.at, "a profile has different numbers of samples and timeDeltas", NULL,
-                                       err);
+        return fp_trace_samples_broken(r, r->event.at, "a profile has different numbers of samples and timeDeltas",
+                                       NULL, err);
     for (; r->pos < n + (uint64_t)has_end; r->pos++) {
         const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
         if (r->written && r->loaded != block + 1) {
