@@ -9,25 +9,39 @@
  * Each thread has a stack.  Timelines of healthy programs have gaps, which are repaired and counted (fp_fold_stats):
  *
  *   orphan      an exit of a function that is not on the stack is ignored: its entry was lost
- *   unwound     an exit ends the innermost frame of its function, and with it the frames above, which were left by an
- *               exception or longjmp
- *   unfinished  frames that are open at the end of the input end at their thread's last time
- *   clamped     a time before that of the thread's previous record is replaced by it
+ *   unwound     an exit ends the innermost frame of its function and all frames above it, which an exception or longjmp
+ *               has left without an exit
+ *   unfinished  frames still open at the end of the input end at the last time of their thread
+ *   clamped     a time before the thread's previous record is raised to that record's time
  *
- * Recursion: every call is counted, but if an arc is on a thread's stack several times, only the outermost of these
+ * Recursion: every call adds to `calls`.  If an arc is on a thread's stack several times, only the outermost of these
  * calls adds to its ticks.
  *
- * Groups: threads, processes or CPUs are summed together or separately (enum fp_fold_by); what is separate is a group.
+ * Groups: sums are kept per thread, process or CPU, or for all together (enum fp_fold_by).  Rows with the same key form
+ * a group.
  *
- * Order of calls: fp_fold_new, fp_fold_register, fp_fold_put for each batch, fp_fold_end.  Then the result:
+ * Order of calls: fp_fold_new, fp_fold_register, fp_fold_put for each batch, fp_fold_end.  Then, for a graph:
  *
- *   arcs       fp_fold_order, fp_fold_pull_arcs (arcs) and fp_fold_pull_nodes (self costs by function), each merged
- * with spilled runs (core/merge.h); fp_fold_totals and fp_fold_graph make graph rows of both contexts   fp_fold_rank,
- * fp_fold_link, fp_fold_pull_tree, merged with spilled runs (fp_fold_tree); fp_fold_stacks makes stacks rows of them
+ *   fp_fold_order                           sort the arcs
+ *   fp_fold_pull_arcs, fp_fold_pull_nodes   records of arcs, and of the functions' self costs
+ *   fp_fold_totals, fp_fold_graph           graph rows of these records, merged with those of spilled runs (merge.h)
  *
- * Spilling: if fp_fold_put returns FP_FULL, the caller pulls the same records, writes them to disk as a sorted run,
- * calls fp_fold_drop_spilled and continues.  Memory: linear in arcs (or contexts) since then and in the depth of the
- * stacks.
+ * or for stacks:
+ *
+ *   fp_fold_rank, fp_fold_link              sort the tree by name
+ *   fp_fold_pull_tree                       records of contexts
+ *   fp_fold_stacks                          stacks rows of these records, merged with spilled runs (fp_fold_tree)
+ *
+ * FP_FULL asks for a different action from each kind of function:
+ *
+ *   fp_fold_put                             the table is full: spill it; the whole batch has been added
+ *   fp_fold_feed                            the table is full: spill it and call again
+ *   fp_fold_tree_pull                       the output buffer is full: write it out and call again
+ *   fp_fold_graph, fp_fold_stacks           the batch is full: drain it and call again
+ *   fp_fold_totals                          a group is complete: its totals are in the struct
+ *
+ * Spilling: pull the same records as above, write them to disk as a sorted run and call fp_fold_drop_spilled.  Memory
+ * is linear in the arcs (or contexts) since the last spill and in the depth of the stacks.
  *
  * Several cores: each fold takes a share of the timeline's threads (`shares`), and fp_fold_join combines them.
  *
@@ -49,14 +63,14 @@ enum fp_fold_into {
     FP_FOLD_TREE = 1  /* call paths: for stacks */
 };
 
-/* What distinguishes arcs or contexts of the same functions: bits. */
+/* The key of a group, as bits: arcs or contexts of the same functions but different groups are separate. */
 enum fp_fold_by {
     FP_FOLD_BY_TID = 1,
     FP_FOLD_BY_PID = 2,
     FP_FOLD_BY_THREAD = 3, /* also the threads of different inputs */
     /* tree only */
     FP_FOLD_BY_CPU = 4, /* the time from a record to the thread's next one is spent on the record's CPU */
-    FP_FOLD_BY_NAME = 8 /* functions of the same name are one, and have nothing but that name */
+    FP_FOLD_BY_NAME = 8 /* merge functions of the same name, dropping object, file and line */
 };
 
 /* A further bit: sum the inclusive cost of each function, for fp_top_timeline. */
@@ -70,10 +84,10 @@ struct fp_fold_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
     uint32_t group;  /* thread; tree: row of fp_fold's `groups`; 0 when threads are merged */
-    uint32_t active; /* its activations on the stack of the current thread */
+    uint32_t active; /* its calls on the stack of the current thread */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; of recursive calls only the outermost */
-    uint64_t subcalls; /* calls made within it and the call itself; of recursive calls only the outermost */
+    uint64_t subcalls; /* the calls themselves and all calls within them; of recursive calls only the outermost */
     uint64_t self;     /* the callee's own ticks when called through here */
 };
 
@@ -83,9 +97,9 @@ struct fp_fold_stats {
     uint64_t unwound;
     uint64_t unfinished;
     uint64_t clamped;
-    uint64_t events;    /* custom and typed events, which graphs and stacks cannot hold */
-    uint64_t arguments; /* call arguments, which they cannot hold either */
-    uint64_t cpus;      /* 1: some row was on a CPU other than 0 */
+    uint64_t events;    /* custom and typed events: not representable in graphs and stacks */
+    uint64_t arguments; /* call arguments: not representable either */
+    uint64_t cpus;      /* 1 if a row has a CPU other than 0 */
     uint64_t placed;    /* FP_FOLD_BY_NAME: functions that lost an object, a file or a line; set by fp_fold_end */
 };
 
@@ -94,16 +108,16 @@ struct fp_fold {
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
     uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
-    /* Set by the caller to fold only the threads of share `share`; then each thread must have a share.  Borrowed.
-     * NULL: fold all rows. */
+    /* Set by the caller: fold only the threads of share `share`; each thread must have a share.  Borrowed.  NULL: fold
+     * all rows. */
     const struct fp_shares *shares;
     uint32_t share;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_fold_arc *arcs;
     uint32_t n_arcs;
-    /* Limits set by the caller, initially none.  fp_fold_put returns FP_FULL above `most` arcs or nodes, and above
-     * `many` if the last rows added so many of them that spilling is cheaper than growing. */
+    /* Limits set by the caller, initially none.  fp_fold_put returns FP_FULL above `most` arcs or nodes; above `many`
+     * it does so if the last rows added so many that spilling is cheaper than growing. */
     uint32_t most, many;
     uint64_t switched; /* frames visited by thread switches */
 
@@ -111,9 +125,9 @@ struct fp_fold {
     uint32_t cap_arcs;
     struct fp_fold_thread *threads; /* by id */
     uint32_t n_threads, cap_threads, current;
-    uint64_t n_taken;                     /* rows of the share */
-    struct fp_table groups;               /* tree: enum fp_group_col */
-    uint32_t *group_as;                   /* by group: its number in the fold that this one was joined to; or NULL */
+    uint64_t n_taken;       /* rows of the share */
+    struct fp_table groups; /* tree: enum fp_group_col */
+    uint32_t *group_as;     /* by group: its number in the fold that this one was joined to; NULL if not joined */
     struct fp_fold_function *by_function; /* by id */
     uint32_t n_functions, cap_functions;
     uint64_t *inclusive; /* by function: ticks, of recursive calls only the outermost; if requested */
@@ -129,7 +143,7 @@ struct fp_fold {
     struct fp_fold_node *nodes;
     uint32_t *called;
     uint32_t cap_nodes, cap_called, n_called, node_group;
-    uint64_t hot; /* arcs with this many calls or more are kept when others are spilled */
+    uint64_t hot; /* arcs with at least this many calls stay when others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
     struct fp_rank_order *names;
     uint32_t *group_ranks, *groups_in_order;
@@ -143,17 +157,17 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
 /* Registers the functions and threads that the model has so far; call it before fp_fold_put of rows with new ones.
- * Until fp_fold_end only this and fp_fold_rank read the model, so everything else may run in parallel with a reader
- * that adds names to it.  `like`: a fold of the same kind that has registered them already, or NULL.  0 or
+ * Until fp_fold_end only this and fp_fold_rank read the model; all other functions may run while a reader adds names to
+ * it.  `like`: a fold of the same kind that has registered them already, or NULL.  0 or
  * FP_E_NOMEM. */
 int fp_fold_register(struct fp_fold *f, const struct fp_fold *like);
 
 /* Adds the rows of a timeline batch.  Their functions and threads must be registered; this is not checked.  FP_DONE;
- * FP_FULL: spill the arcs or nodes; FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_FULL: all rows are added, spill before the next batch; FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Adds the rows that a feed returns until its status is FP_DONE, FP_ASK or an error.  Returns FP_DONE, or FP_FULL or an
- * error as fp_fold_put does. */
+/* Calls a feed and adds its rows, until the feed returns FP_DONE, FP_ASK or an error; its status is in `feed`.
+ * FP_DONE; FP_FULL: spill and call again; FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
 /* Sets wanted[s] to 1 for each share s that has rows in a timeline batch from row *next on (0 for a new batch). Returns
@@ -165,7 +179,7 @@ uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *share
  * one of `to` ticks a second, rounded down.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_err *err);
 
-/* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
+/* Ends the open frames after the last batch.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
 /* Merges the counters, times and groups of `other`, which folded another share, into `f`.  Call it after fp_fold_end of
@@ -173,7 +187,7 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err);
  * arcs or nodes; fp_fold_tree_pull writes them with the groups of `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
-/* First and last time of a thread's records; 0 when it has none. */
+/* The first and last time of a thread's records.  Returns 0 if it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
 /* ---- arcs ---- */
@@ -193,11 +207,11 @@ enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Drops the arcs that fp_fold_order sorted, or the tree, after they were spilled.  Arcs or nodes on a stack stay, with
- * sums of 0.  0 or FP_E_NOMEM. */
+/* After spilling: drops the arcs that fp_fold_order sorted, or the tree.  Arcs or nodes on a stack stay, with sums of
+ * 0.  0 or FP_E_NOMEM. */
 int fp_fold_drop_spilled(struct fp_fold *f);
 
-/* After fp_fold_end: frees the arcs or the tree, once all was spilled. */
+/* Frees the arcs or the tree after fp_fold_end, once everything is spilled. */
 void fp_fold_drop(struct fp_fold *f);
 
 /* ---- contexts ----
@@ -258,16 +272,16 @@ struct fp_fold_tree {
 struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
 void fp_fold_tree_free(struct fp_fold_tree *t);
 
-/* Fills `to` with the merged records, up to `n` bytes; *got becomes the number of bytes.  FP_FULL: call again. FP_MORE:
- * refill t->to_refill.  FP_DONE.  FP_E_MALFORMED: a run differs from what was written. */
+/* Fills `to` with the merged records, up to `n` bytes; *got becomes the number of bytes.  FP_FULL: write them out and
+ * call again.  FP_MORE: refill t->to_refill.  FP_DONE.  FP_E_MALFORMED: a run differs from what was written. */
 int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* ---- rows ---- */
 
-/* Makes graph rows of merged arcs and nodes. */
+/* Turns merged arcs and nodes into graph rows. */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file; /* string: the file of functions without one; readers of graphs would use the caller's */
+    uint32_t unknown_file; /* string: the file of functions without one; without it readers assume the caller's */
     uint32_t *named; /* by function, n_named of them: its function in the graph, 0 = none yet; set by the caller */
     uint32_t n_named;
     struct fp_merge *nodes, *arcs; /* of runs of fp_fold_pull_nodes and fp_fold_pull_arcs */
@@ -279,8 +293,8 @@ struct fp_fold_out {
     int32_t node_ready, arc_ready, arcs_done, begun;
 };
 
-/* Adds up the nodes of the next group.  FP_FULL: o->group and o->total are set.  FP_MORE: refill o->nodes.  FP_DONE: no
- * group is left.  FP_E_OVERFLOW. */
+/* Adds up the nodes of the next group.  FP_FULL: o->group and o->total hold the next group; call again for the one
+ * after. FP_MORE: refill o->nodes.  FP_DONE: no group is left.  FP_E_OVERFLOW. */
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
 /* Pulls the graph rows of the next group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
@@ -288,9 +302,9 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
  * FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
-/* Pulls stacks rows with self time and calls.  With FP_FOLD_BY_CPU each has a label f->cpu, whose value is a string,
- * because pprof drops a number 0.  The model's stacks may be emptied between two calls (fp_model_empty_stacks). Returns
- * as fp_fold_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Pulls stacks rows with self time and calls.  With FP_FOLD_BY_CPU each has a label f->cpu, with the number as a
+ * string, because pprof drops a number 0.  The model's stacks may be emptied between two calls (fp_model_empty_stacks).
+ * FP_FULL: drain the batch.  FP_MORE: refill t->to_refill.  FP_DONE, FP_E_MALFORMED, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
