@@ -1,14 +1,14 @@
 /* callgrind/numbers.h - looks up the numbers of Callgrind's names, `(12)`.
  *
- * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So each number has a
- * place of its own.  Places are allocated in segments that double in size:
+ * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So each number has
+ * its own slot, in segments that double in size:
  *
  *     segment    8         9          10          11 ...
  *     numbers    0..255    256..767   768..1791   1792..3839 ...
  *
- * Places never move, and a segment is allocated when its first number is used.  A number that is far greater than the
- * count of defined ones, as in a hostile file, would need a large segment for itself.  It stays in a hash table until
- * enough numbers are defined.
+ * Slots never move.  A segment is allocated when its first number is used.  A number far greater than the count of
+ * defined ones, as in a hostile file, would allocate a large segment alone, so it stays in a hash table until enough
+ * numbers are defined.
  */
 #ifndef FP_CALLGRIND_NUMBERS_H
 #define FP_CALLGRIND_NUMBERS_H

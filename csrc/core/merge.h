@@ -60,7 +60,7 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, in
 void fp_merge_free(struct fp_merge *m);
 
 /* Sets m->head to the next record and returns FP_FULL.  FP_MORE: refill run m->to_refill (or set its eof) and call
- * again. FP_DONE: no more records.  FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, from 0.
+ * again.  FP_DONE: no more records.  FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, from 0.
  */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 

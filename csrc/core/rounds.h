@@ -1,16 +1,16 @@
 /* core/rounds.h - sorts records by time, in memory that does not grow with the input.
  *
  * Recorders write one buffer per CPU, so records are in order only within a buffer.  After each pass over all buffers
- * they write a mark.  A record that is written after a mark is not older than the newest record before the previous
- * mark, so everything up to that time can be delivered:
+ * they write a mark.  A record written after a mark is not older than the newest record before the previous mark,
+ * so everything up to that time can be delivered:
  *
  *   put 5 9 | round | put 6 12 8 | round: 5 6 8 9 | put 11 15 | round: 11 12 | end: 15
  *
- * Records of the same time keep the order in which they were put.  A record that comes too late is delivered at the
- * next opportunity, and counted.  Without marks everything is delivered at the end.
+ * Records of the same time keep the order in which they were put.  A late record is delivered at the next
+ * opportunity and adds to n_late.  Without marks, everything is delivered at the end.
  *
- * When the records that wait take more than `most` bytes, they are written away as a sorted run.  This code does no
- * I/O: it returns FP_ASK, the caller does what `asks` says with a temporary file, and calls again.
+ * Waiting records beyond `most` bytes are spilled as a sorted run.  This code does no I/O: it returns FP_ASK, the
+ * caller performs `asks` on a temporary file and calls again.
  */
 #ifndef FP_ROUNDS_H
 #define FP_ROUNDS_H

@@ -3,7 +3,7 @@
  * A message is a run of fields.  A field is a tag (its number and its wire type) and a content:
  *
  *   wire type   content
- *   VARINT      a number: 7 bits a byte, the lowest bits first; the top bit says that another byte follows
+ *   VARINT      a number: 7 bits a byte, the lowest bits first; the top bit is set if another byte follows
  *   BYTES       a length as a varint, then that many bytes: a string, a message, or a list of varints ("packed")
  *   FIXED64     8 bytes, little-endian
  *   FIXED32     4 bytes, little-endian

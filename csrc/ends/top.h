@@ -10,8 +10,7 @@
  * cost plus the cost of its calls.
  *
  *   main -> a 90, a -> a 40, self: main 10, a 90      main: not called, 10 + 90 = 100     a: 90
- *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, 40 of it without a
- * caller
+ *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, of which 40 uncalled
  *
  * Inclusive costs in a cycle overlap.  So the cost of a member is its self cost plus the cost of its calls out of the
  * cycle; the cost of the cycle is the sum of its members.  Where cycles are not shown, a member's cost is that of the
@@ -34,7 +33,7 @@
 /* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_clear frees the memory. */
 struct fp_top {
     int64_t *self, *inclusive, *calls, *second;
-    uint8_t *seen; /* is there a row of it? */
+    uint8_t *seen; /* 1 if it has a row */
     uint32_t cap;
 };
 
@@ -65,8 +64,8 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
 /* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
 int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
 
-/* The ids of the `want` items that were seen and whose `key` (one of the arrays of `c`) is farthest from 0, in any
- * order, and of items with an equal key.  `ids` has room for c->cap.  Returns their number; UINT32_MAX when memory ran
+/* The ids of the `want` items seen with the largest |key| (`key` is one of the arrays of `c`), in any order, and of
+ * all items that tie with the last.  `ids` has room for c->cap.  Returns their number; UINT32_MAX when memory ran
  * out. */
 uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
 

@@ -100,7 +100,7 @@ struct fp_firefox {
     uint64_t arguments; /* left out */
     uint64_t without_stack;
     uint64_t unplaced; /* frames whose address is dropped, because it is in no known object */
-    uint64_t replaced; /* bytes of names that are no UTF-8 */
+    uint64_t replaced; /* bytes of names that are not UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
     uint32_t *thread_of, *string_of, *source_of, *object_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */

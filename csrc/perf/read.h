@@ -7,17 +7,17 @@
  *
  *   09 00 00 00  02 00  28 00  ...     a sample (type 9) in user mode (misc & 7 is 2), 40 bytes
  *
- * The caller reads header, attributes and features, of which a file has few; this code reads the records.  A record
- * belongs to an event by its id.  The event's `sample_type` says which fields a sample has:
+ * The caller reads the header and the few attributes and features; this code reads the records.  The id of a record
+ * names its event.  The bits of the event's `sample_type` state which fields a sample has, in this order:
  *
- *   IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD | READ | CALLCHAIN | RAW | BRANCH_STACK | REGS_USER |
- * STACK_USER one 64-bit word each                                | these have lengths of their own ...
+ *   one 64-bit word each    IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
+ *   variable lengths        READ, CALLCHAIN, RAW, BRANCH_STACK, REGS_USER, STACK_USER ...
  *
- * Records are ordered by time (core/rounds.h) and then applied: a mapping to the maps of its process
- * (symbols/space.h), a name to its thread; a sample becomes a row.  Chains are leaf first; markers in them say where
- * user code begins.  A chain becomes a stack once; later samples find it by its bytes.
+ * Records are sorted by time (core/rounds.h) and then applied: a mapping changes the maps of its process
+ * (symbols/space.h), a name that of its thread, and a sample becomes a row.  Chains are leaf first; a marker precedes
+ * user code.  Each distinct chain becomes a stack once; later samples find it by its bytes.
  *
- * Memory: distinct stacks, threads, mappings; 8 MiB for chains; what waits between two rounds, see core/rounds.h.
+ * Memory: distinct stacks, threads and mappings; 8 MiB for chains; records between two rounds (core/rounds.h).
  * Source: include/uapi/linux/perf_event.h, tools/perf/util/session.c and machine.c of Linux 3.2 to 6.18.
  */
 #ifndef FP_PERF_READ_H
@@ -32,15 +32,15 @@
 
 /* cffi-begin */
 
-/* What FP_ASK asks for. */
+/* The request of FP_ASK. */
 enum fp_perf_asked {
     FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns: drain the batch, add a part, fp_perf_set_column */
-    FP_PERF_RECORD = 2,     /* the record, record_n bytes, may interest the caller */
+    FP_PERF_RECORD = 2,     /* the caller may use this record, of record_n bytes */
     FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
     FP_PERF_TABLE = 5,      /* the rules of unwinding of object `asked_name`: fp_perf_set_table */
-    FP_PERF_DUMP = 6        /* a virtual machine lists its code in a file, whose name has record_n bytes: if it can be
-                               read, fp_perf_give_codes */
+    FP_PERF_DUMP = 6 /* a JIT compiler lists its code in a file; the record is its name, of record_n bytes.  If the
+                        file is readable: fp_perf_give_codes */
 };
 
 enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
@@ -52,7 +52,7 @@ struct fp_perf_attr {
 };
 
 struct fp_perf_counts {
-    uint64_t records, bytes; /* the latter outside of records: traces of processors, descriptions of tracepoints */
+    uint64_t records, bytes; /* `bytes`: data outside of records, such as processor traces and tracepoint formats */
     uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
     uint64_t rounds;
     uint64_t lost, lost_samples;      /* as the kernel reports */

@@ -46,7 +46,7 @@ struct fp_speedscope {
     uint64_t deep;                        /* calls dropped because of FP_SPEEDSCOPE_DEPTH; frames of samples likewise */
     uint64_t events, arguments, negative; /* left out */
     uint64_t zero;                        /* samples of no value above 0 */
-    uint64_t replaced;                    /* bytes of names that are no UTF-8 */
+    uint64_t replaced;                    /* bytes of names that are not UTF-8 */
     uint64_t written;                     /* rows, as JSON */
     uint64_t now;                         /* of the calls being converted */
 

@@ -1,7 +1,7 @@
 /* symbols/dwarf.h - the basics of DWARF: sections, numbers, forms.
  *
- * Numbers have a fixed size, or are LEB128: 7 bits a byte, the lowest first; the top bit says that another byte
- * follows.  A form says how a value is stored.  A unit begins with its length; if that is 0xffffffff, a length of 8
+ * Numbers have a fixed size, or are LEB128: 7 bits a byte, the lowest first; the top bit is set if another byte
+ * follows.  A form is the encoding of a value.  A unit begins with its length; if that is 0xffffffff, a length of 8
  * bytes follows, and offsets in the unit have 8 bytes ("64-bit DWARF") instead of 4.  Source: DWARF 5, sections 7.4 to
  * 7.6.
  */

@@ -1,13 +1,13 @@
-/* symbols/space.h - what is mapped where, by process, as of now.
+/* symbols/space.h - the current memory maps of all processes.
  *
- * The maps of all processes of a recording, changed by its records in order of time.  Maps of a process never overlap:
- * a new one cuts what it covers, and what is left keeps its place in the file.
+ * The records of a recording change the maps in order of time.  Maps of a process never overlap: a new map replaces the
+ * parts of others that it covers, and the remaining parts keep their file offsets.
  *
  *   map a  [0x1000, 0x5000) pgoff 0         a [0x1000, 0x2000) pgoff 0
  *   map b  [0x2000, 0x3000) pgoff 0x700     b [0x2000, 0x3000) pgoff 0x700     a [0x3000, 0x5000) pgoff 0x2000
  *
  * A fork shares the parent's maps until one of the two changes: each process is a root in one persistent search tree (a
- * treap), whose nodes are counted references.  A change copies only the path to it, if another process still has it.
+ * treap) with reference-counted nodes.  A change copies only the path to it, and only if another process shares it.
  * So a fork takes constant time, any other change logarithmic time and memory.  The priorities of nodes come from a
  * random secret, so no file can make the tree deep.
  */

@@ -33,7 +33,7 @@ struct fp_dwarf_declaration {
     uint64_t line;
 };
 
-/* The declaration of the function whose first instruction is at `address`.  1, 0 if there is none, or FP_E_NOMEM. */
+/* The declaration of the function whose first instruction is at `address`.  1, or 0 if there is none, or FP_E_NOMEM. */
 int fp_dwarf_units_declaration(struct fp_dwarf_units *u, uint64_t address, struct fp_dwarf_declaration *found);
 
 #endif

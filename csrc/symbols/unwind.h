@@ -1,21 +1,21 @@
 /* symbols/unwind.h - user stacks from registers and a copy of the stack, by the tables of compilers.
  *
  * `perf record --call-graph dwarf` copies a thread's registers and up to 64 KiB of its stack.  The callers follow from
- * .eh_frame and .debug_frame of the mapped files, which say for each address of code where the canonical frame address
- * (CFA: the stack pointer before the call) and the registers of the caller are:
+ * .eh_frame and .debug_frame of the mapped files.  For each address of code these tables locate the canonical frame
+ * address (CFA: the stack pointer before the call) and the caller's registers:
  *
  *   f:    sub  $24, %rsp       until here    CFA = rsp+8     return address at CFA-8     rbp unchanged
  *         call g               from here     CFA = rsp+32    return address at CFA-8     rbp unchanged
  *
- * A file is compiled once into rows, sorted by address, and each row has the number of a rule.  Neighbours with equal
- * rules are one row, and a row GAP follows code that nothing describes:
+ * Each file is compiled once into rows of an address and a rule number, sorted by address.  Adjacent ranges with equal
+ * rules share a row.  The row GAP covers code that no table describes:
  *
  *   start  0x1000  0x1004  0x1030  0x2000          rule 3: CFA = sp+8, return address at CFA-8, fp unchanged
  *   rule   3       7       0       3               rule 7: CFA = sp+32 ...                 rule 0: GAP
  *
- * Rules know the program counter, the stack pointer and the frame pointer only.  That suffices for more than 99.99 % of
+ * Rules use only the program counter, the stack pointer and the frame pointer, which suffices for more than 99.99 % of
  * real frames.  A rule that needs other registers is SLOW: the stack is unwound again from its leaf, with all
- * registers, by running the programs of the tables.
+ * registers, by interpreting the DWARF instructions of the tables.
  *
  * Memory of a table: 6 bytes a row (about 1.0 MB for 1 MB of .eh_frame), 8 bytes a function.
  * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; System V ABI supplements of x86-64 and AArch64.
@@ -37,7 +37,7 @@ enum fp_unwind_end {
     FP_UNWIND_BROKEN = 5,         /* a damaged table, or a rule that cannot be applied */
     FP_UNWIND_NOT_EXECUTABLE = 6, /* the return address is not in executable memory */
     FP_UNWIND_NO_PROGRESS = 7,    /* the stack pointer of the caller is below that of the callee */
-    FP_UNWIND_TOO_DEEP = 8,       /* more frames than asked for */
+    FP_UNWIND_TOO_DEEP = 8,       /* more frames than requested */
     FP_UNWIND_ENDS = 9
 };
 

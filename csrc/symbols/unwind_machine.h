@@ -1,4 +1,5 @@
-/* symbols/unwind_machine.h - what the unwinder knows of a processor, and what its files share. */
+/* symbols/unwind_machine.h - a processor's registers and conventions, and declarations shared by the unwinder's files.
+ */
 #ifndef FP_UNWIND_MACHINE_H
 #define FP_UNWIND_MACHINE_H
 

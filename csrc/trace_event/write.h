@@ -6,9 +6,9 @@
  *   {"name":"main","ph":"E","ts":1.5,"pid":7,"tid":7}
  *
  * The calls of the timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  `ts` is in microseconds,
- * made from integers.  Viewers read it as a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
- * zero, unless the first one exceeds 2^52: then a multiple of 2^51 is subtracted, such that the first is between 2^51
- * and 2^52.  Rows before that zero get negative times.
+ * made from integers.  Viewers read it as a double, which holds nanoseconds up to 2^53.  So times keep the clock's
+ * zero, unless the first one exceeds 2^52: then a multiple of 2^51 is subtracted, so that the first is between 2^51 and
+ * 2^52.  Rows before that zero get negative times.
  *
  * An event whose payload is a short printable text is named after it.  Others are named "event", with their bytes in
  * hexadecimal: "args":{"data":"00ff"}.  A typed event also has its type: "args":{"type":5,"data":"00ff"}.
@@ -36,7 +36,7 @@ struct fp_trace_write {
     uint64_t rows;
     uint64_t deep;      /* calls dropped because of FP_TRACE_DEPTH */
     uint64_t arguments; /* arguments not written */
-    uint64_t replaced;  /* bytes of names that are no UTF-8 */
+    uint64_t replaced;  /* bytes of names that are not UTF-8 */
     uint64_t zero;      /* nanoseconds subtracted from each time; known after the first row */
 
     /* private from here on */

@@ -148,11 +148,11 @@ struct fp_xray_share {
     uint64_t *awaited; /* of all shares: the buffer that all others must pass before one continues; atomic */
 };
 
-/* Are there buffers of several threads? */
+/* Whether buffers of several threads exist. */
 int fp_xray_has_threads(const struct fp_xray *x);
 
-/* Puts the next buffers into the piece, in order, as many as fit; their bytes and threads are not set yet.  If none is
- * put, the next one is larger than the piece, or there is none; fp_xray_range distinguishes the two. */
+/* Puts the next buffers into the piece, in order, as many as fit; their bytes and threads are not set yet.  If it
+ * puts none, the next buffer is larger than the piece, or the log has ended; fp_xray_range distinguishes the two. */
 void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece);
 
 /* The length of buffer *next together with those adjacent to it both in the log and in the piece.  *next becomes the

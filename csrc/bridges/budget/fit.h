@@ -7,9 +7,9 @@
  *   enter f 0, enter g 10, exit g 12, enter h 20, exit h 70, exit f 100      shorter than 5 merged:
  *   enter f 0, enter h 20, exit h 70, exit f 100                             f has 50 of self time instead of 48
  *
- * The length is known only at the end, from how many bytes the calls of each length take (estimated by the caller:
- * fp_fit_size).  So rows are first kept, packed; calls that can no longer fit are dropped immediately, so about as many
- * rows are kept as fit.  Lengths are counted in ranks (fp_bins_of).
+ * The threshold is known only at the end: it depends on the bytes that the calls of each length take (the caller's
+ * estimate: fp_fit_size).  So rows are first packed and kept.  Calls that can no longer fit are dropped immediately, so
+ * no more rows are kept than about fit.  Lengths are grouped into ranks (fp_bins_of).
  *
  * A call that contains an event stays, whatever its length, if events take bytes at all.
  *
@@ -87,8 +87,8 @@ void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named
  * than FP_FIT_GROUPS. */
 int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err);
 
-/* The lowest rank such that its calls and those of higher ranks take no more than `limit` bytes in a group;
- * FP_FIT_RANKS if there is none. */
+/* The lowest rank R for which the group's calls of rank R or higher take at most `limit` bytes; FP_FIT_RANKS if none.
+ */
 uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit);
 
 /* The least length of a rank. */

@@ -7,8 +7,8 @@
  *   main > a > b 5, main > a > [pruned] 2,              main > e 93
  *
  * The share of a row is the mean over its value types, each as a part of that value type's total.  The limit is known
- * only at the end.  So rows are first kept, packed; the caller reads them once for the totals, once for the shares, and
- * once to write them.  Shares are counted in ranks (fp_bins_of); rank 0 is a share of 0.
+ * only at the end, so rows are first packed and kept; the caller reads them once for the totals, once for the shares
+ * and once to write them.  Shares are grouped into ranks (fp_bins_of); rank 0 is a share of 0.
  *
  * Each group becomes a file: everything, or a thread.
  *

@@ -1,6 +1,6 @@
 /* bridges/estimate/estimate.h - graph -> stacks: self costs are exact, their callers estimated.
  *
- * A graph records which functions call each other, but not which of these calls were made within one another.  A
+ * A graph records which functions call each other, but not the chains of calls.  A
  * context is a function with a stack of callers; its share is the part of the function's cost that it represents.  From
  * the roots down, a context passes its share on to each arc, in proportion to the arc's part of the callee's cost:
  *
@@ -13,11 +13,11 @@
  * the first value that any arc has.
  * Roots: functions without callers.  A function outside of cycles that costs more than the arcs into it is a root for
  * the difference.
- * Pruning: a context below `prune` of the profile's total, on average over its values, is not made.  What it leaves of
- * an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise the caller is [pruned] alone.
- * Cycles: no function is twice in a stack.  Arcs that would close a cycle are left out, and the shares of each function
- * of the cycle are scaled to add up to 1 again.
- * Size: beyond most_rows the cheapest lines and functions are summed up (docs/bridges.md).
+ * Pruning: a context below `prune` of the profile's total, averaged over the values, is not created.  The pruned part
+ * of an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise [pruned] > c. Cycles: a
+ * function occurs at most once in a stack.  The walk skips arcs that would close a cycle, then scales the shares of
+ * each function of the cycle to add up to 1. Size: beyond most_rows the cheapest lines and functions are merged
+ * (docs/bridges.md).
  *
  * Order of calls: fp_estimate_new, fp_estimate_set_values, fp_estimate_put for each batch, fp_estimate_end,
  * fp_estimate_pull until FP_DONE.
@@ -59,7 +59,7 @@ struct fp_estimate {
     uint64_t stacks;
     double pruned;    /* share of the total under [pruned] */
     double unlined;   /* share of the total that lost its line or address */
-    uint64_t unnamed; /* functions that are summed up as [pruned] */
+    uint64_t unnamed; /* functions merged into [pruned] */
 
     /* private from here on */
     struct fp_estimate_sums *own; /* self costs by place */

@@ -37,8 +37,8 @@ enum { FP_ESTIMATE_SLOTS = 1 << 12 };
 /* Sums of values by place.  A graph's rows come in blocks of one function, so a place is searched only among recent
  * ones (`slots`) and may be stored several times.  fp_estimate_sums_squeeze merges these, in the order of functions.
  *
- * More than `most` places would not all be written, so beyond that the end of a block sums up cheap places: all those
- * of a function below `prune` of the total so far, and in other functions those below half of that. */
+ * No more than `most` places would be written.  Beyond that, the end of each block merges cheap places: all places of a
+ * function below `prune` of the total so far; in other functions, places below half of that. */
 struct fp_estimate_sums {
     const struct fp_model *model;
     const char *what; /* for errors */
@@ -81,8 +81,8 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
            a->callee == b->callee;
 }
 
-/* Call begin before adding places (0 or FP_E_NOMEM), and pause while other profiles are read: it keeps only the sums.
- */
+/* Call begin before adding places (0 or FP_E_NOMEM), and pause, which keeps only the sums, while other profiles are
+ * read. */
 int fp_estimate_sums_begin(struct fp_estimate_sums *s);
 void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
@@ -152,7 +152,7 @@ struct fp_estimate_flow {
 struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e);
 void fp_estimate_flow_free(struct fp_estimate_flow *f);
 
-/* Does the function have costs or calls?  The model's other functions belong to other graphs. */
+/* Whether the function has costs or calls.  The model's other functions belong to other graphs. */
 static inline int fp_estimate_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
     return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
 }

@@ -24,7 +24,7 @@ struct fp_fold_function {
     uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
     uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
     uint32_t as;        /* the function recorded in arcs and nodes */
-    uint32_t entered;   /* has it been called? */
+    uint32_t entered;   /* 1 once it has been called */
 };
 
 /* By function: the sums of its arcs of one group. */
@@ -54,7 +54,8 @@ struct fp_fold_thread {
 };
 
 #define FP_FOLD_PATH_COST "the self cost of a call path"
-#define FP_FOLD_TIME_OF_CALLS "the time of a function's calls" /* where it is known first: of an arc, or its own */
+#define FP_FOLD_TIME_OF_CALLS \
+    "the time of a function's calls" /* whichever sum overflows first: an arc's or the function's own */
 
 /* The self ticks of a context, or the inclusive ticks of an arc, passed 2^64 - 1. */
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);

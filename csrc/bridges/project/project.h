@@ -12,8 +12,8 @@
  * (stack, group); fp_project_end; for each group fp_project_select, which walks the tree of its stacks once, and
  * fp_project_pull until FP_DONE.
  *
- * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When it is too much, the
- * caller pulls the graph so far, adds it to the previous ones, and continues after fp_project_empty.
+ * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  Beyond its limit,
+ * the caller pulls the graph so far, adds it to the previous ones, and continues after fp_project_empty.
  */
 #ifndef FP_PROJECT_H
 #define FP_PROJECT_H
@@ -28,7 +28,7 @@ struct fp_project {
     struct fp_model *model;
     uint32_t n_values;
     int32_t per_thread;       /* group = thread; otherwise all samples are in group 0 */
-    int32_t inline_calls;     /* inlined functions count as calls, not as part of their caller */
+    int32_t inline_calls;     /* inlined functions are calls, not part of their caller */
     int32_t addresses;        /* fp_project_end: some position has an address */
     int32_t return_addresses; /* fp_project_end: some of these are return addresses */
     int32_t lines;            /* fp_project_end: some position has a line */

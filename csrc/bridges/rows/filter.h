@@ -1,11 +1,11 @@
 /* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object.
  *
- *   stacks    the samples in whose stacks such a function occurs
+ *   stacks    the samples with such a function on their stack
  *   graph     the rows of such functions: self costs, calls of any function, jumps
  *   timeline  the calls of such functions, with everything within them
  *
- * A function matches if its name and its object match.  The caller decides: it is asked once for each distinct name,
- * and for the address of each frame without a function.
+ * A function matches if its name and its object match.  The caller decides: FP_ASK requests an answer once for each
+ * distinct name, and for the address of each frame without a function.
  */
 #ifndef FP_FILTER_H
 #define FP_FILTER_H

@@ -3,9 +3,9 @@
  * An exit ends the innermost open call of its function, and those above it.  If its entry was lost there is no such
  * call.  A successful search is cheap, because the calls above the one found end now.  A failed search visits the whole
  * stack: 100,000 open calls and 100,000 such exits would take minutes.  So once failed searches have cost more than all
- * calls together, a thread's calls are counted by function.
+ * calls together, a thread keeps the number of open calls per function.
  *
- * Memory: linear in open calls and, for threads that are counted, in their distinct functions.
+ * Memory: linear in open calls and, for threads with such numbers, in their distinct functions.
  */
 #ifndef FP_OPEN_CALLS_H
 #define FP_OPEN_CALLS_H
@@ -17,7 +17,7 @@
 struct fp_open_calls {
     uint32_t *functions; /* outermost first; the owner frees it */
     uint32_t n, cap;
-    int32_t counted; /* its calls are counted in `entered` and `active` */
+    int32_t counted; /* `entered` and `active` have the number of its calls per function */
 };
 
 /* The state shared by all threads. */
@@ -32,7 +32,7 @@ struct fp_open {
 struct fp_open *fp_open_new(void);
 void fp_open_free(struct fp_open *o);
 
-/* In a thread that is counted: adds 1 to the calls of a function, or subtracts 1 (UINT32_MAX).  0 or FP_E_NOMEM. */
+/* In a thread with `counted`: adds 1 to the calls of a function, or subtracts 1 (UINT32_MAX).  0 or FP_E_NOMEM. */
 int fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by);
 
 /* A call begins.  0 or FP_E_NOMEM. */

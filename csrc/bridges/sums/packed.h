@@ -103,7 +103,7 @@ struct fp_packed_merge {
     uint32_t n_heap, n_started;
     uint32_t to_refill;       /* after FP_MORE: the cursor to refill */
     int32_t have;             /* `row` is 0: empty, 1: a sum that may grow, 2: already returned */
-    int32_t used;             /* the next row of the cursor on top is in `row` */
+    int32_t used;             /* the next row of the heap's first cursor is in `row` */
     struct fp_packed_row row; /* after FP_FULL: the sum of all rows of its place */
     int64_t *values;          /* for row and cursors */
     size_t cap_values;
@@ -114,7 +114,7 @@ struct fp_packed_merge {
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
 void fp_packed_merge_clear(struct fp_packed_merge *m);
 
-/* The next row, into m->row.  FP_FULL: there is one.  FP_MORE: refill m->to_refill.  FP_DONE.  FP_E_OVERFLOW. */
+/* Stores the next row in m->row.  FP_FULL: stored.  FP_MORE: refill m->to_refill.  FP_DONE.  FP_E_OVERFLOW. */
 int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err);
 
 #endif

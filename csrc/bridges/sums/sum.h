@@ -1,6 +1,6 @@
 /* bridges/sums/sum.h - stacks -> stacks: sums rows of the same stack, labels and thread.
  *
- * Exact; loses the times of single samples, and counts them.
+ * Exact, except that the times of single samples are lost (`timed`).
  *
  *   main > f  {size: 8}  1        main > f  {size: 8}  4
  *   main > g             2   ->   main > g             2
@@ -91,7 +91,7 @@ enum { FP_SUM_KEPT = 2, FP_SUM_HEAD = 4 };
 /* Fills `to` with records (core/merge.h), up to `n` words.  The number of words, 0 at the end. */
 size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n);
 
-/* Takes merged records, which are by key, until it has `n_keys`.  FP_FULL: there are more.  FP_DONE.  FP_MORE: refill
+/* Takes merged records, sorted by key, until it has `n_keys`.  FP_FULL: more records follow.  FP_DONE.  FP_MORE: refill
  * the merge.  FP_E_NOMEM, or FP_E_OVERFLOW if the merge does not split sums. */
 int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err);
 
