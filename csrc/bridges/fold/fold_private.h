@@ -54,8 +54,7 @@ struct fp_fold_thread {
 };
 
 #define FP_FOLD_PATH_COST "the self cost of a call path"
-#define FP_FOLD_TIME_OF_CALLS \
-    "the time of a function's calls" /* whichever sum overflows first: an arc's or the function's own */
+#define FP_FOLD_TIME_OF_CALLS "the time of a function's calls" /* an arc's or its own, as overflows first */
 
 /* The self ticks of a context, or the inclusive ticks of an arc, passed 2^64 - 1. */
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
