@@ -97,6 +97,8 @@ struct fp_perf_event {
     uint32_t trailer;                        /* bytes of it */
     uint32_t column;
     uint64_t samples;
+    struct fp_perf_field *fields; /* of its raw data */
+    uint32_t n_fields, cap_fields;
 };
 
 /* A mapping, which the model gets with the first frame in it. */
@@ -139,6 +141,8 @@ struct fp_perf_sample {
     uint32_t read_words;
     const uint8_t *chain;
     uint64_t n_chain;
+    const uint8_t *raw;
+    uint32_t n_raw;
     const uint8_t *branches; /* from, to, flags */
     uint64_t n_branches;
     uint64_t regs_abi;
@@ -182,6 +186,14 @@ int fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 /* The row or rows of a sample.  0, FP_FULL, FP_ASK: call again with the same one; or an error. */
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err);
+
+/* fields.c */
+
+/* The label set with a label for each known field of a sample.  FP_NO_ID when memory ran out. */
+uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                              uint32_t label);
+/* Whether their number is still bounded. */
+int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
 

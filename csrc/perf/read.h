@@ -51,6 +51,19 @@ struct fp_perf_attr {
     uint64_t flags; /* bit 0: disabled ..., in the order of little-endian files */
 };
 
+/* How a field of a tracepoint becomes a label. */
+enum fp_perf_field_kind {
+    FP_PERF_UNSIGNED = 0,
+    FP_PERF_SIGNED = 1,
+    FP_PERF_TEXT = 2,
+    FP_PERF_TEXT_ELSEWHERE = 3 /* its place is given as a number of 4 bytes */
+};
+
+struct fp_perf_field {
+    uint32_t key; /* string */
+    uint32_t kind, offset, size;
+};
+
 struct fp_perf_counts {
     uint64_t records, bytes; /* `bytes`: data outside of records, such as processor traces and tracepoint formats */
     uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
@@ -64,6 +77,7 @@ struct fp_perf_counts {
     uint64_t not_unwound;             /* samples with a copy of the stack, of which nothing was found */
     uint64_t unwound[FP_PERF_ENDS];   /* other samples with one, by enum fp_unwind_end */
     uint64_t chains;                  /* looked up, not found again */
+    uint64_t without_fields;          /* samples of described tracepoints; there are too many different ones */
     uint64_t deferred_alone;          /* samples whose user part never came */
     uint64_t messages;                /* text of perf record after the last record */
     uint64_t bad_records, lost_bytes; /* lenient: losses */
@@ -163,6 +177,10 @@ int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr)
 
 /* Counters of an event.  0 or FP_E_NOMEM. */
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n);
+
+/* A field of an event's samples, which gets a label: a number has 1 to 8 bytes, the place of a text 4.  0 or
+ * FP_E_NOMEM. */
+int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field);
 
 /* The event with an id, or FP_NO_ID. */
 uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id);

@@ -39,6 +39,7 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     free(r->own);
     fp_unwind_free(r->unwinder);
     free(r->unwound);
+    for (uint32_t i = 0; i < r->n_events; i++) free(r->events[i].fields);
     free(r->events);
     free(r->event_of);
     free(r->last_value);
@@ -276,6 +277,15 @@ static uint64_t compressed2_size(const struct fp_perf_reader *r, const uint8_t *
     return n >= data + 16 ? n : (data + 16 + 7) & ~UINT64_C(7); /* a size of 16 bits may have overflowed */
 }
 
+/* The formats of tracepoints follow their record: its bytes with them; 0 until they are known, or if they are too many
+ * to be read. */
+static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, size_t left, uint32_t n) {
+    enum { MOST = 16 << 20 };
+    if (left < 12 || n < 12 || n > 16) return 0;
+    const uint64_t size = ((uint64_t)fp_u32s(p + 8, r->swap) + 7) & ~7u;
+    return size > MOST ? 0 : n + size;
+}
+
 /* The next record of the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
 static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
@@ -312,6 +322,8 @@ static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_er
     const uint32_t type = left < FP_PERF_HEAD ? 0 : fp_u32s(p, r->swap);
     const uint32_t head = type == FP_PERF_COMPRESSED2 ? 16 : FP_PERF_HEAD;
     if (type == FP_PERF_COMPRESSED2 && !(n = compressed2_size(r, p, left, (uint32_t)n))) n = 16;
+    const uint64_t tracing = type == FP_PERF_TRACING_DATA ? tracing_size(r, p, left, (uint32_t)n) : 0;
+    if (tracing) n = tracing;
     if (n < FP_PERF_HEAD) return lose_rest(r, in, FP_E_MALFORMED, "the size of a record", n, err);
     if (left < n || left < head) {
         if (!in->eof) return FP_MORE;
@@ -321,6 +333,9 @@ static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_er
     if (type == FP_PERF_COMPRESSED1 || type == FP_PERF_COMPRESSED2) {
         r->record_skip = head;
         status = ask(r, p, head == 16 ? 16 + fp_u64s(p + 8, r->swap) : n, in->base + in->pos, FP_PERF_COMPRESSED);
+        r->counts.records += status == NEXT;
+    } else if (tracing) {
+        status = ask(r, p, n, in->base + in->pos, FP_PERF_RECORD);
         r->counts.records += status == NEXT;
     } else {
         status = one_record(r, p, (uint32_t)n, in->base + in->pos, err);

@@ -248,7 +248,9 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
     if (status) return status;
     uint32_t thread = 0, label = 0;
     if (e->tid && thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
-    const uint32_t stack = find_stack(r, e, mode, &s);
+    const int has_fields = e->n_fields && s.raw, is_room = has_fields && fp_perf_has_room_for_fields(r);
+    if (is_room) label = fp_perf_field_labels(r, e, &s, label);
+    const uint32_t stack = label == FP_NO_ID ? FP_NO_ID : find_stack(r, e, mode, &s);
     if (stack == FP_NO_ID) return fp_no_memory(err);
     if (!s.read) {
         if ((status = put(r, event, s.period, stack, thread, label, s.time, out, err))) return status;
@@ -266,6 +268,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
         r->last_value[row] = value;
     }
     r->counts.no_stack += !stack;
+    r->counts.without_fields += has_fields && !is_room;
     if (s.n_stack) ++*(r->n_unwound ? &r->counts.unwound[r->why] : &r->counts.not_unwound);
     return 0;
 }

@@ -44,10 +44,11 @@ static int read_values(struct rest *rest, uint64_t format, struct fp_perf_sample
     return skip(rest, 8 + times + (format & FP_PERF_READ_ID ? 8 : 0) + (format & FP_PERF_READ_LOST ? 8 : 0));
 }
 
-static int read_raw(struct rest *rest) {
+static int read_raw(struct rest *rest, struct fp_perf_sample *s) {
     if (rest->n < 4) return 0;
-    const uint32_t n = fp_u32s(rest->p, rest->swap);
-    return skip(rest, (uint64_t)n + 4);
+    s->n_raw = fp_u32s(rest->p, rest->swap);
+    s->raw = rest->p + 4;
+    return skip(rest, (uint64_t)s->n_raw + 4);
 }
 
 static int read_branches(struct rest *rest, uint64_t branch_type, struct fp_perf_sample *s) {
@@ -81,7 +82,7 @@ static const char *parse_rest(struct rest *rest, const struct fp_perf_event *e, 
     const uint64_t after = type & (FP_PERF_PHYS_ADDR | FP_PERF_CGROUP | FP_PERF_DATA_PAGE | FP_PERF_CODE_PAGE);
     uint64_t abi, n;
     const uint8_t *at;
-    if (type & FP_PERF_RAW && !read_raw(rest)) return "the raw data of a sample reach beyond its record";
+    if (type & FP_PERF_RAW && !read_raw(rest, s)) return "the raw data of a sample reach beyond its record";
     if (type & FP_PERF_BRANCH && !read_branches(rest, e->attr.branch_type, s))
         return "the branches of a sample reach beyond its record";
     if (type & FP_PERF_REGS_USER && !read_regs(rest, regs_user, &s->regs_abi, &s->regs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -145,6 +146,56 @@ def test_copies_of_stacks_are_unwound() -> None:
         ]
         start = here[0] - int(other[0], 16)
         assert [f"{address - start - (i > 0):x}" for i, address in enumerate(here)][: len(other)] == other
+
+
+SWITCHED = re.compile(
+    r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(\d+) prev_state=\S+ ==> next_comm=(.*) next_pid=(\d+) next_prio=(\d+)"
+)
+OPENED = re.compile(r"dfd: 0x(\w+), filename: 0x(\w+), flags: 0x(\w+), mode: 0x(\w+)")
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "printed", "keys", "base"),
+    [
+        ("sched-own", "sched_switch", SWITCHED, "prev_comm prev_pid prev_prio next_comm next_pid next_prio", 10),
+        ("tracepoints", "sys_enter_openat", OPENED, "dfd filename flags mode", 16),
+        ("tracepoints", "sys_enter", re.compile(r"NR (\d+) "), "id", 10),
+    ],
+)
+def test_fields_of_tracepoints_are_those_of_perf_script(
+    name: str, event: str, printed: re.Pattern[str], keys: str, base: int
+) -> None:
+    perf = shutil.which("perf")
+    if perf is None or SHARED is None:
+        pytest.skip("perf is not installed")
+    file = SHARED / f"data/perf-data/recorded/{name}.data"
+    command = [perf, "script", "--ns", "-F", "time,event,trace", "-i", str(file)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    theirs = []
+    for line in lines:
+        if f":{event}: " in line and (match := printed.search(line)):
+            time = int(line.split(":")[0].strip().replace(".", ""))
+            values = [
+                text if "comm" in key else int(text, base)
+                for key, text in zip(keys.split(), match.groups(), strict=True)
+            ]
+            theirs.append((time, values))
+    ours = []
+    with fastprof.open(file, symbolize=False) as profile:
+        for batch in profile.batches():
+            for time, label in zip(batch["time"], batch["label"], strict=True):
+                found = fields_of(profile.model, label)
+                if all(key in found for key in keys.split()):
+                    ours.append((time, [found[key] for key in keys.split()]))
+    assert ours == theirs and ours
+
+
+def fields_of(model: Any, label: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    while label:
+        label, key, text, low, high, _ = model.row("labels", label)
+        found[model.string(key).decode()] = model.string(text).decode() if text else low | high << 32
+    return found
 
 
 @pytest.mark.parametrize("lenient", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-IP, TID, TIME, CALLCHAIN, ID, PERIOD = 1, 2, 4, 32, 64, 256
+IP, TID, TIME, CALLCHAIN, ID, PERIOD, RAW = 1, 2, 4, 32, 64, 256, 1024
 SAMPLE_ID_ALL, EXCLUDE_GUEST, USE_CLOCK = 1 << 18, 1 << 20, 1 << 25
 CPU_CLOCK = (1, 0)  # type and config
 USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
@@ -19,13 +19,14 @@ class PerfData:
         order: str = "<",
         clock: int | None = None,
         period: int = 250_000,
+        event: tuple[int, int] = CPU_CLOCK,
     ) -> None:
         self.sample_type = sample_type
         self.order = order
         flags = (SAMPLE_ID_ALL | EXCLUDE_GUEST | (0 if clock is None else USE_CLOCK)).to_bytes(8, "little")
         if order == ">":
             flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
-        type_, config = CPU_CLOCK
+        type_, config = event
         nbytes = 64 if clock is None else 96
         attr = self.pack("IIQQQQ", type_, nbytes, config, period, sample_type, 0) + flags + bytes(16)
         attr += b"" if clock is None else bytes(28) + self.pack("i", clock)
@@ -60,7 +61,9 @@ class PerfData:
         body = self.pack("IIQQQ", pid, pid, start, nbytes, offset) + self._padded(name)
         return self.record(1, 2, body + self._trailer(pid, pid, time))
 
-    def sample(self, pid: int, chain: list[int], time: int, period: int = 250_000, tid: int = 0) -> PerfData:
+    def sample(
+        self, pid: int, chain: list[int], time: int, period: int = 250_000, tid: int = 0, raw: bytes = b""
+    ) -> PerfData:
         """In user mode; its fields are those of `sample_type`."""
         body = self.pack("Q", chain[0]) if self.sample_type & IP else b""
         body += self.pack("II", pid, tid or pid) if self.sample_type & TID else b""
@@ -68,7 +71,21 @@ class PerfData:
         body += self.pack("Q", period) if self.sample_type & PERIOD else b""
         if self.sample_type & CALLCHAIN:
             body += self.pack(f"QQ{len(chain)}Q", len(chain) + 1, USER, *chain)
+        if self.sample_type & RAW:
+            raw += bytes(-(len(raw) + 4) % 8)
+            body += self.pack("I", len(raw)) + raw
         return self.record(9, 2, body)
+
+    def tracing(self, system: bytes, formats: list[bytes]) -> PerfData:
+        """The formats of tracepoints, which follow their record."""
+        data = b"\x17\x08\x44tracing0.6\0" + bytes([self.order == ">", 8]) + self.pack("I", 4096)
+        data += b"header_page\0" + self.pack("Q", 1) + b"x" + b"header_event\0" + self.pack("QII", 0, 0, 1)
+        data += system + b"\0" + self.pack("I", len(formats))
+        for text in formats:
+            data += self.pack("Q", len(text)) + text
+        self.record(66, 0, self.pack("I", len(data)))
+        self._parts.append(data + bytes(-len(data) % 8))
+        return self
 
     def round(self) -> PerfData:
         return self.record(68, 0, b"")

@@ -11,7 +11,7 @@ import pytest
 import fastprof
 from fastprof.core.errors import FormatError
 from tests.support.paths import CORPUS
-from tests.support.perfdata import PerfData
+from tests.support.perfdata import CALLCHAIN, IP, PERIOD, RAW, TID, TIME, PerfData
 
 REAL = (CORPUS / "perf/good/real-cxx.data").read_bytes()
 MESSAGE = b"[ perf record: Woken up 1 times to write data ]\n[ perf record: Captured and wrote 0.010 MB - ]\n"
@@ -96,6 +96,63 @@ def test_cpus_are_labels_if_asked_for() -> None:
         assert list(profile.batches())
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
     assert keys == {b"comm", b"cpu"}
+
+
+SWITCH = b"""name: sched_switch
+ID: 372
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:__data_loc char[] file;\toffset:28;\tsize:4;\tsigned:0;
+\tfield:u64 state;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:int gone;\toffset:4000;\tsize:4;\tsigned:1;
+\tfield:unsigned long args[6];\toffset:0;\tsize:8;\tsigned:0;
+
+print fmt: "field:int no; offset:8; size:4; signed:1;"
+"""
+
+
+def tracepoint(order: str, formats: list[bytes], far: tuple[int, int] = (4, 40)) -> bytes:
+    """`far`: length and offset of a text."""
+    made = PerfData(IP | TID | TIME | CALLCHAIN | PERIOD | RAW, order, event=(2, 372)).tracing(b"sched", formats)
+    raw = bytes(8) + b"app\0garbage".ljust(16, b"!") + made.pack("iIQ", -7, far[0] << 16 | far[1], 9) + b"a/b\0"
+    return made.sample(7, [1], 100, raw=raw).bytes()
+
+
+def labels(data: bytes) -> list[tuple[bytes, bytes, int]]:
+    found = []
+    with fastprof.open(io.BytesIO(data), symbolize=False) as profile:
+        (label,) = (label for batch in profile.batches() for label in batch["label"])
+        model = profile.model
+        while label:
+            label, key, text, low, high, _ = model.row("labels", label)
+            found.append((model.string(key), model.string(text), struct.unpack("<q", struct.pack("<II", low, high))[0]))
+    return found[::-1]
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_fields_of_tracepoints_are_labels(order: str) -> None:
+    data = tracepoint(order, [b"", b"name: other\nID: 1\n", SWITCH])
+    expected = [(b"prev_comm", b"app", 0), (b"prev_pid", b"", -7), (b"file", b"a/b", 0), (b"state", b"", 9)]
+    assert labels(data) == expected
+    log = info(data)
+    assert log.facts["events"] == {"sched:sched_switch": 1}
+    assert "raw-data" not in log.not_representable and "trace-bytes" not in log.not_representable
+
+
+@pytest.mark.parametrize("far", [(5, 44), (65535, 0), (0, 65535)])
+def test_texts_of_tracepoints_outside_of_their_sample_are_left_out(far: tuple[int, int]) -> None:
+    found = [key for key, _, _ in labels(tracepoint("<", [SWITCH], far))]
+    assert found == [b"prev_comm", b"prev_pid", b"state"]
+
+
+def test_damaged_formats_of_tracepoints_are_counted() -> None:
+    data = tracepoint("<", [SWITCH]).replace(struct.pack("<Q", len(SWITCH)), b"\xff" * 8)
+    log = info(data)
+    assert log.losses["damaged-features"] == 1 and log.not_representable["raw-data"] == 1
+    assert log.facts["events"] == {"tracepoint:372": 1}
 
 
 @pytest.mark.parametrize(("period", "expected"), [(1, b"0x1 1\n0x2 2"), (250_000, b"0x1 250\n0x2 500")])

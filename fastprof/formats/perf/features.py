@@ -6,6 +6,7 @@ import struct
 
 from fastprof.core._typing import Any
 from fastprof.formats.perf.container import Description, Feature, descriptions
+from fastprof.formats.perf.tracing import Tracepoint, tracepoints
 
 _TEXTS = {3: "host", 4: "kernel", 5: "perf_version", 6: "arch", 8: "cpu", 9: "cpu_id"}
 _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK = 7, 10, 11, 12, 21, 27, 29
@@ -14,6 +15,7 @@ _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK = 7, 10, 11, 12, 
 class Features:
     """`read` takes their sections in any order."""
 
+    TRACING = 1
     BUILD_ID = 2
 
     def __init__(self, order: str) -> None:
@@ -21,6 +23,7 @@ class Features:
         self.facts: dict[str, Any] = {}
         self.command: bytes | None = None
         self.descriptions: list[Description] = []
+        self.tracepoints: dict[int, Tracepoint] = {}  # by id, an event's `config`
         self.mmap_nbytes = 0  # of a buffer of the recorder; 0: unknown
         self._times: tuple[int, ...] = ()  # of the first and the last sample
         self._clock: tuple[int, ...] = ()  # the same moment: nanoseconds since 1970, and on the samples' clock
@@ -44,7 +47,7 @@ class Features:
 
     def wants(self, number: int) -> bool:
         return number in _TEXTS or number in (
-            self.BUILD_ID, _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK,
+            self.BUILD_ID, self.TRACING, _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK,
         )  # fmt: skip
 
     def read(self, number: int, data: bytes) -> bool:
@@ -58,6 +61,9 @@ class Features:
     def _read(self, number: int, feature: Feature) -> None:
         if number in _TEXTS:
             self.facts[_TEXTS[number]] = feature.text().decode("utf-8", "replace")
+        elif number == self.TRACING:
+            for found in tracepoints(feature.data):
+                self.tracepoints[found.id] = found
         elif number == _CPUS:
             self.facts["cpus"] = feature.numbers("II")[1]
         elif number == _MEMORY:
@@ -68,8 +74,8 @@ class Features:
             self.facts["command"] = self.command.decode("utf-8", "replace")
         elif number == _EVENTS:
             self.descriptions = []
-            for found in descriptions(feature):
-                self.descriptions.append(found)
+            for description in descriptions(feature):
+                self.descriptions.append(description)
         elif number == _TIMES:
             self._times = feature.numbers("QQ")
         elif number == _COMPRESSED:

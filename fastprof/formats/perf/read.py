@@ -34,14 +34,15 @@ from fastprof.formats.perf.dumps import Dumps
 from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.inflate import Inflate
-from fastprof.formats.perf.names import DUMMY, SOFTWARE, name_of
+from fastprof.formats.perf.names import DUMMY, SOFTWARE, TRACEPOINT, name_of
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
+from fastprof.formats.perf.tracing import Tracepoint
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
-_ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE = 64, 65, 67, 78, 80
+_ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2
 _MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: as far as C counts them
 _MOST_SECTION = 64 << 20
@@ -68,10 +69,11 @@ class Event:
         self.attr = attr
         self.ids = ids
         self.given = ""  # its name in the file
+        self.tracepoint: Tracepoint | None = None  # whose fields become labels
 
     @property
     def name(self) -> str:
-        return self.given or name_of(self.attr)
+        return self.given or (self.tracepoint.name if self.tracepoint else name_of(self.attr))
 
     @property
     def unit(self) -> str:
@@ -85,8 +87,8 @@ class Event:
 class PerfReader(Reader):
     """Samples of all events; each event has a value type for its samples and one for the sum of its periods.
 
-    Not represented, and counted: data addresses, weights, branches, registers, raw data of tracepoints, records that
-    are not samples.
+    Not represented, and counted: data addresses, weights, branches, registers, raw data other than fields of
+    tracepoints, records that are not samples.
     """
 
     format = "perf"
@@ -213,6 +215,7 @@ class PerfReader(Reader):
             raise MemoryError("no memory for events")
         self._events.append(event)
         self._name_events()
+        self._describe_tracepoints()
 
     def _name_events(self) -> None:
         """From the feature that describes events: by their ids or, without, by their order."""
@@ -221,6 +224,17 @@ class PerfReader(Reader):
                 if description.name and not event.given:
                     is_it = event.ids[0] in description.ids if event.ids and description.ids else event.number == k
                     event.given = description.name if is_it else ""
+
+    def _describe_tracepoints(self) -> None:
+        for event in self._events:
+            found = self._features.tracepoints.get(event.attr.config)
+            if event.attr.type != TRACEPOINT or event.tracepoint or not found:
+                continue
+            event.tracepoint = found
+            for name, kind, offset, nbytes in found.fields:
+                field = ffi.new("struct fp_perf_field *", (self.model.intern(name), kind, offset, nbytes))
+                if lib.fp_perf_add_field(self._r, event.number, field):
+                    raise MemoryError("no memory for fields of tracepoints")
 
     def _read_features(self, start: int, end: int) -> None:
         """The sections behind the records.  One that is damaged does not stop the others."""
@@ -247,6 +261,7 @@ class PerfReader(Reader):
             self._inflate.mmap_nbytes = self._features.mmap_nbytes
         self._r.machine = MACHINES.get(self._features.arch, 0)
         self._name_events()
+        self._describe_tracepoints()
 
     def _build_id(self, found: BuildId) -> None:
         for name in _names_of(found):
@@ -319,6 +334,9 @@ class PerfReader(Reader):
                 for event in self._events:
                     if event.attr.config == config and not event.given:
                         event.given = _text(body[8:72])
+            elif type_ == _TRACING_DATA:
+                nbytes, (n,) = struct.unpack_from(order + "H", record, 6)[0], struct.unpack_from(order + "I", body)
+                self._feature(Features.TRACING, record[nbytes : nbytes + n])
             elif type_ == _FEATURE:
                 (number,) = struct.unpack_from(order + "Q", body)
                 if self._features.wants(number) and len(body) > 8:
@@ -404,7 +422,11 @@ class PerfReader(Reader):
         n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in self._events]
         for code, bits in _EXTRAS.items():
             of_events = zip(self._events, n_samples, strict=True)
-            log.count(REPORTED[code], sum(n for event, n in of_events if event.attr.sample_type & bits))
+            described = code == "raw-data"
+            left_out = sum(
+                n for event, n in of_events if event.attr.sample_type & bits and not (described and event.tracepoint)
+            )
+            log.count(REPORTED[code], left_out + (int(counts.without_fields) if described else 0))
         if counts.lost or counts.lost_samples:
             lost = int(counts.lost + counts.lost_samples)
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=lost)

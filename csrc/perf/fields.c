@@ -1,0 +1,58 @@
+/* Fields of tracepoints, as the recording describes them: each becomes a label.
+ *
+ *   field:pid_t next_pid;  offset:56;  size:4;  signed:1;      label next_pid: 4711
+ *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", which ends at a NUL
+ *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
+ */
+#include <stdlib.h>
+
+#include "perf/private.h"
+
+enum { MOST_LABELS = 1 << 18, MOST_TEXT = 1024 };
+
+int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field) {
+    struct fp_perf_event *e = &r->events[event];
+    if (fp_array_room(&e->fields, &e->cap_fields, (uint64_t)e->n_fields + 1, sizeof *e->fields)) return FP_E_NOMEM;
+    e->fields[e->n_fields++] = *field;
+    return 0;
+}
+
+/* A number of up to 8 bytes. */
+static int64_t number_of(const uint8_t *p, uint32_t size, int is_signed, int swap) {
+    uint64_t v = 0;
+    for (uint32_t i = 0; i < size; i++) v |= (uint64_t)p[swap ? size - 1 - i : i] << 8 * i;
+    const uint32_t unused = 64 - 8 * size;
+    return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
+}
+
+/* A label with the text of n bytes at most. */
+static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t key, const uint8_t *p, uint32_t n) {
+    const uint32_t most = n < MOST_TEXT ? n : MOST_TEXT;
+    const uint8_t *end = most ? memchr(p, 0, most) : NULL;
+    const uint32_t text = fp_strings_intern(&r->model->strings, p, end ? (size_t)(end - p) : most);
+    return text == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, label, key, text, 0, 0);
+}
+
+/* The label set `label` and one field more; the same set if the sample ends before it. */
+static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field *f, const struct fp_perf_sample *s,
+                            uint32_t label) {
+    if (f->size > s->n_raw || f->offset > s->n_raw - f->size) return label;
+    const uint8_t *p = s->raw + f->offset;
+    if (f->kind == FP_PERF_TEXT) return text_label(r, label, f->key, p, f->size);
+    if (f->kind == FP_PERF_TEXT_ELSEWHERE) {
+        const uint32_t place = fp_u32s(p, r->swap), at = place & 0xffff, n = place >> 16;
+        if (n > s->n_raw || at > s->n_raw - n) return label;
+        return text_label(r, label, f->key, s->raw + at, n);
+    }
+    return fp_model_label(r->model, label, f->key, 0, number_of(p, f->size, f->kind == FP_PERF_SIGNED, r->swap), 0);
+}
+
+uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                              uint32_t label) {
+    for (uint32_t i = 0; i < e->n_fields && label != FP_NO_ID; i++) label = field_label(r, &e->fields[i], s, label);
+    return label;
+}
+
+int fp_perf_has_room_for_fields(const struct fp_perf_reader *r) {
+    return r->model->labels.n < MOST_LABELS;
+}
