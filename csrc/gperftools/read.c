@@ -62,7 +62,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     g->swap = swap;
     if (!g->word) {
         if (left < 20) return fp_fail(err, FP_E_TRUNCATED, at, "the header is cut short");
-        return fp_fail(err, FP_E_MALFORMED, at, "the header is not a CPU profile's");
+        return fp_fail(err, FP_E_MALFORMED, at, "the header is not that of a CPU profile");
     }
     uint64_t words = fp_gperftools_word(p + g->word, g->word, g->swap);
     g->java = fp_gperftools_word(p + 2 * g->word, g->word, g->swap) == 1;

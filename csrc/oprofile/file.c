@@ -142,11 +142,11 @@ static int bad_layout(const struct fp_oprofile_reader *r, const uint8_t *p, cons
     const uint32_t slots = fp_u32s(p + at + SIZE_AT, r->swap), used = fp_u32s(p + at + USED_AT, r->swap);
     const uint64_t room = (r->bytes - at - DESCR_NBYTES) / SLOT_NBYTES;
     if (slots > room && !(slots & (slots - 1)))
-        return fp_fail_got(err, FP_E_TRUNCATED, r->bytes, "the end of the file, with room for nodes,", FP_GOT_UNSIGNED,
-                           room, "room for %", slots);
+        return fp_fail_got(err, FP_E_TRUNCATED, r->bytes, "the number of nodes in the file", FP_GOT_UNSIGNED, room,
+                           "%, as in its header", slots);
     if (slots != room)
         return fp_fail_got(err, FP_E_MALFORMED, at + SIZE_AT, "the number of nodes", FP_GOT_UNSIGNED, slots,
-                           "%, for which the file has room", room);
+                           "%, as many as fit in the file", room);
     return fp_fail_got(err, FP_E_MALFORMED, at + USED_AT, "the number of used nodes", FP_GOT_UNSIGNED, used, "1 to %",
                        slots);
 }

@@ -82,17 +82,17 @@ static const char *parse_rest(struct rest *rest, const struct fp_perf_event *e, 
     const uint64_t after = type & (FP_PERF_PHYS_ADDR | FP_PERF_CGROUP | FP_PERF_DATA_PAGE | FP_PERF_CODE_PAGE);
     uint64_t abi, n;
     const uint8_t *at;
-    if (type & FP_PERF_RAW && !read_raw(rest, s)) return "the raw data of a sample reach beyond its record";
+    if (type & FP_PERF_RAW && !read_raw(rest, s)) return "the raw data of a sample extends past its record";
     if (type & FP_PERF_BRANCH && !read_branches(rest, e->attr.branch_type, s))
-        return "the branches of a sample reach beyond its record";
+        return "the branches of a sample extend past its record";
     if (type & FP_PERF_REGS_USER && !read_regs(rest, regs_user, &s->regs_abi, &s->regs))
-        return "the registers of a sample reach beyond its record";
-    if (type & FP_PERF_STACK_USER && !read_stack(rest, s)) return "the bytes of a stack reach beyond its record";
-    if (!skip(rest, weight + words(before))) return "the fields of a sample reach beyond its record";
+        return "the registers of a sample extend past its record";
+    if (type & FP_PERF_STACK_USER && !read_stack(rest, s)) return "the bytes of a stack extend past its record";
+    if (!skip(rest, weight + words(before))) return "the fields of a sample extend past its record";
     if (type & FP_PERF_REGS_INTR && !read_regs(rest, regs_intr, &abi, &at))
-        return "the registers of a sample reach beyond its record";
-    if (!skip(rest, words(after))) return "the fields of a sample reach beyond its record";
-    if (type & FP_PERF_AUX && !(word(rest, &n) && skip(rest, n))) return "the bytes of a trace reach beyond its record";
+        return "the registers of a sample extend past its record";
+    if (!skip(rest, words(after))) return "the fields of a sample extend past its record";
+    if (type & FP_PERF_AUX && !(word(rest, &n) && skip(rest, n))) return "the bytes of a trace extend past its record";
     return NULL;
 }
 
@@ -102,7 +102,7 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
     const uint32_t fixed = FP_PERF_HEAD + 8 * e->n_fixed;
     const int swap = r->swap;
     memset(s, 0, sizeof *s);
-    if (n < fixed) return "the fields of a sample reach beyond its record";
+    if (n < fixed) return "the fields of a sample extend past its record";
     s->ip = e->ip ? fp_u64s(p + e->ip, swap) : 0;
     s->pid = e->tid ? fp_u32s(p + e->tid, swap) : UINT32_MAX;
     s->tid = e->tid ? fp_u32s(p + e->tid + 4, swap) : UINT32_MAX;
@@ -112,9 +112,9 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
     s->period = e->period ? fp_u64s(p + e->period, swap) : e->attr.period;
     struct rest rest = {p + fixed, n - fixed, swap};
     if (type & FP_PERF_READ && !read_values(&rest, e->attr.read_format, s))
-        return "the counters of a sample reach beyond its record";
+        return "the counters of a sample extend past its record";
     if (type & FP_PERF_CALLCHAIN && !(word(&rest, &s->n_chain) && items(&rest, s->n_chain, 8, &s->chain)))
-        return "the addresses of a call chain reach beyond its sample";
+        return "the addresses of a call chain extend past its sample";
     const int is_done = !(type & ~(uint64_t)((FP_PERF_RAW - 1) | FP_PERF_IDENTIFIER)); /* usually */
     return is_done ? NULL : parse_rest(&rest, e, s);
 }

@@ -164,7 +164,7 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
         return cut_short(r, at, left, err);
     }
     if (used == FP_WIRE_BAD) {
-        if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, "a field has no tag and length");
+        if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, "a field has an invalid tag or length");
         r->skip = UINT64_MAX;
         r->lost = 1;
         return pass_over(r, in, err);

@@ -86,7 +86,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         }
         int64_t clock;
         if (time_of(r, p, r->pos, &clock))
-            return fp_fail(err, FP_E_OVERFLOW, r->event.at, "a sum of timeDeltas is beyond 146 years");
+            return fp_fail(err, FP_E_OVERFLOW, r->event.at, "timeDeltas add up to more than 146 years");
         if (r->event.is_absolute && !r->pos) p->first = p->shown = clock;
         const int64_t now = clock > p->shown ? clock : p->shown;
         const int ends = r->pos == n;

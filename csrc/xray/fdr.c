@@ -141,8 +141,8 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
         case NEW_CPU: status = new_cpu(x, p, offset, out, err); break;
         case END_OF_BUFFER:
             if (x->version != 1)
-                return fp_fail_got(err, FP_E_MALFORMED, offset, "an end-of-buffer record in version", FP_GOT_UNSIGNED,
-                                   x->version, "1", 0);
+                return fp_fail_got(err, FP_E_MALFORMED, offset, "FDR version of an end-of-buffer record",
+                                   FP_GOT_UNSIGNED, x->version, "1", 0);
             if (f->left != UNKNOWN_END) f->skip = f->left - nbytes;
             end_buffer(f);
             break;

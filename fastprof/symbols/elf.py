@@ -95,7 +95,7 @@ class ElfFile:
             if content is not None:
                 self._bytes = content
             elif "\0" in self.path:
-                return "no file has such a name"
+                return "file name with a NUL byte"
             elif not os.path.isdir(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
                 return "not a file"  # a pipe would be waited for
             else:
@@ -117,7 +117,8 @@ class ElfFile:
     def _read_headers(self) -> None:
         wide, order = self._bytes[4:5], self._bytes[5:6]
         if wide not in (b"\1", b"\2") or order not in (b"\1", b"\2"):
-            raise SymbolError(f"class and byte order are {bytes(self._bytes[4:6]).hex()}, expected 1 or 2 each")
+            found = bytes(self._bytes[4:6]).hex(" ") or "missing"
+            raise SymbolError(f"class and byte order are {found}, expected 01 or 02 each")
         self.bits, self.order = (64, 32)[wide == b"\1"], "<>"[order == b"\2"]
         word = "Q" if self.bits == 64 else "I"
         ((self.kind, self.machine, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, shstrndx),) = (
@@ -151,7 +152,7 @@ class ElfFile:
         end = offset + count * shape.size
         if end > len(self._bytes):
             size = len(self._bytes)
-            raise SymbolError(f"{what} at byte {offset} reach to byte {end}, past the end of the file ({size})")
+            raise SymbolError(f"{what} at byte {offset} extend to byte {end}, past the end of the file ({size})")
         return shape.iter_unpack(self._bytes[offset:end])
 
     def _read_segments(self, headers: Iterator[Any]) -> None:
@@ -251,7 +252,7 @@ class ElfFile:
 
     def _check_inside(self, section: Section) -> None:
         if section.offset + section.size > len(self._bytes):
-            past = f"{section.size} bytes reach past the end of the file ({len(self._bytes)})"
+            past = f"{section.size} bytes extend past the end of the file ({len(self._bytes)})"
             raise SymbolError(f"{self._where(section)}: {past}")
 
     def data(self, section: Section | None) -> Bytes:
@@ -282,8 +283,8 @@ class ElfFile:
         addends = fills.kind == SHT_RELA
         status = lib.fp_relocate(a, len(a), b, len(b), addends, c, len(c), self.machine, flags)
         if status:
-            what = "are of an unknown kind" if status == lib.FP_E_VERSION else "do not fit"
-            raise SymbolError(f"{self._where(section)}: its relocations {what}")
+            what = "of an unknown type" if status == lib.FP_E_VERSION else "out of range"
+            raise SymbolError(f"{self._where(section)}: relocations {what}")
         return bytes(filled)
 
     @property
@@ -322,7 +323,7 @@ class ElfFile:
 
     def _plausible(self, section: Section, kind: int, size: int, data: memoryview) -> tuple[int, int, memoryview]:
         if size > min(_LARGEST, max(_SMALL, _RATIO * len(data))):
-            few = f"{len(data)} bytes that become {size} when decompressed are not debug information"
+            few = f"{len(data)} bytes cannot be debug information that decompresses to {size} bytes"
             raise SymbolError(f"{self._where(section)}: {few}")
         return kind, size, data
 
@@ -339,7 +340,7 @@ class ElfFile:
             else:
                 raise ValueError(f"compression type is {kind}, expected 1 or 2")
             if len(plain) != size:
-                raise ValueError(f"it does not decompress to the {size} bytes that its header says")
+                raise ValueError(f"decompressed size differs from the {size} bytes in its header")
         except Exception as error:  # each library has its own
             raise SymbolError(f"{self._where(section)}: {error}") from error
         return plain

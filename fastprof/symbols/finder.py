@@ -137,7 +137,7 @@ class Finder:
             if names.reason or _differs(names, build_id):
                 continue
             if is_own and isinstance(names, PerfMap) and not _is_trusted(path):
-                return None, "its owner is neither this user nor root"
+                return None, "not owned by this user or root"
             if is_own and self._sysroot and not isinstance(names, PerfMap):
                 continue  # this machine's file may be another version
             return names, ""
@@ -198,7 +198,7 @@ class Finder:
     def _running_kernel(self, build_id: str) -> Found:
         """The names of this machine's kernel."""
         if not build_id:
-            return None, "no build id says which kernel it is"
+            return None, "no build id identifies the kernel"
         own = kernel.own_build_id()
         if not _same(own, build_id):
             return None, f"wrong build id: this machine's has {own or 'none'}, the profile {build_id}"

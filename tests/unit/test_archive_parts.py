@@ -67,7 +67,7 @@ def test_what_is_refused_says_what_is_expected() -> None:
     with pytest.raises(FastprofError, match=r"'period_type' is \['cpu'\], expected a tuple of a text and a text$"):
         write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Log()))
     model.parts[0] = Part([ValueType("Ir", 5)])  # type: ignore[arg-type]
-    with pytest.raises(FastprofError, match="is not made of texts"):
+    with pytest.raises(FastprofError, match="has a field that is not a text"):
         write([batch], ArchiveWriter(model, Sink(io.BytesIO()), Options(), Log()))
 
 

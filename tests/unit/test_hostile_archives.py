@@ -170,7 +170,7 @@ def test_a_base_is_decompressed_once_for_a_profile(tmp_path: Path) -> None:
     store.data += base
     store.add(section(PARTS, 0, cbor.dumps([[0, {}]])), *[section(TABLES, 0, NO_TABLES, ZSTD | BASED, based)] * 2000)
     path = store.written(tmp_path / "a.fpa")
-    assert "stored against the same one as another" in limited("convert", path, "-o", tmp_path / "a.folded")
+    assert "refers to the same base as another" in limited("convert", path, "-o", tmp_path / "a.folded")
 
 
 def runs(parts: list[int]) -> bytes:
@@ -188,7 +188,7 @@ def test_a_chunk_has_a_part_without_rows_once(tmp_path: Path) -> None:
         if fits:
             convert([str(path)], str(tmp_path / "a.folded"))
         else:
-            with pytest.raises(FastprofError, match="run of rows, at byte 10 of the payload"):
+            with pytest.raises(FastprofError, match="run of rows at byte 10 of the payload"):
                 convert([str(path)], str(tmp_path / "a.folded"))
 
 

@@ -109,7 +109,7 @@ def test_the_running_kernel_if_it_is_the_recorded_one(kallsyms: Path, monkeypatc
     monkeypatch.setattr(kernel, "PROC_KALLSYMS", str(kallsyms))
     monkeypatch.setattr(kernel, "own_build_id", lambda: "ab" * 20)
     assert names([kernel_map(build_id="ab" * 20)], Finder(), [TEXT]) == ["_text"]
-    for build_id, reason in (("cd" * 20, "wrong build id: this machine's has abab"), ("", "no build id says")):
+    for build_id, reason in (("cd" * 20, "wrong build id: this machine's has abab"), ("", "no build id identifies")):
         tool = Symbolizer([kernel_map(build_id=build_id)])
         assert tool.resolve([TEXT])[0].symbols == ()
         assert tool.unresolved()[0][1].startswith(reason)

@@ -166,7 +166,7 @@ def test_periods_below_those_of_the_timer_are_no_times(period: int, expected: by
 def test_a_sample_that_is_cut_is_an_error_with_its_place_or_a_loss() -> None:
     good = PerfData().sample(7, [1, 2, 3], 100).bytes()
     bad = good + struct.pack("<IHHQ", 9, 2, 16, 1)
-    with pytest.raises(FormatError, match="the fields of a sample reach beyond its record") as caught:
+    with pytest.raises(FormatError, match="the fields of a sample extend past its record") as caught:
         info(bad)
     assert caught.value.offset == len(good)
     log = info(bad, lenient=True)

@@ -214,8 +214,8 @@ def test_a_table_past_the_end_of_the_file_is_said(built: dict[str, Path], tmp_pa
     data[at + 8 : at + 16] = struct.pack("<Q", 1 << 40)
     (tmp_path / "x").write_bytes(data)
     reason = ElfObject(tmp_path / "x").reason
-    assert reason.startswith("damaged ELF file: section ") and "1099511627776 bytes reach past the end" in reason
-    with pytest.raises(SymbolError, match="reach past the end of the file"):
+    assert reason.startswith("damaged ELF file: section ") and "1099511627776 bytes extend past the end" in reason
+    with pytest.raises(SymbolError, match="extend past the end of the file"):
         Symbolizer([Mapping(1, 2, 0, "/x")], Finder(symbols=[tmp_path / "x"]))
 
 

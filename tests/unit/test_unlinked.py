@@ -82,7 +82,7 @@ def test_a_debug_file_has_its_sections_at_the_same_places(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("at", "value", "says"), [(0, 1 << 40, "do not fit"), (8, 77 << 32 | 1, "do not fit"), (8, 3, "unknown kind")]
+    ("at", "value", "says"), [(0, 1 << 40, "out of range"), (8, 77 << 32 | 1, "out of range"), (8, 3, "unknown type")]
 )
 def test_damage(at: int, value: int, says: str, tmp_path: Path) -> None:
     """A place, a symbol or a kind of relocation that there is not."""

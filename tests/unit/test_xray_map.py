@@ -298,7 +298,7 @@ def test_section_past_the_end(tmp_path: Path) -> None:
     at = raw.rindex(struct.pack("<QQQ", MAP, 64, len(GOOD)))
     raw[at + 16 : at + 24] = struct.pack("<Q", 1 << 60)
     path.write_bytes(raw)
-    with pytest.raises(SymbolError, match="reach past the end of the file"):
+    with pytest.raises(SymbolError, match="extend past the end of the file"):
         InstrumentationMap.load(path)
 
 

@@ -54,7 +54,7 @@ def _encode(value: Any, out: bytearray) -> None:
         out += _head(3, len(data)) + data
     elif isinstance(value, ValueType):  # a tuple, too
         if not all(isinstance(item, str) for item in value):
-            raise CborError(f"{value!r:.120} is not made of texts")
+            raise CborError(f"{value!r:.120} has a field that is not a text")
         out += _head(6, VALUE_TYPE_TAG)
         _encode(list(value), out)
     elif isinstance(value, (list, tuple)):
@@ -81,7 +81,7 @@ class _Room:
     def take(self, items: int) -> None:
         self.nbytes -= 64 + 8 * items  # about what an empty one takes, and places in it
         if self.nbytes < 0:
-            raise CborError("lists and maps that take more memory than the size of the section justifies")
+            raise CborError("lists and maps take more memory than the size of the section justifies")
 
 
 def loads(data: bytes, room: int = 1 << 62) -> Any:

@@ -254,13 +254,13 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[Section, int
         before = entries[0]
         members = [Member.from_index(entry) for entry in entries[1:]]
         if before is not None and not (fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
-            raise ValueError(f"index before it at byte {before!r:.80}")
+            raise ValueError(f"offset of the previous index is {before!r:.80}")
     except (ValueError, IndexError) as error:
         raise SectionError(offset, f"index: {error}") from None
     for member in members:
         for at, _, nbytes in member.sections:
             if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
-                raise SectionError(offset, f"index: a section at byte {at} of {nbytes} bytes")
+                raise SectionError(offset, f"index: section at byte {at} with {nbytes} bytes is outside the profiles")
     return section, before, members
 
 

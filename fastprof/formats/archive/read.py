@@ -241,7 +241,7 @@ class ArchiveReader(Reader):
             # A large base would be decompressed again for each of many small sections.
             base = stored[:8]
             if base in self._bases:
-                raise SectionError(offset, "section is stored against the same one as another of the profile")
+                raise SectionError(offset, "section refers to the same base as another section of the profile")
             self._bases.add(base)
         raw = self._codec.unpack(section, stored)
         in_.pos += nbytes
@@ -317,7 +317,7 @@ class ArchiveReader(Reader):
             raise MemoryError(f"{self.source.name}: out of memory")
         assert self._section is not None
         what = ffi.string(err.what).decode()
-        raise SectionError(self._section.offset, f"{what}, at byte {err.offset} of the payload, is malformed")
+        raise SectionError(self._section.offset, f"{what} at byte {err.offset} of the payload is malformed")
 
     def _take_parts(self, entries: list[Any]) -> None:
         assert self._section is not None

@@ -251,7 +251,7 @@ class Codec:
         decompressor, base = self._decompressor, b""
         if section.flags & BASED:
             if len(stored) < 8 or self._base_of is None:
-                raise SectionError(offset, "section without the base it refers to")
+                raise SectionError(offset, "the base that the section refers to is missing")
             base = self._base_of(struct.unpack_from("<Q", stored)[0])
             stored = stored[8:]
         elif section.flags & METADATA:
@@ -356,24 +356,24 @@ class Member:
     def from_index(entry: list[Any]) -> Member:
         """Errors: ValueError when the entry is not what to_index makes."""
         if not fits(entry, _INDEX_ENTRY):
-            raise ValueError("an entry that is not of a profile")
+            raise ValueError("an entry does not describe a profile")
         number, name, view, offset, types, sizes, chunks = entry
         if not 0 <= number < MAX_NUMBER:
-            raise ValueError(f"profile of the number {number}")
+            raise ValueError(f"profile number is {number}, expected 0 to {MAX_NUMBER - 1}")
         member = Member(number, name, view)
         left = list(reversed(chunks))
         for type_, nbytes in zip(types, sizes, strict=True):
             member.sections.append((offset, type_, nbytes))
             if type_ == ROWS:
                 if not left:
-                    raise ValueError("a chunk of rows that it does not describe")
+                    raise ValueError("a chunk of rows has no description")
                 rows, parts, times, threads = left.pop()
                 if len(times) not in (0, 2):
-                    raise ValueError(f"{len(times)} times of a chunk")
+                    raise ValueError(f"a chunk has {len(times)} times, expected none or 2")
                 member.chunks[offset] = Chunk(offset, rows, parts, (times[0], times[1]) if times else None, threads)
             offset += nbytes
         if left or not types.endswith(bytes((END,))):
-            raise ValueError("a member without its end")
+            raise ValueError("a profile has no end section")
         return member
 
 

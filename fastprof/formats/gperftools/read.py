@@ -84,7 +84,7 @@ class GperftoolsReader(Reader):
             if line.startswith(b"binary="):
                 self._binary = line[7:]
             elif line.startswith(b"--- ") and line != SYMBOLIZED:
-                detail = f"section {line[4:]!r} holds no CPU profile"
+                detail = f"section {line[4:].decode('utf-8', 'replace')!r:.80} is not a CPU profile"
                 raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
             elif m := re.match(_SYMBOL_LINE, line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])

@@ -54,7 +54,7 @@ def _tar(source: Source, size: int, found: dict[str, File]) -> Iterator[File]:
         if not any(head):
             return
         if _octal(source, head, 148, 8, at) != sum(head[:148]) + sum(head[156:]) + 8 * 32:
-            raise _damage(source, at, "the checksum of an archive's header does not fit it")
+            raise _damage(source, at, "the checksum of a tar header does not match")
         kind, nbytes = head[156:157], _octal(source, head, 124, 12, at)
         if "size" in pax and kind != _PAX:
             nbytes = int(pax["size"]) if pax["size"].isdecimal() and len(pax["size"]) < 20 else size + 1

@@ -54,7 +54,7 @@ def parse(path: str) -> SampleName:
     *folders, last = path.split("/")
     start = next((i for i, part in enumerate(folders) if part in (_ROOT, _KERN) or part.startswith(_ANON)), None)
     if start is None or _DEP not in folders[start:]:
-        raise BadNameError("its path has no {dep}, expected {root}/PROGRAM/{dep}/{root}/IMAGE/EVENT")
+        raise BadNameError("the path has no {dep}, expected {root}/PROGRAM/{dep}/{root}/IMAGE/EVENT")
     at = folders.index(_DEP, start)
     program = _image(folders, start, at)
     end = folders.index(_CG, at) if _CG in folders[at:] else len(folders)
@@ -77,8 +77,8 @@ def _image(folders: list[str], start: int, end: int) -> Image:
             dep = folders.index(_DEP)  # the callee is next to it, too
             jit = "/".join([*folders[: dep + 1], head, fields[0] + ".jo"])
             return Image(f"{name} (tgid:{fields[0]} range:{fields[1]}-{fields[2]})", jit)
-        raise BadNameError(f"its memory region is {rest[0]!r:.80}, expected TGID.START.END")
-    raise BadNameError(f"an image in it is {'/'.join([head, *rest])!r:.80}, expected one below {{root}}, {{kern}} or "
+        raise BadNameError(f"the memory region is {rest[0]!r:.80}, expected TGID.START.END")
+    raise BadNameError(f"the image is {'/'.join([head, *rest])!r:.80}, expected one below {{root}}, {{kern}} or "
                        "{anon:NAME}")  # fmt: skip
 
 
@@ -96,5 +96,5 @@ def _event(text: str) -> tuple[str, int, int, int | None, int | None, int | None
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise BadNameError(f"a field of its name is {text!r:.80}, expected a number")
+        raise BadNameError(f"a field of the file name is {text!r:.80}, expected a number")
     return int(text)

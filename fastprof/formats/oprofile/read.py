@@ -144,7 +144,7 @@ class OProfileReader(Reader):
         if not self.log.losses:
             what = "it has no sample files, expected some below {root} or {kern}"
             if is_tar(self.source.head):
-                what = "a tar without OProfile's sample files, which are below {root} or {kern}; unpack it"
+                what = "the tar has no OProfile sample files below {root} or {kern}; unpack it to read another format"
             raise FormatError(self.source.name, self.format, what, offset=0)
 
     def _named(self) -> Iterator[tuple[File, SampleName]]:

@@ -38,7 +38,7 @@ class Inflate:
                 return
             left -= len(found)
             if left < 0:
-                self.error = f"a compressed record has more than {self.mmap_nbytes + _MORE} bytes in it"
+                self.error = f"a compressed record expands to more than {self.mmap_nbytes + _MORE} bytes"
                 return
             if found:
                 yield found

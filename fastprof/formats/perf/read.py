@@ -158,11 +158,11 @@ class PerfReader(Reader):
         found = self._head(start)
         assert end is not None
         if not found.attr_nbytes:
-            raise self._damaged("the size of an attribute is 0: the recorder has not finished the file", start + 16)
+            raise self._damaged("the size of an attribute is 0: perf record did not finish the file", start + 16)
         self._read_attrs(start, end)
         offset, nbytes = start + found.data.offset, found.data.nbytes
         if offset > end:
-            raise self._damaged("the records begin behind the end of the file", start + 40, lib.FP_E_TRUNCATED)
+            raise self._damaged("the records start past the end of the file", start + 40, lib.FP_E_TRUNCATED)
         if not nbytes:
             self.log.count(REPORTED["unfinished-files"])
             return offset, end - offset
@@ -178,7 +178,7 @@ class PerfReader(Reader):
     def _read_attrs(self, start: int, end: int) -> None:
         at, nbytes = start + self._header.attrs.offset, self._header.attrs.nbytes
         if nbytes > end - at:
-            raise self._damaged("the attributes reach beyond the end of the file", start + 24, lib.FP_E_TRUNCATED)
+            raise self._damaged("the attributes extend past the end of the file", start + 24, lib.FP_E_TRUNCATED)
         data = self.source.read_at(at, min(nbytes, _MOST_SECTION))
         order, pos = self._header.order, 0
         while pos + 64 <= len(data):
@@ -210,7 +210,7 @@ class PerfReader(Reader):
         }
         status = lib.fp_perf_add_event(self._r, ffi.new("struct fp_perf_attr *", fields))
         if status == lib.FP_E_MALFORMED:
-            raise self._damaged("the events do not say in the same place which of them a sample belongs to", offset)
+            raise self._damaged("the events store the event id of a sample at different offsets", offset)
         if status or lib.fp_perf_add_ids(self._r, event.number, ids, len(ids)):
             raise MemoryError("no memory for events")
         self._events.append(event)

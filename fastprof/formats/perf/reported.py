@@ -9,7 +9,7 @@ REPORTED = reported(
     repairs={
         "late-records": ("record older than those of an earlier round", "records older than those of an earlier round"),
         "messages": ("message of perf record in the recording", "messages of perf record in the recording"),
-        "unfinished-files": ("file that perf record has not finished", "files that perf record has not finished"),
+        "unfinished-files": ("file that perf record did not finish", "files that perf record did not finish"),
         "unwalked-chains": (
             "call chain with unknown markers, replaced by the address of its sample",
             "call chains with unknown markers, replaced by the addresses of their samples",
@@ -47,8 +47,8 @@ REPORTED = reported(
         ),
     },
     warnings={
-        "code-of-another-clock": "{path}: its times are of another clock than the recording's; `perf record -k mono` "
-        "records with that of the virtual machine",
+        "code-of-another-clock": "{path}: ignored, its clock differs from the recording's; `perf record -k mono` "
+        "records with the clock of JIT compilers",
         "stacks-that-end-early": "{file}: stacks were unwound, but {ends}",
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
     },

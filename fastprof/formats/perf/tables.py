@@ -15,12 +15,12 @@ MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 # How stacks end, by enum fp_unwind_end.
 ENDS = {
     lib.FP_UNWIND_COMPLETE: "complete",
-    lib.FP_UNWIND_OUTSIDE: "longer than the copy",
-    lib.FP_UNWIND_NO_MAP: "outside of what is mapped",
+    lib.FP_UNWIND_OUTSIDE: "outside the copied stack",
+    lib.FP_UNWIND_NO_MAP: "outside all mappings",
     lib.FP_UNWIND_NO_FILE: "in a file that was not found",
     lib.FP_UNWIND_NO_TABLE: "in code without rules",
     lib.FP_UNWIND_BROKEN: "at a damaged rule",
-    lib.FP_UNWIND_NOT_EXECUTABLE: "at an address that is no code",
+    lib.FP_UNWIND_NOT_EXECUTABLE: "at an address that is not code",
     lib.FP_UNWIND_NO_PROGRESS: "in a loop",
     lib.FP_UNWIND_TOO_DEEP: "at the depth limit",
 }
