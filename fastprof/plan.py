@@ -29,9 +29,9 @@ from fastprof.core.words import Message, joined
 class End(NamedTuple):
     """The end of a plan: a writer, or the table of a verb.  verbs/run.py runs it.
 
-    `code` is "module:function" of fastprof, imported when first used: run(ways, model, options, log, ...) -> result,
-    which pulls the rows of each way.  `...`: what the verb passes on, such as the path of an output.  That of a writer
-    is a context manager of its outputs, so that the runner looks at them before they become visible.
+    `code` is "module:function" of fastprof, imported when first used: run(pipelines, model, options, log, ...) ->
+    result, which pulls the rows of each pipeline.  `...`: what the verb passes on, such as the path of an output.  That
+    of a writer is a context manager of its outputs, so that the runner looks at them before they become visible.
     """
 
     name: str
@@ -58,7 +58,7 @@ def writing(target: Format, code: str = "") -> End:
 
 
 class Branch(NamedTuple):
-    """Inputs whose rows go the same way."""
+    """Inputs whose rows pass through the same operators."""
 
     inputs: list[Input]
     operators: list[Operator]  # within the view of the inputs
@@ -73,9 +73,9 @@ class Branch(NamedTuple):
 class Remaining:
     """Whether filters leave any row of all inputs."""
 
-    def __init__(self, n_ways: int) -> None:
+    def __init__(self, n_pipelines: int) -> None:
         self._any = False
-        self._n_ways = n_ways  # still to be read
+        self._n_pipelines = n_pipelines  # still to be read
 
     def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches.  An empty part of a source counts as rows."""
@@ -84,15 +84,15 @@ class Remaining:
             yield batch
 
     def end(self, model: Model, options: Options, log: Log) -> None:
-        """One way is done.  Errors: UsageError if it is the last and filters left nothing."""
-        self._n_ways -= 1
-        if not self._n_ways and log.left_out and not self._any:
+        """A pipeline is done.  Errors: UsageError if it is the last and filters left nothing."""
+        self._n_pipelines -= 1
+        if not self._n_pipelines and log.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 
             raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
 
 
-class Way(NamedTuple):
+class Pipeline(NamedTuple):
     """The rows of some inputs as one view."""
 
     side: int
@@ -180,15 +180,15 @@ class Way(NamedTuple):
 class Plan(NamedTuple):
     end: End
     inputs: list[Input]
-    ways: list[Way]  # by side, then by view; of an end with one view there is one for each side
+    pipelines: list[Pipeline]  # by side, then by view; of an end with one view there is one for each side
     used: set[Option[Any]]  # by readers, operators and the end; or they would add an operator
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
 
     def rows(self, model: Model, log: Log, capacity: int | None = None) -> Iterator[Batch]:
-        """The inputs of the only way."""
-        (way,) = self.ways
-        return way.rows(model, log, capacity)
+        """The rows of the only pipeline."""
+        (pipeline,) = self.pipelines
+        return pipeline.rows(model, log, capacity)
 
 
 def selected(
@@ -232,7 +232,7 @@ def make(
     for number, side in enumerate(sides):
         for target in [view] if view else dict.fromkeys(input_.view for input_ in side):
             mine = [input_ for input_ in side if view or input_.view == target]
-            plan.ways.append(_way(plan, number, mine, target, options, remaining, merge=merge))
+            plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge))
     performed = (one for one in end.does if one.source in {"any", *(input_.view for input_ in inputs)})
     plan.used.update(end.options, *(one.options for one in performed))
     plan.used.difference_update(end.fixes)
@@ -248,7 +248,7 @@ def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
     return used.union(set.intersection(*({*source.selects} for source in sources)) if sources else ())
 
 
-def _way(
+def _pipeline(
     plan: Plan,
     side: int,
     inputs: list[Input],
@@ -257,7 +257,7 @@ def _way(
     remaining: Remaining,
     *,
     merge: bool,
-) -> Way:
+) -> Pipeline:
     end, holds, used = plan.end, plan.end.holds, set[Option[Any]]()
     done = {one.place for one in end.does}
 
@@ -269,7 +269,7 @@ def _way(
 
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
-    # if some input has stacks with addresses, all stacks go the same way
+    # if some input has stacks with addresses, all stacks use the same operators
     addresses = any(input_.addresses for input_ in inputs if input_.view == "stacks")
     for input_ in inputs:
         facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
@@ -294,7 +294,7 @@ def _way(
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
         plan.kept[bridges.LABELS] = ()
-    return Way(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
+    return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
 
 
 def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
@@ -381,16 +381,16 @@ def _reachable(end: End) -> Iterator[Operator]:
     """The operators that some plan for this end has."""
     views, unmerged = [*bridges.SELECT], end.holds.unmerged
     targets = [end.view] if end.view in views else views
-    ways = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
+    pairs = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
     cases = [
         Facts("", "", end.holds, Options(), several and not unmerged, several, profiles, *flags)
         for profiles in range(2 if unmerged else 3)
         for several, *flags in product((False, True), repeat=4)
     ]
-    before = [case._replace(source=source, target=target) for source, target in ways for case in cases]
-    after = [case._replace(source=target, target=target) for _, target in ways for case in cases]
+    before = [case._replace(source=source, target=target) for source, target in pairs for case in cases]
+    after = [case._replace(source=target, target=target) for _, target in pairs for case in cases]
     done = {one.place for one in end.does}
-    yield from (one for one in bridges.BRIDGES if (one.source, one.target) in ways)
+    yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
     for operators, facts in ((bridges.BEFORE, before), (bridges.AFTER, after)):
         yield from (one for one in operators if one.place not in done and any(map(one.has_place, facts)))
 
@@ -428,8 +428,8 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
             if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
         )
         writes = any(f.name == plan.end.name for f in formats.formats())
-        way = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
-        nothing = f"has no effect {way}: it applies to {owners(option)}{_first(option, first)}"
+        direction = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
+        nothing = f"has no effect {direction}: it applies to {owners(option)}{_first(option, first)}"
         raise UsageError(Message(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing))
 
 

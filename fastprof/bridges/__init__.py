@@ -321,7 +321,7 @@ COMPUTE = _in(
 )
 BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, COMPUTE)
 
-# From one view to another.  Each pair has one way at most.
+# From one view to another.  Each pair has at most one bridge.
 FOLD_TO_GRAPH = Operator(
     "timeline",
     "graph",

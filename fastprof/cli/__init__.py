@@ -148,8 +148,8 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
                 sys.stdout.flush()
         except OSError as error:
             # Python tries to write the rest of the buffer at exit: without another error
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            with open(os.devnull, "wb") as null:
+                os.dup2(null.fileno(), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
             raise _of_output(error) from None

@@ -245,7 +245,7 @@ class Holds(NamedTuple):
     # stacks: refers to stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.
     keeps_stacks: bool = True
-    of_one: bool = False  # the rows are of one input, and those of others go another way (set by plans)
+    of_one: bool = False  # the rows are of one input, and other inputs pass through other operators (set by plans)
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
     # Keeps stacks as in the source: addresses are symbolized only with --symbols.
     verbatim: bool = False

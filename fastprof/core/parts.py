@@ -201,7 +201,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
 # Keys that hold for the merged part only if all parts have them.
 _OF_ALL = {"cpu"}
 # Keys that are merged in another way.
-_APART = {"merged", "remarks", "pid_text", "thread_text"}
+_MERGED_SEPARATELY = {"merged", "remarks", "pid_text", "thread_text"}
 
 
 def _all_of(lists: list[Any]) -> list[Any]:
@@ -269,7 +269,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
 def _combine_extras(extras: list[dict[str, Any]], one: dict[str, Any]) -> set[str]:
     """Merge the `extra` of parts into `one`.  Returns the keys in which they differ, which are left out."""
     unlike = {key for extra in extras for key in extra.get("merged", {}).get("unlike", ())}
-    for key in sorted({key for extra in extras for key in extra} - _APART):
+    for key in sorted({key for extra in extras for key in extra} - _MERGED_SEPARATELY):
         values = [extra[key] for extra in extras if key in extra]
         value = None if key in _OF_ALL and len(values) < len(extras) else _COMBINED.get(key, only)(values)
         if value is not None:

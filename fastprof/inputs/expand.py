@@ -80,8 +80,8 @@ def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, le
 
 def _without_emptied(found: list[Any]) -> list[Any]:
     # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
-    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
-    of_threads = {name for match in apart if match for name in match.groups()}
+    per_thread = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
+    of_threads = {name for match in per_thread if match for name in match.groups()}
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 
 

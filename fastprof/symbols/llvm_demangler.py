@@ -160,9 +160,9 @@ class _Helper:
 
         where = os.path.dirname(os.path.dirname(os.path.abspath(pycxxfilt.__file__)))
         command = [sys.executable, "-I", "-S", "-c", _HELPER, where, str(_MAX_GROWTH)]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        pipe, discard = subprocess.PIPE, subprocess.DEVNULL
         env = {**os.environ, "LD_PRELOAD": ""}  # a sanitizer would need more memory than the limit
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=discard, env=env)
 
     def close(self) -> None:
         """End the process; the next name starts another."""

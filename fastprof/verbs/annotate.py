@@ -126,10 +126,12 @@ def annotate(
     return annotation
 
 
-def annotated(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, wanted: list[str]) -> Annotation:
+def annotated(
+    pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, wanted: list[str]
+) -> Annotation:
     shown = (_Functions if asked[ASM] else _Files)(model, asked, log, wanted)
-    (way,) = ways
-    for batch in way.rows(model, log):
+    (pipeline,) = pipelines
+    for batch in pipeline.rows(model, log):
         shown.put(batch)
     return shown.annotation()
 

@@ -158,13 +158,15 @@ def diff(
     return difference
 
 
-def found(ways: Sequence[plan.Way], model: Model, options: Options, log: Log, *, paths: list[str]) -> Difference:
+def found(
+    pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, paths: list[str]
+) -> Difference:
     """The rows with the largest differences, and the totals."""
-    return _Both(paths, ways, options[BY], model, log).found(options[N] or None)
+    return _Both(paths, pipelines, options[BY], model, log).found(options[N] or None)
 
 
 def written(
-    ways: Sequence[plan.Way],
+    pipelines: Sequence[plan.Pipeline],
     model: Model,
     options: Options,
     log: Log,
@@ -175,11 +177,11 @@ def written(
     onward: Options,
 ) -> Difference:
     """The totals.  The differences are the input of a plan of their own, which leads to `output`."""
-    view = ways[0].view
+    view = pipelines[0].view
     if view == "stacks" and BY in options:
         what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
         raise UsageError(Message(what, inputs=inputs_of(model)))
-    both = _Both(paths, ways, options[BY], model, log)
+    both = _Both(paths, pipelines, options[BY], model, log)
     end = plan.writing(target, CODE)._replace(view=view)
     # rows of a graph with calls are summed up and in order already
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
@@ -216,13 +218,13 @@ class _Both(Input):
     def __init__(
         self,
         names: list[str],
-        ways: Sequence[plan.Way],
+        pipelines: Sequence[plan.Pipeline],
         by: str,
         model: Model,
         log: Log,
     ) -> None:
-        self._ways, self._by, self._names = ways, by, names
-        self.view, self._options = ways[0].view, ways[0].options
+        self._pipelines, self._by, self._names = pipelines, by, names
+        self.view, self._options = pipelines[0].view, pipelines[0].options
         self._model, self._log = model, log
         self._agreement = Agreement(model, self._options, log)
         self._events: list[ValueType] = []  # of both
@@ -238,7 +240,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self._ways[side].rows(self._model, self._log)
+        rows = self._pipelines[side].rows(self._model, self._log)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:

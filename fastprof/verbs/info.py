@@ -64,26 +64,26 @@ def info(
     return described
 
 
-def described(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> Log:
-    (way,) = ways
-    (reader,) = way.inputs
+def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> Log:
+    (pipeline,) = pipelines
+    (reader,) = pipeline.inputs
     assert isinstance(reader, Reader)  # a single input is open
-    filtered = any(option in options for option in SELECT[way.view].options)
+    filtered = any(option in options for option in SELECT[pipeline.view].options)
     summary = None if filtered else reader.summary()
     if summary is None:
-        summary = _summarize(way, model, log)
+        summary = _summarize(pipeline, model, log)
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
-    log.facts = {"file": reader.name, "format": reader.format, "view": way.view} | log.facts
-    _add_summary(log, model, way.view, summary)
+    log.facts = {"file": reader.name, "format": reader.format, "view": pipeline.view} | log.facts
+    _add_summary(log, model, pipeline.view, summary)
     return log
 
 
-def _summarize(way: plan.Way, model: Model, log: Log) -> Summary:
+def _summarize(pipeline: plan.Pipeline, model: Model, log: Log) -> Summary:
     """The sums of all rows."""
     summary = Summary()
-    rows = summary.seen(way.rows(model, log), model)
-    if way.view != "timeline":
+    rows = summary.seen(pipeline.rows(model, log), model)
+    if pipeline.view != "timeline":
         for _ in rows:
             pass
         return summary

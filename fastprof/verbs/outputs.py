@@ -31,7 +31,7 @@ CODE = "verbs.outputs:written"  # of ends that write
 
 @contextmanager
 def written(
-    ways: Sequence[plan.Way],
+    pipelines: Sequence[plan.Pipeline],
     model: Model,
     options: Options,
     log: Log,
@@ -46,15 +46,15 @@ def written(
     `renumber`: the model's entries come in an order that does not depend on that of several inputs.
     `durable`: the output is on disk when it becomes visible; else the caller synchronizes it.
     """
-    (way,) = ways
-    rows = way.rows(model, log)
-    if renumber and way.several and target.holds.model_order:
+    (pipeline,) = pipelines
+    rows = pipeline.rows(model, log)
+    if renumber and pipeline.several and target.holds.model_order:
         from fastprof.bridges.sums.renumber import renumbered
 
         rows, model = renumbered(rows, model)
-    inputs = [*way.inputs]
-    most_rows = _most_rows(inputs[0]) if way.optimistic and len(inputs) == 1 else None
-    with Outputs(output, target, way.view, model, options, log, most_rows=most_rows, durable=durable) as outputs:
+    inputs = [*pipeline.inputs]
+    most_rows = _most_rows(inputs[0]) if pipeline.optimistic and len(inputs) == 1 else None
+    with Outputs(output, target, pipeline.view, model, options, log, most_rows=most_rows, durable=durable) as outputs:
         outputs.write(rows)
         yield outputs
 

@@ -37,10 +37,10 @@ def table_end(name: str | None) -> plan.End:
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
 
 
-def pulled(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> Iterator[Any]:
+def pulled(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> Iterator[Any]:
     """Batches, or rows of a table, read on demand."""
-    (way,) = ways
-    return way.rows(model, log)
+    (pipeline,) = pipelines
+    return pipeline.rows(model, log)
 
 
 class _Pass:

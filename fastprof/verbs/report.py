@@ -101,8 +101,10 @@ def report(
     return log
 
 
-def written(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, output: Path, command: str) -> Log:
-    page = _Page(ways, model, asked, log)
+def written(
+    pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, output: Path, command: str
+) -> Log:
+    page = _Page(pipelines, model, asked, log)
     with Sink(output) as sink:
         sink.write(page.picture() if os.fspath(output).lower().endswith(".svg") else page.text(command))
         sink.commit()
@@ -113,18 +115,18 @@ def written(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *,
 class _Page:
     """The data of a page, and its text."""
 
-    def __init__(self, ways: Sequence[plan.Way], model: Model, asked: Options, log: Log) -> None:
+    def __init__(self, pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log) -> None:
         self._model, self._asked, self._log = model, asked, log
-        self._compared = ways[-1].side > 0
+        self._compared = pipelines[-1].side > 0
         self._inputs = [
-            {"side": way.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
-            for way in ways
-            for input_ in way.inputs
+            {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
+            for pipeline in pipelines
+            for input_ in pipeline.inputs
         ]
         prune = asked[PRUNE] or bridges.PRUNE.default
         self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune)
-        for way in ways:
-            shown.add(way.side, way.view, way.rows(model, log))
+        for pipeline in pipelines:
+            shown.add(pipeline.side, pipeline.view, pipeline.rows(model, log))
         shown.end()
         if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))

@@ -107,8 +107,8 @@ def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: 
     """
     code = made.end.load()
     if not made.end.writes:
-        return code(made.ways, model, options, log, **(given or {}))
-    with code(made.ways, model, options, log, **(given or {})) as outputs:
+        return code(made.pipelines, model, options, log, **(given or {}))
+    with code(made.pipelines, model, options, log, **(given or {})) as outputs:
         plan.refuse_total_loss(made.inputs, outputs.writer, log)
         outputs.commit()
     return log

@@ -180,18 +180,18 @@ def top(
     return found
 
 
-def ranked(ways: Sequence[plan.Way], model: Model, asked: Options, log: Log, *, patterns: Patterns) -> Top:
+def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, patterns: Patterns) -> Top:
     value = Column(asked[bridges.VALUE], "--value")
     second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
     costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
-    for way in ways:
-        costs.add(way, log)
+    for pipeline in pipelines:
+        costs.add(pipeline, log)
         if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
-            value.of(model.parts[0], way.view)
+            value.of(model.parts[0], pipeline.view)
     costs.end()
     _warn(costs, asked, log)
     finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
-    return finder.found(log, [input_.name for way in ways for input_ in way.inputs])
+    return finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
 
 
 def _warn(costs: Costs, asked: Options, log: Log) -> None:

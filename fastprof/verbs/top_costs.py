@@ -23,7 +23,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.value import Column
 from fastprof.core.words import Message
-from fastprof.plan import Way
+from fastprof.plan import Pipeline
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc
@@ -62,12 +62,14 @@ class Costs:
 
     # ---- adding up
 
-    def add(self, way: Way, log: Log) -> None:
-        rows = way.rows(self.model, log, encoded=way.view == "timeline")
-        if way.view == "timeline":
-            self.timeline(rows, way.options, log)
-        elif way.view == "stacks":
-            self.stacks(rows, way.options, keeps_stacks=not all(branch.renews_stacks for branch in way.branches))
+    def add(self, pipeline: Pipeline, log: Log) -> None:
+        rows = pipeline.rows(self.model, log, encoded=pipeline.view == "timeline")
+        if pipeline.view == "timeline":
+            self.timeline(rows, pipeline.options, log)
+        elif pipeline.view == "stacks":
+            self.stacks(
+                rows, pipeline.options, keeps_stacks=not all(branch.renews_stacks for branch in pipeline.branches)
+            )
         else:
             self.graph(rows)
 

@@ -93,7 +93,7 @@ def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, cap
     made = plan.make([[opened.reader]], plan.writing(target), options)
     with Sink(out) as sink:
         writer = target.writer_class()(opened.model, sink, options, opened.log)
-        writer.view = made.ways[0].view
+        writer.view = made.pipelines[0].view
         rows = made.rows(opened.model, opened.log, capacity)
         write(given.seen(rows, opened.model), writer)
         plan.refuse_total_loss([opened.reader], writer, opened.log)

@@ -113,5 +113,5 @@ ENDS = {
 )
 def test_every_end_has_code(end: End) -> None:
     first = [*inspect.signature(end.load()).parameters.values()][:4]
-    assert [str(p.annotation) for p in first] == ["Sequence[plan.Way]", "Model", "Options", "Log"]
+    assert [str(p.annotation) for p in first] == ["Sequence[plan.Pipeline]", "Model", "Options", "Log"]
     assert {"annotate", "info", "report", "top"} <= ENDS.keys()

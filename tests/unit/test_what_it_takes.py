@@ -111,8 +111,8 @@ def count(path: str) -> int:
     return n
 
 
-def counted(ways: Sequence[plan.Way], model: Model, options: Options, log: Log) -> int:
-    return sum(len(batch) for way in ways for batch in way.rows(model, log))
+def counted(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> int:
+    return sum(len(batch) for pipeline in pipelines for batch in way.rows(model, log))
 ''',
     "fastprof/cli/count.py": '''
 """fastprof count: count rows."""

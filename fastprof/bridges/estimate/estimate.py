@@ -114,19 +114,19 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
 
 
 class _Key(NamedTuple):
-    """What the stacks of parts are kept apart by."""
+    """What separates the stacks of parts."""
 
     thread: int = 0  # id, 0: not
     number: int = 0  # of the part, 0: not
     cpu: int = -1  # -1: not
 
 
-def _key(model: Model, part: Part, apart: frozenset[str]) -> _Key:
-    pid = part.pid if part.pid and "process" in apart else 0
-    tid = part.thread if part.thread and "thread" in apart else 0
+def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:
+    pid = part.pid if part.pid and "process" in separating else 0
+    tid = part.thread if part.thread and "thread" in separating else 0
     thread = model.thread(pid, tid) if pid or tid else 0
-    number = part.number or 0 if "part" in apart else 0
-    return _Key(thread, number, part.extra.get("cpu", -1) if "cpu" in apart else -1)
+    number = part.number or 0 if "part" in separating else 0
+    return _Key(thread, number, part.extra.get("cpu", -1) if "cpu" in separating else -1)
 
 
 class _Group:

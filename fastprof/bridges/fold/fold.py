@@ -75,9 +75,9 @@ def to_stacks(
     Kept apart by thread, process or CPU as `--labels` and `--per-thread` say; by nothing but the names of functions if
     the target holds no more of them.
     """
-    apart = separating_labels(options, holds)
-    by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
-    by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
+    separating = separating_labels(options, holds)
+    by = lib.FP_FOLD_BY_TID * ("thread" in separating) | lib.FP_FOLD_BY_PID * ("process" in separating)
+    by |= lib.FP_FOLD_BY_CPU * ("cpu" in separating) | lib.FP_FOLD_BY_NAME * (not holds.places)
     mended = _Mended(model, log)
     one, rows = _of_parts(
         batches, lambda: _Stacks(model, options, log, "stacks", by, mended), lambda stacks: stacks.rows(True)
