@@ -112,7 +112,7 @@ def count(path: str) -> int:
 
 
 def counted(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> int:
-    return sum(len(batch) for pipeline in pipelines for batch in way.rows(model, log))
+    return sum(len(batch) for pipeline in pipelines for batch in pipeline.rows(model, log))
 ''',
     "fastprof/cli/count.py": '''
 """fastprof count: count rows."""
