@@ -57,7 +57,7 @@ _CONTEXTS = 45_000  # to begin with
 _CALLS = 50_000  # of a timeline, to begin with
 _NEARLY = 0.95  # of its largest size: more contexts are not tried
 _TRIES = 20  # a page of one context and function is as small as it gets
-_FUNCTIONS = 3_000
+_FUNCTIONS = 3_000  # of each value column, of four or fewer columns
 _ALL = (1 << 32) - 1
 
 Path = str | os.PathLike[str]
@@ -135,7 +135,7 @@ class _Page:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
         asked, kept = self._asked[PRUNE], self._kept()
         places = Places(self._model, self._shown)
-        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
+        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _most(len(kept)), places)
 
         def made(figures: list[Figures], n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             self._shown.cut(asked or 0, n_contexts)
@@ -170,19 +170,18 @@ class _Page:
         for _ in range(_TRIES):
             content, page = made(figures, n_contexts, n_calls)
             spare = _LARGEST - len(page)
-            shown = max(1, len(content.columns["context up"]))
-            each = max(1.0, content.columns.nbytes("context ")) / shown
             if spare >= 0:
                 best = content, page
                 fitted = n_contexts
-                if n_contexts > content.head["all contexts"] or grown or spare < (1 - _NEARLY) * _LARGEST:
+                if n_contexts > content.head["all_contexts"] or grown or spare < (1 - _NEARLY) * _LARGEST:
                     break
-                n_contexts = min(_ALL, n_contexts + 1 + int(spare / each))
+                n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content)))
             elif best:
                 grown = True  # by too much: the next one that fits is the last
-                n_contexts = max(fitted, int(n_contexts + spare / each / _NEARLY))
+                n_contexts = max(fitted, int(n_contexts + spare / _each(content) / _NEARLY))
             else:
-                share = min(0.8, _LARGEST / len(page))
+                # functions that callers, callees and contexts name stay: a page shrinks less than what is cut from it
+                share = min(0.9, (_LARGEST / len(page)) ** 1.5)
                 n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
         content, page = best or (content, page)
         while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
@@ -197,7 +196,7 @@ class _Page:
     def _say_pruned(self, head: dict[str, Any], n: int) -> None:
         """`n`: the contexts in the page, including those named [pruned]."""
         shares = [abs(cut / total) for cut, total in zip(head["cut"], head["totals"], strict=True) if total]
-        pruned = head["all contexts"] + head["cuts"] - n
+        pruned = head["all_contexts"] + head["cuts"] - n
         self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))
 
     def _kept(self) -> list[int]:
@@ -210,7 +209,7 @@ class _Page:
         shown, log = self._shown, self._log
         commands = {part.command: None for part in self._model.parts if part.command}
         return {
-            "made by": f"fastprof {__version__}",
+            "made_by": f"fastprof {__version__}",
             "command": printable(command),
             "inputs": self._inputs,
             "compared": self._compared,
@@ -218,11 +217,21 @@ class _Page:
             "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
-            "said": {
+            "logged": {
                 "repaired": log.repairs.lines(flags=bool(command)),
                 "lost": log.losses.lines(flags=bool(command)),
-                "left out": log.left_out.lines(flags=bool(command)),
-                "not shown": log.not_representable.lines(flags=bool(command)),
+                "left_out": log.left_out.lines(flags=bool(command)),
+                "not_shown": log.not_representable.lines(flags=bool(command)),
                 "warnings": [warning["text"] for warning in log.warned(flags=bool(command))],
             },
         }
+
+
+def _most(columns: int) -> int:
+    """How many of the largest functions of each column are looked up: of more columns a page has room for fewer."""
+    return _FUNCTIONS * 4 // max(4, columns)
+
+
+def _each(content: Content) -> float:
+    """The bytes that a context takes in a page, about."""
+    return max(1.0, content.columns.nbytes("context ")) / max(1, len(content.columns["context up"]))

@@ -114,7 +114,7 @@ def test_a_page_stays_small(tmp_path: Path) -> None:
     assert 1_700_000 < len(found.bytes) < 2_000_000
     assert sum(found.stacks().values()) == found.head["totals"][0]
     assert found.head["cut"][0] > 0
-    assert found.head["all contexts"] > 384_000 * 2 > len(found.columns["context up"])
+    assert found.head["all_contexts"] > 384_000 * 2 > len(found.columns["context up"])
 
 
 def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,10 +262,10 @@ def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
     assert {found.name(f) for f in found.columns["call function"] if f < found.head["rows"]} == rows
     assert found.head["time"] | {"threads": 2} == {
         "threads": 2,
-        "ticks per second": 1_000_000_000,
+        "ticks_per_second": 1_000_000_000,
         "length": 100,
         "shortest": 0,
-        "left out": 0,
+        "left_out": 0,
     }
     assert found.stacks() == {(seven, one): 79, (seven, one, two): 21, (eight, three): 10}
 
@@ -286,7 +286,7 @@ def test_as_many_calls_are_shown_as_a_page_has_room_for(tmp_path: Path, monkeypa
     shown = sorted(found.columns["call duration"])[:-1]  # without the caller of all
     assert len(html(b"")) + 34_000 < len(found.bytes) < len(html(b"")) + 40_000
     assert shown == sorted(durations)[-len(shown) :]
-    assert found.head["time"]["left out"] == 6_000 - len(shown) > 1_000
+    assert found.head["time"]["left_out"] == 6_000 - len(shown) > 1_000
     report(tmp_path / "t.xray", tmp_path / "page.html", prune=0)
     assert len(Page(tmp_path / "page.html").columns["call begin"]) == 6_001
 

@@ -219,7 +219,7 @@ class Content:
             self.columns.add(f"context self {k}", "d", values)
             cut.append(sum(v for v, is_cut in zip(values, pruned, strict=True) if is_cut))
         self.head["threads"] = [self._thread(t) for t in threads]
-        self.head["all contexts"] = c.n_all if c else 0
+        self.head["all_contexts"] = c.n_all if c else 0
         self.head["cut"] = cut
         self.head["cuts"] = sum(pruned)  # contexts named [pruned]
 
@@ -254,10 +254,10 @@ class Content:
             self.columns.add(f"call {name}", type_, items)
         self.head["time"] = {
             "threads": [self._thread(t) for t in threads],
-            "ticks per second": times.ticks_per_second or 0,
+            "ticks_per_second": times.ticks_per_second or 0,
             "length": times.c.last_time - first if calls.begins else 0,
             "shortest": calls.shortest,
-            "left out": calls.left_out,
+            "left_out": calls.left_out,
         }
 
 

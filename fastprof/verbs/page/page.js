@@ -89,7 +89,7 @@ const begin = async () => {
 
   const trees = new Map();
   // Times are nanoseconds, or ticks where the profile does not say how long one is.
-  const hertz = head.time && head.time["ticks per second"], perTick = hertz ? 1e9 / hertz : 1;
+  const hertz = head.time && head.time.ticks_per_second, perTick = hertz ? 1e9 / hertz : 1;
   const timeText = ticks => hertz ? figure(Math.round(ticks * perTick), "ns") : `${exact(Math.round(ticks))} ticks`;
   // Points in time: in the unit of the latest one, as exact as the distance between two of them.
   const axisText = (latest, step) => {
@@ -563,12 +563,12 @@ const begin = async () => {
     const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
     if (head.cut.some(value => value))
       add("pruned", `${cut.join(", ")} of the cost is under [pruned]: contexts too small for this page ` +
-        `(${exact(head["all contexts"])} in total); --prune 0 shows all. The table is exact.`);
-    if (head.time && head.time["left out"])
-      add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time["left out"])}`);
-    for (const [what, texts] of Object.entries(head.said)) add(what, ...texts);
+        `(${exact(head.all_contexts)} in total); --prune 0 shows all. The table is exact.`);
+    if (head.time && head.time.left_out)
+      add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time.left_out)}`);
+    for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
-    add("made by", head["made by"]);
+    add("made by", head.made_by);
     const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
       ...head.time ? [["w a s d", "zoom and move in order of time"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
