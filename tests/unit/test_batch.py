@@ -346,7 +346,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names("elsewhere/../runs/host0/1.prof") == {"runs/host0/1.prof.folded"}
     assert names(str(tmp_path / "runs/host0/1.prof")) == {str(tmp_path / "runs/host0/1.prof.folded")[1:]}
     assert names("runs", include=["*.p*"], exclude=["host0/1*"]) == {"host0/2.pb.folded"}
-    with pytest.raises(UsageError, match="there is no input that matches"):
+    with pytest.raises(UsageError, match="no input files match"):
         names("runs", include=["*.nothing"])
 
 
@@ -397,7 +397,7 @@ def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFix
         (["--timeout", "0"], "0.0 is not a number of seconds"),
         (["--timeout", "soon"], "'soon' is not a number of seconds"),
         (["-j", "0"], "0 is not a whole number from 1 to 4096"),
-        (["--plan", "plan"], "there is --plan=plan, which has all inputs"),
+        (["--plan", "plan"], "not read, --plan=plan lists all inputs"),
         (["--plan", "plan", "--include", "*"], "--include is for `fastprof batch plan`"),
         (["-"], "standard input has no name"),
     ],

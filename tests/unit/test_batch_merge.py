@@ -181,7 +181,7 @@ def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ({"fan_in": 8}, "fan_in= has no effect without jobs= or engine: one"),
         ({"jobs": 2, "per_thread": True}, "per_thread=True keeps separate what a merge tree adds up"),
         ({"engine": "slurm"}, "'slurm' is not an engine, expected local, dask or dask://HOST:PORT"),
-        ({"include": ("*.none",)}, "there is no input that matches"),
+        ({"include": ("*.none",)}, "no input files match"),
     ],
 )
 def test_wishes_that_cannot_be(options: dict[str, Any], message: str, inputs: Path, tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_functions_that_do_what_they_have_no_sleds_for(
         buffer.enter(1)
         getattr(buffer, record)(1)
     warnings = product.graph(log.bytes(), Options(symbols=(str(path),))).log.warnings
-    doubt = "seems to be another build or object: entered or left in ways that the map does not have: 1 of 1 function"
+    doubt = "seems to be another build or object: entries or exits that the map lacks: 1 of 1 function"
     assert warnings == ([] if fits else [f"{path}: {doubt}"])
 
 

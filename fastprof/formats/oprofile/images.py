@@ -128,7 +128,9 @@ class Images:
         if image.name == _NO_VMLINUX:
             loaded.by_address = True  # samples are counted by address
         reason: str | Message = {
-            "": Message("the path of the sample file would name it; give the image with {--symbols}"),
+            "": Message(
+                "the sample file was given without the path that names its image; pass the image with {--symbols}"
+            ),
             _NO_VMLINUX: Message(
                 "the kernel was sampled without its image; give a copy of its /proc/kallsyms or its vmlinux with "
                 "{--symbols}"

@@ -242,9 +242,7 @@ class XRayReader(Reader):
         if self._unnamed:
             doubts.append(f"not in the map: {self._unnamed:,} of {counted(called, 'function')} of the log")
         if mismatches := self._mismatches():
-            doubts.append(
-                f"entered or left in ways that the map does not have: {mismatches:,} of {counted(called, 'function')}"
-            )
+            doubts.append(f"entries or exits that the map lacks: {mismatches:,} of {counted(called, 'function')}")
         if doubts:
             log.warn(REPORTED["other-build"], path=self._names.maps[0].path, doubts="; ".join(doubts))
 

@@ -277,13 +277,13 @@ def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
         if option in asked:
             raise UsageError(
                 Message(
-                    "{option} is for `fastprof batch plan`: the files of {path} are chosen already",
+                    "{option} is for `fastprof batch plan`: {path} already lists the files",
                     option=spelled(option.flag),
                     path=path,
                 )
             )
     if paths:
-        raise UsageError(Message("{given}: there is {--plan:=}{path}, which has all inputs", given=paths[0], path=path))
+        raise UsageError(Message("{given}: not read, {--plan:=}{path} lists all inputs", given=paths[0], path=path))
     return read_plan(path)
 
 
@@ -297,7 +297,7 @@ def _found(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
     chosen = asked[INCLUDE], asked[EXCLUDE]
     files = find(paths, *chosen, log.warn, failed, lenient=asked[LENIENT])
     if not files and not log.failed:
-        raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
+        raise UsageError(f"no input files {'match' if asked[INCLUDE] or asked[EXCLUDE] else 'found'}")
     return files
 
 

@@ -102,7 +102,7 @@ def batch_merge(
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     files = find(paths, asked[INCLUDE], asked[EXCLUDE], log.warn, failed, lenient=asked[LENIENT])
     if not files:
-        raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
+        raise UsageError(f"no input files {'match' if asked[INCLUDE] or asked[EXCLUDE] else 'found'}")
     files.sort(key=lambda file: file.path)
     own = {option.name for option in (*FINDING, *RUNNING)}
     reading = {name: value for name, value in asked.given.items() if name not in own}
