@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 
-from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_log_arguments,
+    add_options,
+    add_screen_arguments,
+    given_options,
+)
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
@@ -39,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
     add_input_arguments(parser)
     add_log_arguments(parser, json="print JSON")
+    add_screen_arguments(parser)
     add_options(parser, options())
     parser.set_defaults(more="files")
 
@@ -49,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
-    _Page(found).print()
+    _Page(found, Screen.asked(args.width, args.color, in_a_pipe=None)).print()
     print_problems(found.log, shown(args.input), args.quiet)
     return exit_code(found.log)
 
@@ -57,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
 class _Page:
     """The text for a person."""
 
-    def __init__(self, found: Annotation) -> None:
+    def __init__(self, found: Annotation, screen: Screen) -> None:
         self._found = found
-        self._screen = Screen.of(sys.stdout)
+        self._screen = screen
         self._shown = self._that_fit()
 
     def print(self) -> None:

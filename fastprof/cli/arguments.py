@@ -154,6 +154,26 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
+def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
+    group = heading_of(parser, "output")
+    group.add_argument(
+        "--width",
+        type=_width,
+        metavar="N",
+        help="width of the text in columns, or none for no limit",
+    )
+    words = ("auto", "always", "never")
+    group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
+
+
+def _width(text: str) -> int:
+    if text == "none":
+        return 0
+    if not (text.isdecimal() and int(text[:6]) > 0 and len(text) < 6):
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is neither a number of columns, up to 99999, nor none")
+    return int(text)
+
+
 def add_log_arguments(parser: argparse.ArgumentParser, json: str = "print the summary as JSON on stderr") -> None:
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")

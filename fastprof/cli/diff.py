@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from itertools import chain
 
 from fastprof.cli import print_message
@@ -12,6 +11,7 @@ from fastprof.cli.arguments import (
     add_log_arguments,
     add_options,
     add_output_arguments,
+    add_screen_arguments,
     given_options,
     heading_of,
 )
@@ -55,6 +55,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="PERCENT",
         help=f"exit with code {FAILED} if a total grew by more",
     )
+    add_screen_arguments(parser)
     add_options(parser, options())
 
 
@@ -88,8 +89,10 @@ def run(args: argparse.Namespace) -> int:
         target = "standard output" if args.output == "-" else shown(args.output)
         code = print_log(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     else:
-        {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
-        if not args.json:
+        if args.json:
+            _print_json(found)
+        else:
+            _print_csv(found) if args.csv else _print_text(found, Screen.asked(args.width, args.color))
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
@@ -140,8 +143,7 @@ def _print_csv(found: Difference) -> None:
 # ---- text
 
 
-def _print_text(found: Difference) -> None:
-    screen = Screen.of(sys.stdout)
+def _print_text(found: Difference, screen: Screen) -> None:
     totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
     for value in found.values:
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)

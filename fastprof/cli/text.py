@@ -8,12 +8,14 @@
     self %  self s  function
       41.0    2.13  work
 
-Rows are printed in the order in which they come.  A pipe gets the same text, without colours and as wide as it is.
+Rows are printed in the order in which they come.  A pipe gets the same text without colours; the rankings are 120
+columns wide there.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -23,6 +25,9 @@ from fastprof.core.errors import printable
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
 # What `narrow` columns keep on a terminal that is too small: all but the last one, it, and it when all else is done.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
+_IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
+_BRACKET = re.compile(r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]")
+_NAME_END = re.compile(r"[\w>)]")
 _WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not make every row that long.
 
 
@@ -47,6 +52,14 @@ class Screen(NamedTuple):
         if not stream.isatty():
             return Screen()
         return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
+
+    @staticmethod
+    def asked(width: int | None, colour: str, in_a_pipe: int | None = _IN_A_PIPE) -> Screen:
+        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else `in_a_pipe`) and --color."""
+        here = Screen.of(sys.stdout)
+        if width is None:
+            width = here.width or terminal_width(fd=-1) or in_a_pipe
+        return Screen(width or None, here.colour if colour == "auto" else colour == "always")
 
     def paint(self, text: str, share: float | None) -> str:
         """`text` in the colour of a share of the total, which may be negative."""
@@ -136,12 +149,45 @@ def percent(value: float, total: float = 1) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` without its middle, if it is wider: "std::vector<i...::push_back"."""
+    """`text`, if it is wider, without its arguments, then without template arguments, then without its middle.
+
+    "f(...)"    "std::vector<...>::push_back"    "inflate_s...tables"
+    """
+    for bracket in "(<":
+        if _wide(text) <= width:
+            return text
+        text = _elided(text, bracket)
     if _wide(text) <= width:
         return text
     head = text[: _fitting(text, (width - 2) // 2)]
     tail = text[len(text) - _fitting(reversed(text), (width - 3) // 2) :]
     return f"{head}...{tail}"
+
+
+def _elided(text: str, bracket: str) -> str:
+    """`text` with "..." for what is in outermost brackets of this kind that follow a name.  `operator<` is none, and
+    neither is Go's `main.(*T).f`.  Brackets without a partner change nothing."""
+    pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
+    opened: list[tuple[str, bool]] = []
+    for found in _BRACKET.finditer(text):
+        sign = found.group()
+        if sign in "(<":
+            follows = found.start() == after_operator or _NAME_END.match(text, max(found.start() - 1, 0)) is not None
+            of_a_name = sign == bracket and not depth and found.start() > 0 and follows
+            opened.append((sign, of_a_name))
+            if of_a_name:
+                start, depth = found.end(), len(opened)
+        elif sign in ")>":
+            if not opened or opened[-1][0] + sign not in ("()", "<>"):
+                return text
+            if opened.pop()[1]:
+                if found.start() - start > 3:
+                    pieces += [text[at:start], "..."]
+                    at = found.start()
+                depth = 0
+        elif sign.startswith("o"):
+            after_operator = found.end()
+    return text if opened else "".join([*pieces, text[at:]])
 
 
 def _fitting(text: Iterable[str], width: int) -> int:
@@ -166,11 +212,14 @@ def print_table(
     """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567.
 
     Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first;
-    the last of them keeps most.  Then columns in `optional` are dropped one by one until the rest fits.
+    the last of them keeps most.  Then columns in `optional` are dropped one by one until the rest fits, those that are
+    the same in all rows first.
     A row is painted by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
     widths = [min(max(map(_wide, column)), _WIDEST) for column in zip(*cells, strict=True)]
+    # what distinguishes rows is dropped last
+    optional = sorted(optional, key=lambda i: len({row[i] for row in cells[1:]} - {""}) > 1)
     shown = dict(enumerate(widths)) if screen.width is None else _fit(widths, narrow, optional, screen.width)
     lines = []
     for number, row in enumerate(cells):

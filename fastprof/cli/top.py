@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from itertools import chain
 
-from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options, heading_of
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_log_arguments,
+    add_options,
+    add_screen_arguments,
+    given_options,
+    heading_of,
+)
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
@@ -38,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(parser)
     add_log_arguments(parser, json="print JSON")
     heading_of(parser, "output").add_argument("--csv", action="store_true", help="print CSV with exact figures")
+    add_screen_arguments(parser)
     add_options(parser, options())
 
 
@@ -51,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.csv:
         _print_csv(found)
     else:
-        _print_text(found, tree="tree" in given)
+        _print_text(found, "tree" in given, Screen.asked(args.width, args.color))
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
@@ -82,7 +89,7 @@ def _print_csv(found: Top) -> None:
 # ---- text
 
 
-def _print_text(found: Top, tree: bool) -> None:
+def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
     words.append(counted(found.n_rows - found.n_cycles, "label set" if found.by == "label" else found.by))
@@ -92,12 +99,12 @@ def _print_text(found: Top, tree: bool) -> None:
     print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
     if found.rows:
         print()
-        (_print_tree if tree else _print_rows)(found)
+        (_print_tree if tree else _print_rows)(found, screen)
     if found.n_rows > len(found.rows):
         print(f"... {found.n_rows - len(found.rows):,} more ({percent(found.rest)} %)")
 
 
-def _print_rows(found: Top) -> None:
+def _print_rows(found: Top, screen: Screen) -> None:
     rows, names = found.rows, _names(found)
     cost = _scale(found)
     columns = [
@@ -122,7 +129,7 @@ def _print_rows(found: Top) -> None:
         narrow=range(len(right), len(columns)),
         optional=[i for title in ("sum %", "object") for i, (name, _) in enumerate(columns) if name == title],
         shares=[None, *(row.self_share for row in rows)],
-        screen=Screen.of(sys.stdout),
+        screen=screen,
     )
 
 
@@ -149,7 +156,7 @@ def _short(objects: list[str]) -> list[str]:
     return [names[name] for name in objects] if len({*names.values()}) == len(names) else objects
 
 
-def _print_tree(found: Top) -> None:
+def _print_tree(found: Top, screen: Screen) -> None:
     """As callgrind_annotate does: above each function (*) its callers (<), below its callees (>)."""
     cost = _scale(found)
     rows: list[tuple[str, ...]] = []
@@ -173,7 +180,6 @@ def _print_tree(found: Top) -> None:
             add("  >", call, "", call.cost)
     head = (cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", "function")
     table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
-    screen = Screen.of(sys.stdout)
     print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4,), shares=shares, screen=screen)
     print()
 

@@ -154,6 +154,46 @@ def test_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Screen.of(Terminal()).colour
 
 
+def test_the_width_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert Screen.asked(None, "auto") == (120, False)
+    assert Screen.asked(None, "auto", in_a_pipe=None) == (None, False)
+    assert Screen.asked(0, "always") == (None, True)
+    monkeypatch.setenv("COLUMNS", "90")
+    assert Screen.asked(None, "auto") == (90, False)
+    assert Screen.asked(40, "never") == (40, False)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert Screen.asked(None, "auto") == (90, True)
+    assert Screen.asked(None, "never") == (90, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        ("f(int, char const*)", 10, "f(...)"),
+        ("std::vector<int, A<int> >::push_back(int const&)", 45, "std::vector<int, A<int> >::push_back(...)"),
+        ("std::vector<int, A<int> >::push_back(int const&)", 36, "std::vector<...>::push_back(...)"),
+        ("main.(*LongType).method.func1", 12, "main....unc1"),
+        ("A::operator<(B const&) const", 26, "A::operator<(...) const"),
+        ("A::operator()(B const&) const", 26, "A::operator()(...) const"),
+        ("(anonymous namespace)::f(int, int)", 30, "(anonymous namespace)::f(...)"),
+        ("f(a, b))unbalanced<int, int", 20, "f(a, b))u...int, int"),
+    ],
+)
+def test_arguments_go_before_names_are_cut(name: str, width: int, shown: str) -> None:
+    assert cut(name, width) == shown
+    assert cut(name, len(name)) == name
+
+
+def test_columns_that_are_the_same_everywhere_go_first(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("sum %", "object", "function"), ("10.0", "app", "work"), ("20.0", "app", "play")]
+    print_table(rows, optional=(0, 1), narrow=(2,), screen=Screen(18))
+    assert capsys.readouterr().out.splitlines()[1] == "10.0   work"
+
+
 def test_json_that_every_reader_takes() -> None:
     said = json_text({"a": [math.nan, -math.inf, 1.5, 1 << 80, True, None], date(2020, 1, 2): ("\udcff", "\U0001f600")})
     assert json.loads(said) == {"a": [None, None, 1.5, 1 << 80, True, None], "2020-01-02": ["\ufffd", "\U0001f600"]}

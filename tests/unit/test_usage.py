@@ -48,7 +48,7 @@ def test_help_of_all() -> None:
     assert run(code=2).stderr.decode() == text
 
 
-LINES = {"batch convert": 86, "batch merge": 76}  # with what many files need
+LINES = {"diff": 76, "batch convert": 86, "batch merge": 76}  # with what many files need
 
 
 @pytest.fixture
