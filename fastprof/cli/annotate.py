@@ -12,6 +12,7 @@ from fastprof.cli.arguments import (
     add_options,
     add_screen_arguments,
     given_options,
+    refuse_screen_arguments,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
@@ -50,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_screen_arguments(args, "--json")
     given = given_options(args, options())
     found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:

@@ -166,6 +166,14 @@ def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
 
 
+def refuse_screen_arguments(args: argparse.Namespace, *others: str) -> None:
+    """Errors: UsageError for --width or --color if one of `others`, such as "--json", leaves no text to print."""
+    for other in others:
+        for flag, default in (("--width", None), ("--color", "auto")):
+            if getattr(args, other[2:]) and getattr(args, flag[2:]) != default:
+                raise UsageError(f"{flag} applies to printed text, not to {other}")
+
+
 def _width(text: str) -> int:
     if text == "none":
         return 0

@@ -14,6 +14,7 @@ from fastprof.cli.arguments import (
     add_screen_arguments,
     given_options,
     heading_of,
+    refuse_screen_arguments,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_log, print_problems
@@ -75,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--json and --csv exclude each other")
     if written and args.csv:
         raise UsageError("--csv applies to printed rows, not to --output")
+    refuse_screen_arguments(args, "--json", "--csv", *["--output"] * written)
     found = diff(
         args.old,
         args.new,

@@ -13,6 +13,7 @@ from fastprof.cli.arguments import (
     add_screen_arguments,
     given_options,
     heading_of,
+    refuse_screen_arguments,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
@@ -51,6 +52,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.json and args.csv:
         raise UsageError("--json and --csv exclude each other")
+    refuse_screen_arguments(args, "--json", "--csv")
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:

@@ -12,10 +12,11 @@ from datetime import date
 
 import pytest
 
+from fastprof.cli import main
 from fastprof.cli.as_json import json_text
 from fastprof.cli.bar import Bar
 from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table
-from tests.support.paths import REPO
+from tests.support.paths import CORPUS, REPO
 
 
 @pytest.mark.parametrize(
@@ -210,3 +211,20 @@ def test_names_in_json_are_text() -> None:
         words = [sys.executable, "-m", "fastprof", verb, "-", "--json"]
         done = subprocess.run(words, input=b"events: Ir\nfl=\xfe.c\nfn=\xff\n1 2\n", capture_output=True, check=True)
         assert not re.search(rb"\\ud[89a-f]", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("top A --json --width 80", "--width applies to printed text, not to --json"),
+        ("top A --csv --color always", "--color applies to printed text, not to --csv"),
+        ("diff A A -o x.callgrind --width none", "--width applies to printed text, not to --output"),
+        ("annotate A --json --color never", "--color applies to printed text, not to --json"),
+    ],
+)
+def test_options_of_the_screen_without_text_are_refused(
+    command: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = command.replace("A", str(CORPUS / "callgrind" / "good" / "cfi.callgrind"))
+    assert main(given.split()) == 2
+    assert capsys.readouterr().err == f"fastprof: {says}\n"
