@@ -57,7 +57,7 @@ _CONTEXTS = 45_000  # to begin with
 _CALLS = 50_000  # of a timeline, to begin with
 _NEARLY = 0.95  # of its largest size: more contexts are not tried
 _TRIES = 20  # a page of one context and function is as small as it gets
-_FUNCTIONS = 3_000  # of each value column, of four or fewer columns
+_FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
 Path = str | os.PathLike[str]
@@ -135,7 +135,7 @@ class _Page:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
         asked, kept = self._asked[PRUNE], self._kept()
         places = Places(self._model, self._shown)
-        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _most(len(kept)), places)
+        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
 
         def made(figures: list[Figures], n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             self._shown.cut(asked or 0, n_contexts)
@@ -225,11 +225,6 @@ class _Page:
                 "warnings": [warning["text"] for warning in log.warned(flags=bool(command))],
             },
         }
-
-
-def _most(columns: int) -> int:
-    """How many of the largest functions of each column are looked up: of more columns a page has room for fewer."""
-    return _FUNCTIONS * 4 // max(4, columns)
 
 
 def _each(content: Content) -> float:
