@@ -139,7 +139,10 @@ def _firefox_tables(said: _Said, profile: dict[str, Any]) -> None:
 def _table(table: pyarrow.Table) -> Attributes:
     said = _Said()
     fixed = {"ts", "stack_id", "function", "thread", "process", "labels", "kind", "file", "line", "object", "address"}
-    types = [name for name in table.column_names if name not in fixed | {"callee", "calls", "id", "dur", "self"}]
+    fixed |= {"callee", "id", "dur", "self"}
+    if {"kind", "dur"} & {*table.column_names}:  # else they are a value type
+        fixed.add("calls")
+    types = [name for name in table.column_names if name not in fixed]
     for field in table.schema:
         unit = (field.metadata or {}).get(b"unit", b"").decode()
         said.once("units", (field.name, unit), unit and field.name in types)
