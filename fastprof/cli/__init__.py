@@ -25,6 +25,7 @@ VERBS = {
     "batch": "convert many files, one output each",
     "archive": "keep many profiles in one file: add, list, extract, rm",
     "formats": "list the formats",
+    "completion": "print a completion script for bash, zsh or fish",
 }
 
 _DESCRIPTION = """\
@@ -37,7 +38,7 @@ examples:
   fastprof convert trace.xray -s ./program -o out.callgrind
   cat trace.zst | fastprof convert - -t pprof > out.pb.gz
 
-`fastprof VERB --help` shows options and examples of each.
+`fastprof help VERB` shows options and examples of each.
 
 exit codes:
   0    done
@@ -170,6 +171,8 @@ def _run(args: list[str]) -> int:
     if args[:1] == ["--version"]:
         print(f"fastprof {__version__}")
         return 0
+    if args[:1] == ["help"]:  # `help VERB` is `VERB --help`
+        args = [*args[1:], "--help"]
     from importlib import import_module
 
     from fastprof.cli.parser import Parser, meant

@@ -51,7 +51,7 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
         of_format = heading_of(parser, "input").add_argument(
             "-O",
             metavar="NAME=VALUE",
-            action=_OfFormat,
+            action=OfFormat,
             known=options,
             default=argparse.SUPPRESS,
             help="set an option of one format; --help-all lists them",
@@ -89,15 +89,21 @@ def _add(group: Any, option: Option[Any]) -> None:
         given |= {"type": _parser(option), "metavar": option.kind.metavar}
     if option.several:
         given["action"] = "append"
-    group.add_argument(*flags, **given).details = option.details
+    action = group.add_argument(*flags, **given)
+    action.details, action.completes, action.words = option.details, option.kind.completes, option.kind.words
 
 
-class _OfFormat(argparse.Action):
+class OfFormat(argparse.Action):
     """-O: sets what the flag of the option of this name would set, if it had one."""
 
     def __init__(self, known: list[Option[Any]], **given: Any) -> None:
         super().__init__(**given)
         self._known = known
+
+    def spellings(self) -> list[str]:
+        """NAME= of each option of a format, NAME of a switch."""
+        mine = [option for option in self._known if option.format]
+        return [*dict.fromkeys(o.name + "=" * (not isinstance(o.kind, Switch)) for o in mine)]
 
     def __call__(self, parser: argparse.ArgumentParser, args: argparse.Namespace, text: Any, flag: Any = None) -> None:
         name, equals, value = text.partition("=")

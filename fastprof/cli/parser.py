@@ -146,6 +146,13 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=27 if brief else 24, width=width)
         self._brief = brief
 
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        # argparse forgets that verbs are indented further than options
+        indent = self._current_indent + self._indent_increment
+        for verb in getattr(action, "_choices_actions", ()):
+            self._action_max_length = max(self._action_max_length, len(verb.dest) + indent)
+
     def _format_usage(self, usage: object, actions: Iterable[argparse.Action], groups: object, prefix: object) -> str:
         """usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]"""
         words, output = [self._prog], []

@@ -20,6 +20,7 @@ from tests.support.paths import REPO
 PYTHON = {
     "archive": "store.adding.add",
     "batch": "batch_convert",
+    "completion": "cli.completion.script",
     "formats": "formats.formats",
     "view": "verbs.view.view",
 }
