@@ -23,7 +23,8 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What the tests read is kept neither in the home directory, nor for ever: pytest removes its old folders, also
     those of runs that were killed."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    os.environ.pop("COLUMNS", None)  # set for workers, it would be the width of tables
+    os.environ.pop("COLUMNS", None)  # it would be the width of tables
+    os.unsetenv("COLUMNS")  # also where readline set it, which os.environ does not know
 
 
 def _refuse_skip(log: Any) -> None:
