@@ -160,6 +160,9 @@ uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event
 
 /* sample.c */
 
+/* What would be wrong if it were taken apart; NULL if nothing. */
+const char *fp_perf_check(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+
 /* Takes a sample apart.  NULL, or what is wrong. */
 const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                           struct fp_perf_sample *s);

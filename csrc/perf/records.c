@@ -144,8 +144,7 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     }
     const struct fp_perf_event *e = &r->events[event];
     if (type == FP_PERF_SAMPLE) {
-        struct fp_perf_sample s;
-        const char *wrong = fp_perf_parse(r, e, p, n, &s);
+        const char *wrong = fp_perf_check(r, e, p, n);
         if (wrong) return damaged(r, at, n, wrong, err);
     } else if (n < least + e->trailer) {
         return damaged(r, at, n, "a record is too short", err);

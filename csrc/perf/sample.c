@@ -96,13 +96,28 @@ static const char *parse_rest(struct rest *rest, const struct fp_perf_event *e, 
     return NULL;
 }
 
+static const char beyond_record[] = "the fields of a sample extend past its record";
+static const char beyond_sample[] = "the addresses of a call chain extend past its sample";
+
+const char *fp_perf_check(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
+    const uint64_t type = e->attr.sample_type;
+    const uint32_t fixed = FP_PERF_HEAD + 8 * e->n_fixed;
+    if (type & (FP_PERF_READ | ~(uint64_t)((FP_PERF_RAW - 1) | FP_PERF_IDENTIFIER))) {
+        struct fp_perf_sample s;
+        return fp_perf_parse(r, e, p, n, &s);
+    }
+    if (n < fixed) return beyond_record;
+    if (!(type & FP_PERF_CALLCHAIN)) return NULL;
+    return n - fixed >= 8 && fp_u64s(p + fixed, r->swap) <= (n - fixed - 8) / 8 ? NULL : beyond_sample;
+}
+
 const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                           struct fp_perf_sample *s) {
     const uint64_t type = e->attr.sample_type;
     const uint32_t fixed = FP_PERF_HEAD + 8 * e->n_fixed;
     const int swap = r->swap;
     memset(s, 0, sizeof *s);
-    if (n < fixed) return "the fields of a sample extend past its record";
+    if (n < fixed) return beyond_record;
     s->ip = e->ip ? fp_u64s(p + e->ip, swap) : 0;
     s->pid = e->tid ? fp_u32s(p + e->tid, swap) : UINT32_MAX;
     s->tid = e->tid ? fp_u32s(p + e->tid + 4, swap) : UINT32_MAX;
@@ -114,7 +129,7 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
     if (type & FP_PERF_READ && !read_values(&rest, e->attr.read_format, s))
         return "the counters of a sample extend past its record";
     if (type & FP_PERF_CALLCHAIN && !(word(&rest, &s->n_chain) && items(&rest, s->n_chain, 8, &s->chain)))
-        return "the addresses of a call chain extend past its sample";
+        return beyond_sample;
     const int is_done = !(type & ~(uint64_t)((FP_PERF_RAW - 1) | FP_PERF_IDENTIFIER)); /* usually */
     return is_done ? NULL : parse_rest(&rest, e, s);
 }

@@ -6,7 +6,7 @@
 #include "core/model.h"
 #include "core/secret.h"
 
-enum { CACHED = 256 }; /* a power of two */
+enum { CACHED = 256, FOUND = 64 }; /* powers of two */
 
 /* A map, and a node of the tree: those on its left start at lower addresses, and no child has a higher priority.
  * Node 0 is none.  A free node is in the list of free ones, by `left`. */
@@ -27,6 +27,10 @@ struct space_cached {
     struct fp_space_hit hit;
 };
 
+struct space_found {
+    uint32_t pid, id; /* id 0: empty */
+};
+
 struct fp_space {
     struct fp_table pids; /* {pid, 1} */
     struct space_process *processes;
@@ -38,6 +42,7 @@ struct fp_space {
     uint64_t n_made; /* nodes, for their priorities */
     struct fp_secret secret;
     struct space_cached cache[CACHED];
+    struct space_found found[FOUND]; /* by pid modulo FOUND */
 };
 
 struct fp_space *fp_space_new(void) {
@@ -164,10 +169,13 @@ static const struct fp_space_hit *beyond(const struct fp_space *s, uint32_t id, 
 
 /* ---- processes ------------------------------------------------------------ */
 
-/* Its number; 0 for a process without maps. */
-static uint32_t find_process(const struct fp_space *s, uint32_t pid) {
+/* Its number; 0 for a process without maps.  Numbers never change, so one that was found stays right. */
+static uint32_t find_process(struct fp_space *s, uint32_t pid) {
+    struct space_found *found = &s->found[pid % FOUND];
+    if (found->id && found->pid == pid) return found->id;
     const uint32_t row[2] = {pid, 1};
-    return fp_table_find(&s->pids, row);
+    *found = (struct space_found){pid, fp_table_find(&s->pids, row)};
+    return found->id;
 }
 
 static struct space_process *process_of(struct fp_space *s, uint32_t pid) {
@@ -242,7 +250,7 @@ int fp_space_exec(struct fp_space *s, uint32_t pid) {
     return 0;
 }
 
-uint64_t fp_space_generation(const struct fp_space *s, uint32_t pid) {
+uint64_t fp_space_generation(struct fp_space *s, uint32_t pid) {
     return s->processes[find_process(s, pid)].generation;
 }
 

@@ -55,7 +55,7 @@ int fp_space_find(struct fp_space *s, uint32_t pid, uint64_t address, struct fp_
 
 /* A number of the maps of a process, 0 for none.  While it is the same, so are all answers of fp_space_find.  Processes
  * that share their maps share it, too. */
-uint64_t fp_space_generation(const struct fp_space *s, uint32_t pid);
+uint64_t fp_space_generation(struct fp_space *s, uint32_t pid);
 
 /* cffi-end */
 
