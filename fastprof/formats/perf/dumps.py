@@ -9,10 +9,10 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.log import Log
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.reported import REPORTED
-from fastprof.symbols.jitdump import JitDump
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_perf_reader
+    from fastprof.symbols.jitdump import JitDump
 
 _MONOTONIC = 1  # CLOCK_MONOTONIC, with which virtual machines write
 
@@ -28,6 +28,8 @@ class Dumps:
     def give(self, reader: fp_perf_reader, name: bytes, clock: int | None) -> None:
         """Gives the decoder what is in a file, if it can be found.  Without the clock of the recording's times, it is
         unknown which code was at an address at a time."""
+        from fastprof.symbols.jitdump import JitDump
+
         found = self._files.find(name)
         if not isinstance(found, JitDump) or found.c is None:
             return

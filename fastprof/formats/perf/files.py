@@ -7,11 +7,9 @@ import os
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
-from fastprof.symbols.finder import Finder
-from fastprof.symbols.symbolizer import Mapping
 
 if TYPE_CHECKING:
-    from fastprof.symbols.finder import Names
+    from fastprof.symbols.finder import Finder, Names
 
 _DELETED = " (deleted)"
 
@@ -33,6 +31,9 @@ class Files:
         name, build = os.fsdecode(path).removesuffix(_DELETED), build_id.decode("ascii", "replace")
         if not self._symbolize:
             return None
+        from fastprof.symbols.finder import Finder
+        from fastprof.symbols.symbolizer import Mapping
+
         if self._finder is None:
             self._finder = Finder(**self._where)
         self._finder.expect([Mapping(0, 0, 0, name, build)])

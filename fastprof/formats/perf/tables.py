@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import SymbolError
 from fastprof.formats.perf.files import Files
-from fastprof.symbols.elf import ElfFile
-from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.unwind import UnwindTable
+
+if TYPE_CHECKING:
+    from fastprof.symbols.elf import ElfFile
+    from fastprof.symbols.objects import ElfObject
+    from fastprof.symbols.unwind import UnwindTable
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
 
@@ -42,6 +44,9 @@ class Tables:
         return (table.c if table else ffi.NULL), why_not
 
     def _read(self, path: bytes, build_id: bytes) -> tuple[UnwindTable | None, int]:
+        from fastprof.symbols.objects import ElfObject
+        from fastprof.symbols.unwind import UnwindTable
+
         elf = self._files.find(path, build_id)
         if not isinstance(elf, ElfObject):
             return None, int(lib.FP_UNWIND_NO_FILE)
@@ -53,5 +58,7 @@ class Tables:
 
 def _debug_file(elf: ElfObject) -> ElfFile | None:
     """The debug file of a stripped file: it may have .debug_frame."""
+    from fastprof.symbols.elf import ElfFile
+
     path = "" if elf.section(".symtab") or elf.section(".debug_frame") else elf.debug_path()
     return ElfFile(path) if path else None
