@@ -1,4 +1,4 @@
-"""A page of HTML that shows a profile, or the difference of two: flame graph, functions, callers and callees."""
+"""An HTML page that shows a profile or the difference of two: flame graph, functions, callers and callees."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ PRUNE: Option[float | None] = Option(
     None,
     group="output",
     help="prune stacks that cost less than SHARE; 0 keeps all",
-    details="SHARE is of the total.  What is pruned below one caller is shown as [pruned].  Default: as much as keeps "
-    "the page below 2 MB.",
+    details="SHARE is of the total.  The pruned callees of a caller become one [pruned].  Default: the smallest share "
+    "that keeps the page below 2 MB.",
 )
 
 END = plan.End(
@@ -55,8 +55,8 @@ END = plan.End(
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
 _CALLS = 50_000  # of a timeline, to begin with
-_NEARLY = 0.95  # of its largest size: more contexts are not tried
-_TRIES = 20  # a page of one context and function is as small as it gets
+_NEARLY = 0.95  # of the largest size: from here on, no more contexts are tried
+_TRIES = 20  # then the last page is taken, even if it is too large
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -80,9 +80,9 @@ def report(
 
     An `output` that ends in .svg gets the flame graph alone, as a picture.
 
-    `command` is shown on the page as the command that made it.  `prune` is explained in docs/report.md, `value` chooses
-    one value type; the other options are those of docs/options.md that say how to read.
-    Errors: FastprofError and its kinds; then nothing is left at `output`.
+    `command` is shown on the page as the command that made it.  docs/report.md explains `prune`; `value` selects one
+    value type; docs/options.md lists the options for reading.
+    Errors: FastprofError and its subclasses; nothing is left at `output` then.
 
     >>> import fastprof
     >>> dict(fastprof.report("tests/corpus/callgrind/good/cfi.callgrind", "cfi.html").rows)
@@ -149,7 +149,7 @@ class _Page:
         return page
 
     def picture(self) -> bytes:
-        """The flame graph of the value type that is shown first, or of that of --value."""
+        """The flame graph of the value type of --value, or of the default."""
         asked, kept, shown = self._asked[PRUNE], self._kept(), self._shown
         first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
         shown.cut(asked or 0, _ALL)
@@ -165,7 +165,7 @@ class _Page:
     def _fitted(
         self, figures: list[Figures], made: Callable[[list[Figures], int, int], tuple[Content, bytes]]
     ) -> tuple[Content, bytes]:
-        """The largest page of those that are not too large, nearly.  What contexts leave is for calls."""
+        """Nearly the largest page within the limit.  Calls get the room that contexts leave."""
         n_contexts, n_calls, best, grown = _CONTEXTS, _CALLS, None, False
         for _ in range(_TRIES):
             content, page = made(figures, n_contexts, n_calls)
@@ -177,10 +177,10 @@ class _Page:
                     break
                 n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content)))
             elif best:
-                grown = True  # by too much: the next one that fits is the last
+                grown = True  # too far: the next page that fits is the last
                 n_contexts = max(fitted, int(n_contexts + spare / _each(content) / _NEARLY))
             else:
-                # functions that callers, callees and contexts name stay: a page shrinks less than what is cut from it
+                # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (_LARGEST / len(page)) ** 1.5)
                 n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
         content, page = best or (content, page)
@@ -200,7 +200,7 @@ class _Page:
         self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))
 
     def _kept(self) -> list[int]:
-        """The columns of the value type that --value names, or all."""
+        """The columns of the value type of --value, or all."""
         shown, value = self._shown, self._asked[bridges.VALUE]
         shown.value.known(self._model)
         return [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
@@ -228,5 +228,5 @@ class _Page:
 
 
 def _each(content: Content) -> float:
-    """The bytes that a context takes in a page, about."""
+    """The approximate bytes of a context in a page."""
     return max(1.0, content.columns.nbytes("context ")) / max(1, len(content.columns["context up"]))

@@ -124,7 +124,7 @@ def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
         (3, "work", 5, 5),
         (4, "main", 5, 5),
     ]
-    assert hint.startswith("Each box of the first row is a function, as wide as what it costs itself; its callers")
+    assert hint.startswith("Each box of the first row is a function; its width is its self cost. Its callers")
     assert row == "work"
     assert sorted(tuple(box[:3]) for box in sandwich) == [
         (0, "main", 95),
@@ -132,7 +132,7 @@ def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
         (2, "leaf", 65),
         (3, "work", 5),
     ]
-    assert says.startswith("work: its callers above, what it calls below")
+    assert says.startswith("work: its callers above, its callees below")
 
 
 def test_groups_of_many_small_ones_add_up(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_figures_are_those_of_top(path: Path, tmp_path: Path) -> None:
 def test_a_row_shows_callers_and_callees(folded: Path) -> None:
     (details,) = drive(folded, click(".rows .row:nth-child(1)"), text_of("#details"))
     assert details.startswith("leaf")
-    assert details.index("Called by") < details.index("work") < details.rindex("Calls")
+    assert details.index("Callers") < details.index("work") < details.rindex("Callees")
     focus = value("document.querySelector('.rows').focus()")
     _, name = drive(folded, click(".rows .row"), focus, {"keys": ["ArrowDown"]}, text_of("#details h2"))
     assert name == "work"
@@ -289,7 +289,7 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
         choose("#thread", "all 2"),
         choose("#value", "calls (count)"),
         value(ROWS),
-        choose("#order", "in order of time"),
+        choose("#order", "time order"),
         value(DRAWN),
         value("fastprof.view.marks(0, 1, 5).map(m => m[1])"),
     )
@@ -314,7 +314,7 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
     zoom = value("[fastprof.flame.from, fastprof.flame.to]")
     _, rows, hint, zoomed, address, folded_rows, unfolded, all_rows, _, counted = drive(
         tmp_path / "page.html",
-        choose("#order", "in order of time"),
+        choose("#order", "time order"),
         {"drag": drag},
         value(ROWS),
         text_of("#hover"),
@@ -346,7 +346,7 @@ def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
     seen = value("[fastprof.flame.from, fastprof.flame.to]")
     _, inside, right, out = drive(
         tmp_path / "page.html",
-        choose("#order", "in order of time"),
+        choose("#order", "time order"),
         {"keys": ["g", "w", "w"]},
         seen,
         {"keys": ["d"]},
@@ -363,7 +363,7 @@ def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
     marks = "fastprof.view.marks(0, 1, 12).map(m => m[1].split(' ')[1])"
     _, units, near = drive(
         tmp_path / "page.html",
-        choose("#order", "in order of time"),
+        choose("#order", "time order"),
         value(marks),
         value("fastprof.view.marks(0.5, 0.50001, 8).map(m => m[1])"),
     )
@@ -394,8 +394,8 @@ def test_a_difference_is_coloured(tmp_path: Path) -> None:
     assert dict(colours)["c"] == dict(colours)["main"] == "#dfe2e7"
     assert [row[0] for row in rows] == ["+40", "-40", "0", "0"]
     assert rows[0][:2] == ["+40", "+80.0"]
-    assert legend == ["costs more in new", "costs less", "the same"]
-    assert says.startswith("Each box is a function under its callers, as wide as the larger of its old and new cost")
+    assert legend == ["cost increased", "cost decreased", "unchanged"]
+    assert says.startswith("Each box is a function below its callers; its width is the larger of its old and new")
     assert title == "old.folded → new.folded"
 
 

@@ -223,10 +223,10 @@ def test_small_ones_are_one_box_of_a_picture(tmp_path: Path) -> None:
     (tmp_path / "b.folded").write_text("main;large 12000\n")
     report(tmp_path / "a.folded", tmp_path / "a.svg")
     shown = {title: width for title, _, width, row in svg_boxes(tmp_path / "a.svg") if row > 1}
-    assert shown == {"large: 6,000 count (25.0 %)": 300, "9,000 small ones: 18,000 count (75.0 %)": 900}
+    assert shown == {"large: 6,000 count (25.0 %)": 300, "9,000 small boxes: 18,000 count (75.0 %)": 900}
     report([tmp_path / "a.folded", tmp_path / "b.folded"], tmp_path / "c.svg")
     titles = [title for title, *_ in svg_boxes(tmp_path / "c.svg")]
-    assert "large: 6,000 → 12,000 count" in titles and "9,000 small ones: 18,000 → 0 count" in titles
+    assert "large: 6,000 → 12,000 count" in titles and "9,000 small boxes: 18,000 → 0 count" in titles
 
 
 def test_two_profiles_stand_side_by_side(tmp_path: Path) -> None:

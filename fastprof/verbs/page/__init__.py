@@ -42,12 +42,12 @@ class Columns:
         return self._columns[name]
 
     def nbytes(self, prefix: str) -> int:
-        """How large the columns that are called so are in a page, about."""
+        """The approximate size in a page of the columns with this prefix."""
         raw = b"".join(_planes(column) for name, column in self._columns.items() if name.startswith(prefix))
         return len(zlib.compress(raw, 6)) * 4 // 3
 
     def packed(self, head: dict[str, Any]) -> bytes:
-        """Compressed, with `head` before."""
+        """`head` and the columns, compressed."""
         described = [[name, _TYPES[c.typecode], len(c)] for name, c in self._columns.items()]
         text = json.dumps(head | {"columns": described}, ensure_ascii=False, separators=(",", ":"))
         data = text.encode("utf-8", "backslashreplace")

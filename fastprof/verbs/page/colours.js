@@ -1,5 +1,5 @@
-// The colours of boxes, by what the reader asks for, and the legend where they mean something.
-const HUES = [212, 28, 140, 282, 340, 62, 178, 0];  // of the groups that cost most
+// The colours of boxes in each colour mode, and the legend of the modes that need one.
+const HUES = [212, 28, 140, 282, 340, 62, 178, 0];  // of the most expensive groups
 const GREY = {light: ["#dfe2e7", "#4a505c"], dark: ["#3a3f49", "#c8cdd6"]};
 const MANY = {light: ["#cdbfa9", "#2f281d"], dark: ["#574c3d", "#efe6d8"]};
 const MATCH = {light: ["#c95fdc", "#1a001f"], dark: ["#a545b8", "#ffffff"]};
@@ -35,7 +35,7 @@ class Colours {
     this.kind = this.kinds[0];
     this.hues = new Map();
   }
-  // The groups that cost most in a tree get hues of their own, the others grey.
+  // The most expensive groups of a tree get distinct hues, the others grey.
   arrange(tree) {
     this.hues = new Map();
     const of = this.keyOf[this.kind];
@@ -76,11 +76,11 @@ class Colours {
     const found = [];
     if (this.page.matches()) found.push([MATCH[theme][0], "matches"]);
     else if (this.kind === "change")
-      found.push([this.changed(1)[0], "costs more in new"], [this.changed(-1)[0], "costs less"], [GREY[theme][0], "the same"]);
+      found.push([this.changed(1)[0], "cost increased"], [this.changed(-1)[0], "cost decreased"], [GREY[theme][0], "unchanged"]);
     else {
       for (const [key, hue] of this.hues) found.push([GROUP[theme](hue)[0], key.slice(key.lastIndexOf("/", key.length - 2) + 1)]);
       if (this.hues.size) found.push([GREY[theme][0], "others"]);
-      if (isThere(box => box.many)) found.push([MANY[theme][0], "many small ones"]);
+      if (isThere(box => box.many)) found.push([MANY[theme][0], "several small boxes"]);
     }
     if (this.kind === "name" && isThere(box => box.fn === NONE && !box.many && box.id)) found.push([GREY[theme][0], "[pruned]"]);
     return found;

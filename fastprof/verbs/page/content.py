@@ -1,11 +1,11 @@
 """The page's columns.
 
     function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
-    row        figures of those: self and, where it is known, inclusive cost by value column, calls by side
-    arc        callers and callees of a row: row, function, is it the callee?, cost by column, calls by side
+    row        figures of those: self cost and, if known, inclusive cost by value column, calls by side
+    arc        callers and callees of a row: row, function, whether it is the callee, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
-    call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (from that of the call
-               before it in the same thread) and duration
+    call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
+               call of the thread) and duration
 
 A value column is a value type of one side; the old profile is side 0, the new one side 1.
 """
@@ -26,7 +26,7 @@ from fastprof.verbs.top_costs import thread_name
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
-_CALLS = 15  # callers of a function, and callees, that cost most
+_CALLS = 15  # most expensive callers of a function, and callees
 
 
 class _Place(NamedTuple):
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
 
 
 class Places:
-    """Functions of a model, each looked up once, and where they begin."""
+    """Functions of a model, each looked up once, and their first lines."""
 
     def __init__(self, model: Model, shown: Shown) -> None:
         self._model, self._shown = model, shown
@@ -62,7 +62,7 @@ class _Arc(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """A row of the table: what a function, or a cycle of them, costs in each value column that has it."""
+    """A row of the table: the figures of a function, or of a cycle of functions, in each value column that has it."""
 
     place: _Place
     rows: dict[int, Row]
@@ -99,9 +99,9 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Plac
 
 
 def _ranked(found: dict[_Place, dict[int, Row]], kept: list[int]) -> list[_Place]:
-    """Rows by their best place among the self or the inclusive costs of a column.
+    """Rows by their best rank in the self or inclusive costs of any column.
 
-    So sorting the table by any of them shows its largest, however few rows the page has room for.
+    Sorting the table by any column then shows its largest rows, however few rows fit the page.
     """
     best: dict[_Place, int] = {}
     for c, key in product(kept, ("self", "inclusive")):
@@ -132,7 +132,7 @@ class Content:
     def __init__(
         self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places, n_calls: int
     ) -> None:
-        """`kept`: which of the value columns; `figures`: the rows of the table; `n_calls`: no more are shown."""
+        """`kept`: the value columns to write; `figures`: the rows of the table; `n_calls`: the most calls to write."""
         self._model, self._shown, self._kept, self._places = model, shown, kept, places
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
@@ -228,16 +228,16 @@ class Content:
             return "[pruned]"
         return thread_name(*self._model.row("threads", thread)[1:])
 
-    # ---- the order of time
+    # ---- time order
 
     def _calls(self, times: Times, most: int) -> None:
         calls, first = times.longest(most), times.c.first_time
-        # stacks of a timeline have the file ??? where the timeline has none
+        # the stacks of a timeline have the file ??? if the timeline has none
         places = {f: self._places[f] for f in dict.fromkeys(calls.functions)}
         functions = {f: self._function(place._replace(file=place.file or "???")) for f, place in places.items()}
         threads: dict[int, int] = {}
         positions = [threads.setdefault(t, len(threads)) for t in calls.threads]
-        # from the call before, in the same thread, which takes less room
+        # relative to the previous call of the thread, which compresses better
         before, of = first, -1
         steps = []
         for begin, t in zip(calls.begins, positions, strict=True):

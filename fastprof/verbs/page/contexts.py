@@ -1,8 +1,8 @@
-"""A page's data from profiles of any view: contexts, functions, calls in the order of time.
+"""A page's data from profiles of any view: contexts, functions, calls in time order.
 
-A timeline is folded into stacks, a graph's stacks are estimated.  From stacks come the contexts
-(csrc/ends/contexts.h) and what functions cost (verbs/top_costs.py); of a graph the latter comes from the graph itself,
-so it is exact.  Values of the old and of the new profile of a comparison are columns side by side.
+A timeline is folded into stacks, a graph's stacks are estimated.  Stacks give the contexts (csrc/ends/contexts.h) and
+the costs of functions (verbs/top_costs.py); the functions of a graph come from the graph itself, so they are exact.
+In a comparison the values of the old and the new profile are separate columns.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from fastprof.verbs.top_costs import Costs, add_projected
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_contexts, fp_project
 
-_MOST_CALLS = 250_000  # of a timeline, while they are read: more than a page has room for
-_LEAST_CONTEXTS = 1 << 16  # while they are added up: more than a page shows
+_MOST_CALLS = 250_000  # kept while a timeline is read: more than fit a page
+_LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
 
 
 class Column(NamedTuple):
-    """A value type of one side: 0, or 1 for the new one of two profiles that are compared."""
+    """A value type of one side: 0, or 1 for the new profile of a comparison."""
 
     event: int
     side: int
 
 
 class Shown:
-    """Adds up.  `add` takes the rows of one side and view after the other; then comes `end`."""
+    """Adds up a page's data: `add` once for each side and view, then `end`."""
 
     def __init__(self, model: Model, options: Options, log: Log, *, compared: bool, prune: float) -> None:
         self._model, self._log, self._compared = model, log, compared
@@ -183,7 +183,7 @@ class Shown:
 
     @property
     def n_calls(self) -> int:
-        """Calls of a timeline that could be shown in order of time."""
+        """Calls of a timeline that time order can show."""
         return self.times.c.n if self.times is not None and not self.times.mixed else 0
 
     @property
@@ -193,17 +193,17 @@ class Shown:
         return all(costs.is_zero for column, costs in own if column.event == self.default)
 
     def first_line(self, function: int) -> int:
-        """The first line of a function, if known to be its own; 0: unknown."""
+        """The first line of a function; 0 if unknown."""
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def cut(self, least: float, most: int) -> None:
-        """Keeps contexts of at least this share, at most `most`."""
+        """Keep contexts with at least this share, at most `most`."""
         if self.contexts:
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
 
 class Calls(NamedTuple):
-    """Columns of calls, and how long the shortest one at least is, and how many are left out."""
+    """Columns of calls, a lower bound of their durations, and the number left out."""
 
     begins: array[int]
     durations: array[int]
@@ -222,7 +222,7 @@ class Times:
         self._err = ffi.new("struct fp_err *")
         self.c = owned(lib.fp_spans_new(model.c, _MOST_CALLS), lib.fp_spans_free, "the calls of a timeline")
         self.ticks_per_second: int | None = None
-        self.mixed = False  # clocks differ, so times of inputs are not comparable
+        self.mixed = False  # the inputs' clocks differ, so their times are not comparable
 
     def put(self, batch: Batch) -> None:
         clock = self._model.parts[batch.part].extra.get("ticks_per_second", 0)
@@ -235,7 +235,7 @@ class Times:
         self._fits(lib.fp_spans_end(self.c, self._err))
 
     def longest(self, most: int) -> Calls:
-        """No more than `most` of the calls, by thread and begin."""
+        """The longest calls, at most `most`, sorted by thread and begin."""
         n, size = self.c.n, ffi.sizeof("struct fp_spans_call")
         raw = bytes(ffi.buffer(self.c.spans, n * size)) if n else b""
         wide, narrow = array("Q", raw), array("I", raw)

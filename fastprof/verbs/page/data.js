@@ -15,7 +15,7 @@ const inflate = async bytes => {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 };
 
-// A column's bytes lie in planes, the lowest byte of each item first.
+// A column's bytes are in planes: the lowest byte of each item first.
 const fromPlanes = (planes, Type, n) => {
   const width = Type.BYTES_PER_ELEMENT;
   const bytes = new Uint8Array(n * width);

@@ -1,10 +1,10 @@
-// Draws boxes: contexts from callers down, or calls in the order of time.
+// Draws boxes: contexts below their callers, or calls in time order.
 //
-// Neighbours narrower than a pixel are drawn as one box, a run, so no row shows a gap where there are functions:
+// Neighbours narrower than a pixel are drawn as one box, a run, and so are their callees; no row shows a gap where functions are:
 //
 //     main                               main
 //     work          |a|b|c|d|    ->      work          |many   |
-//     leaf          |e|f|                leaf          |many|         what they call, moved together
+//     leaf          |e|f|                leaf          |many|
 //
 // So the number of boxes follows what is visible, not the size of the profile.
 const ROW = 19;  // pixels
@@ -220,13 +220,13 @@ class Flame {
     }
     this.draw();
   }
-  // To where the flames begin: the first row, or the function of a sandwich.
+  // Scrolls to the first row, or to the function of a sandwich.
   scrollHome() {
     const {holder, boxes} = this, row = boxes.root && !boxes.isInverted ? boxes.root.row : 0;
     if (this.flipped) holder.scrollTop = holder.scrollHeight;
     else holder.scrollTop = row ? this.y(row, 0) - holder.clientHeight / 2 : 0;
   }
-  // The canvas is as high as what is seen of it, because browsers limit its size; it is drawn again when scrolled.
+  // The canvas covers only the visible part, because browsers limit its size; scrolling redraws it.
   draw() {
     if (this.pending) return;
     this.pending = true;
@@ -274,7 +274,7 @@ class Flame {
       }
       pen.globalAlpha = 1;
       if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
-      if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small ones` : view.label(fn, id), left, y, wide - gap, text);
+      if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text);
       this.drawn.push({...box, x: left, y, w: wide});
     }
     if (this.range && boxes.isTimed) this.shade(width, height, back, accent);
@@ -287,7 +287,7 @@ class Flame {
     canvas.dataset.boxes = this.drawn.length;
     this.on.painted(this.drawn);
   }
-  // What lies outside of the range pales.
+  // Fades the area outside the range.
   shade(width, height, back, accent) {
     const {pen} = this, [left, right] = this.range.map(x => (x - this.from) / (this.to - this.from) * width);
     pen.fillStyle = back;
@@ -298,7 +298,7 @@ class Flame {
     pen.fillStyle = accent;
     for (const x of [left, right]) pen.fillRect(Math.round(x), 0, 1, height);
   }
-  // Dragging chooses a range of time.
+  // Dragging selects a time range.
   press(event) {
     this.isDragged = false;
     if (!this.boxes.isTimed || event.button) return;
@@ -327,7 +327,7 @@ class Flame {
     const row = Math.floor((y + this.holder.scrollTop - this.boxes.top) / ROW);
     return this.boxes.titles.find(([at]) => at === row)?.[1];
   }
-  // The boxes of what is seen; hovering and scrolling do not change them.
+  // The boxes of the visible range; hovering and scrolling do not change them.
   laidOut(scale) {
     const key = [this.from, this.to, scale].join();
     if (this.laid?.key !== key) this.laid = {key, boxes: this.boxes.visible(this.from, this.to, 1 / scale)};
@@ -338,7 +338,7 @@ class Flame {
     this.pen.lineWidth = line;
     this.pen.strokeRect(x + line / 2, y + line / 2, Math.max(1, w - line), ROW - 1 - line);
   }
-  // Text that does not fit loses its end.
+  // Cuts the end of text that does not fit.
   label(name, x, y, w, colour) {
     const {pen} = this, room = w - 8;
     let text = name.length > 400 ? name.slice(0, 400) : name;
@@ -393,7 +393,7 @@ class Flame {
     this.zooms.push([this.from, this.to]);
     [this.from, this.to] = [from, to];
     this.on.moved(true);
-    if (!this.flipped) {  // what it calls is to be seen, and some of its callers
+    if (!this.flipped) {  // keep its callees and some of its callers visible
       const y = this.y(row, 0), {scrollTop, clientHeight} = this.holder;
       if (y - scrollTop > clientHeight / 3) this.holder.scrollTop = y - this.boxes.top - 3 * ROW;
     }

@@ -1,12 +1,12 @@
-// Contexts in groups of one function: everything by self cost and then by callers (inverted), or the callers of one
-// function above it and what it calls below (sandwich).
+// Contexts grouped by function: functions by self cost with their callers below (inverted), or one function with its
+// callers above and its callees below (sandwich).
 //
 //     a;b 2  a;c;b 3  d 1      inverted   everything 6       sandwich of c   a 3
 //                                         b 5       d 1                      c 3
 //                                         c 3  a 2                           b 3
 //                                         a 3
 //
-// A group is divided when it is wide enough to be seen, so the work follows what is visible.
+// Only groups wide enough to be visible are divided, so the work is bounded by what is on screen.
 class GroupBoxes {
   // centre: the function of a sandwich, -1: inverted
   constructor(tree, centre) {
@@ -21,7 +21,7 @@ class GroupBoxes {
       if (!this.weights[i]) continue;
       if (this.isInverted) at.push(i);
       else if (height[parent[i]] >= 0) below = Math.max(below, height[i] = height[parent[i]] + 1);
-      else if (fn[i] === centre) {  // one within itself is counted once
+      else if (fn[i] === centre) {  // a recursive function counts once
         at.push(i);
         height[i] = 0;
         above = Math.max(above, depth[i] - 1);
@@ -34,14 +34,14 @@ class GroupBoxes {
     this.groups = [];
     this.root = this.group(null, this.isInverted ? NONE : centre, 0, this.isInverted ? 0 : above, 0, at, at);
   }
-  // at: contexts; from: those whose cost counts, which of callers are the called ones.  step: rows towards its members.
+  // at: contexts; from: contexts that give the cost: for callers, the function they call.  step: rows towards its members.
   group(above, fn, x, row, step, at, from) {
     const width = from.reduce((sum, i) => sum + this.weights[i], 0) / this.whole;
     const found = {id: this.groups.length, above, fn, x, row, step, width, at, from, members: null};
     this.groups.push(found);
     return found;
   }
-  // What stands next to contexts: [contexts, those whose cost counts].
+  // Neighbours of contexts: [contexts, those that give the cost].
   callers(at, from) {
     const found = [[], []];
     at.forEach((i, k) => {

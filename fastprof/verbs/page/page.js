@@ -1,4 +1,4 @@
-// The page: what is chosen, and what follows from it.
+// The page: its state, and what it draws from it.
 const begin = async () => {
   const data = await readData();
   const {head, column, has} = data;
@@ -7,7 +7,7 @@ const begin = async () => {
   const nRows = head.rows, cycles = column("row cycle");
   const root = document.documentElement;
 
-  // A value type is shown; its columns are those of one side, or of both that are compared.
+  // One value type is shown: the column of one profile, or the columns of both sides of a comparison.
   const events = head.events.map((event, e) => {
     const of = side => head.values.findIndex(value => value.event === e && value.side === side);
     return {...event, index: e, old: of(0), new: of(1)};
@@ -20,7 +20,7 @@ const begin = async () => {
   };
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
-  // A figure of the table: of the chosen thread, as its contexts have it; graphs say more of functions than contexts do.
+  // Figures of the table: with a selected thread they come from its contexts, unless those are estimates.
   const ofThread = () => state.ranged || (state.thread >= 0 && !head.estimated);
   const figuresOfThreads = new Map();
   const rowFigures = (name, k) => {
@@ -49,7 +49,7 @@ const begin = async () => {
     if (!labels.has(fn)) labels.set(fn, shortName(nameOf(fn)));
     return labels.get(fn);
   };
-  // Where all threads are of one process, that is not said.
+  // If all threads belong to one process, their names omit it.
   const process = /^process \d+, (?=thread )/.exec(head.threads[0] || "")?.[0];
   const isOne = process && head.threads.every(name => name.startsWith(process) || name === "[pruned]");
   const threadLabel = name => isOne ? name.replace(process, "") : name;
@@ -63,7 +63,7 @@ const begin = async () => {
     theme: () => root.dataset.theme,
     matches: () => state.matches,
     functions: box => flame.boxes.functions(box),
-    change(box) {  // as a share of what is zoomed into
+    change(box) {  // as a share of the zoomed box
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : flame.boxes.cost(box, k));
       return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);
     },
@@ -72,7 +72,7 @@ const begin = async () => {
     tree: null, matches: null, chosen: -1,
     name: (fn, id) => fn === NONE && id === 0 ? "everything" : nameOf(fn),
     label: (fn, id) => fn === NONE ? view.name(fn, id) : labelOf(fn),
-    // where the marks of the time axis stand, as shares of everything: round figures
+    // ticks of the time axis at round times, as shares of the whole time
     marks(from, to, most) {
       const length = head.time.length || 1, least = (to - from) * length * perTick / most;
       const power = 10 ** Math.floor(Math.log10(least));
@@ -88,10 +88,10 @@ const begin = async () => {
   // ---- the flame graph
 
   const trees = new Map();
-  // Times are nanoseconds, or ticks where the profile does not say how long one is.
+  // Times are nanoseconds, or ticks if the length of a tick is unknown.
   const hertz = head.time && head.time.ticks_per_second, perTick = hertz ? 1e9 / hertz : 1;
   const timeText = ticks => hertz ? figure(Math.round(ticks * perTick), "ns") : `${exact(Math.round(ticks))} ticks`;
-  // Points in time: in the unit of the latest one, as exact as the distance between two of them.
+  // Points in time: in the unit of the latest, with enough digits to distinguish neighbours.
   const axisText = (latest, step) => {
     if (!hertz) return ticks => `${exact(Math.round(ticks))} ticks`;
     const [unit, divisor] = TIME.find(([, , below]) => latest * perTick < below);
@@ -100,7 +100,7 @@ const begin = async () => {
   };
   const beginText = ticks => axisText(head.time.length, (flame.to - flame.from) * head.time.length / 1e4)(ticks);
   const folded = new Set();  // names of threads
-  // The table shows what a range of time holds, of the time that the calls in this page took.
+  // With a time range the table sums the time of the calls within it that are in this page.
   const timeEvent = events.find(event => event.name.toLowerCase() === "time");
   const setRange = range => {
     flame.range = range;
@@ -155,21 +155,22 @@ const begin = async () => {
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
   const hint = () => {
     if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all values are 0" : ""}.`;
-    const wide = head.compared ? ", as wide as the larger of its old and new cost" : ", as wide as what it costs";
+    const width = head.compared ? "its width is the larger of its old and new" : "its width is its";
     if (state.ranged) {
       const [from, to] = flame.range.map(share => beginText(share * head.time.length));
       return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${exact(state.ranged.n)} calls, ` +
-        `${figure(state.ranged.sum, "ns")} in all threads shown. The table shows this range; Esc ends it.`;
+        `${figure(state.ranged.sum, "ns")} in all threads shown. The table covers this range; Esc clears it.`;
     }
-    if (state.order === "time") return "Each box is a call. Drag to choose a range, click to zoom; Ctrl and wheel or w and s zoom, " +
-      "Shift and wheel or a and d move. A thread's name folds it.";
-    if (state.order === "inverted") return `Each box of the first row is a function${wide} itself; its callers follow, by their part of it. Click to zoom.`;
-    if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, what it calls below${wide.replace("its", "their")} with it. ` +
-      "Click to zoom, or a row of the table for another function.";
-    if (isInclusiveKnown()) return `Each box is a function under its callers${wide}${head.compared ? "," : ""} including what it calls. Click to zoom.`;
+    if (state.order === "time") return "Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
+      "Shift+wheel or a and d pan. Click a thread's name to collapse it.";
+    if (state.order === "inverted") return `Each box of the first row is a function; ${width} self cost. ` +
+      "Its callers follow, each with its part of that cost. Click to zoom.";
+    if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, its callees below, each with its part of this ` +
+      "function's inclusive cost. Click a box to zoom, a row of the table to select another function.";
+    if (isInclusiveKnown()) return `Each box is a function below its callers; ${width} inclusive cost. Click to zoom.`;
     return "Each box is a function; its width is its self cost, because the profile has no calls. Click to zoom.";
   };
-  // Of what a cost is a part, in groups.
+  // What a group's cost is a part of.
   const partOf = ({id}) => {
     const {boxes} = flame;
     let group = boxes.groups[id];
@@ -186,7 +187,7 @@ const begin = async () => {
     const {boxes} = flame, timed = state.order === "time", {id, fn, many} = box;
     const sum = figures => sumOf(box, figures), grouped = boxes instanceof GroupBoxes;
     const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : grouped ? "contexts" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
-    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together, the first begins at ${beginText(boxes.begin[many[0]])}. Click to zoom.`);
+    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together; the first begins at ${beginText(boxes.begin[many[0]])}. Click to zoom.`);
     else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${beginText(boxes.begin[id])}`);
     else if (head.compared) {
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : boxes.cost(box, k));
@@ -217,11 +218,11 @@ const begin = async () => {
         .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
     cell.title = `${nameOf(i)}\n${place(i)}`;
   };
-  // as page.css: there is room for two figures beside a name; callers and callees stand below the table
+  // as in page.css: narrow: two figures fit next to a name; stacked: callers and callees are below the table
   const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), roomy = matchMedia("(min-width: 1700px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
-    const scale = name => {  // as the rows that are seen first need it
+    const scale = name => {  // fits the largest rows, which are visible first
       const largest = shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
       return scaleOf(Math.max(0, ...largest), unit(), largest);
     };
@@ -269,7 +270,7 @@ const begin = async () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
     const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
     const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
-    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest are left out of this page` : "";
+    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
       (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
       (state.ranged ? " in this range" : state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
@@ -277,7 +278,7 @@ const begin = async () => {
 
   for (const query of [narrow, roomy]) query.addEventListener("change", drawTable);
 
-  // ---- the chosen function
+  // ---- the selected function
 
   const arcs = new Map();
   column("arc row").forEach((row, at) => {
@@ -304,7 +305,7 @@ const begin = async () => {
     const counts = column(`arc calls ${side}`);
     const mine = (arcs.get(fn) || []).filter(at => column("arc callee")[at] === callee)
       .sort((a, b) => Math.abs(cost(b)) - Math.abs(cost(a)));
-    if (!mine.length) return element("p", {class: "place"}, fn < nRows ? "none" : "not in this page: too small");
+    if (!mine.length) return element("p", {class: "place"}, fn < nRows ? "none" : "too small for this page");
     const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit(), mine.map(cost));
     const rows = mine.map(at => {
       const other = column("arc function")[at];
@@ -336,8 +337,8 @@ const begin = async () => {
     if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
       parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
-    if (state.ranged) parts.push(element("p", {}, "Of all of the time:"));
-    else if (state.thread >= 0) parts.push(element("p", {}, "Of all threads:"));
+    if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
+    else if (state.thread >= 0) parts.push(element("p", {}, "In all threads:"));
     if (fn < nRows) {
       const box = (what, name) => {
         const texts = shownColumns().map(k => {
@@ -355,7 +356,7 @@ const begin = async () => {
       parts.push(element("div", {class: "figures"}, ...boxes));
     }
     if (shownColumns().some(k => has(`row inclusive ${k}`)))
-      parts.push(element("h3", {}, "Called by"), callsTable(fn, 0), element("h3", {}, "Calls"), callsTable(fn, 1));
+      parts.push(element("h3", {}, "Callers"), callsTable(fn, 0), element("h3", {}, "Callees"), callsTable(fn, 1));
     holder.replaceChildren(...parts);
   };
 
@@ -414,7 +415,7 @@ const begin = async () => {
     drawAll();
   });
   const views = byId("order");
-  if (head.time) views.append(element("option", {value: "time"}, "in order of time"));
+  if (head.time) views.append(element("option", {value: "time"}, "time order"));
   if (!isInclusiveKnown()) for (const view of [...views.options]) if (/^(inverted|sandwich)$/.test(view.value)) view.remove();
   const show = order => {
     state.order = views.value = order;
@@ -480,7 +481,7 @@ const begin = async () => {
 
   // ---- the address
 
-  // What is seen, in the fragment of the address: Back returns to what was seen before, a link opens it.
+  // The fragment of the address holds the state of the page: Back restores the previous one, a link reopens it.
   const first = {event: state.event, kind: colours.kind};
   const functionText = fn => fn < 0 ? "" : `${fn}:${nameOf(fn)}`;
   const functionOf = text => {
@@ -542,7 +543,7 @@ const begin = async () => {
   addEventListener("popstate", restore);
   addEventListener("hashchange", restore);
 
-  // ---- what the page is of
+  // ---- inputs, totals, title
 
   const about = () => {
     const facts = [];
@@ -556,21 +557,21 @@ const begin = async () => {
       const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
       add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
     }
-    if (head.compared) add("colours", "red: costs more in the new profile, blue: costs less, stronger for a larger share of " +
-      "the zoomed box; the width of a box is the larger of both costs");
-    if (head.estimated) add("estimate", "a call graph has no whole stacks, so its flame graph is " +
-      "estimated, self costs are exact. The table, callers and callees are exact.");
+    if (head.compared) add("colours", "red: costs more in the new profile; blue: costs less. Stronger colours are larger shares of " +
+      "the zoomed box. The width of a box is the larger of its two costs.");
+    if (head.estimated) add("estimate", "a call graph does not record whole stacks, so the flame graph is estimated; " +
+      "its self costs are exact. The table, callers and callees are exact.");
     const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
     if (head.cut.some(value => value))
-      add("pruned", `${cut.join(", ")} of the cost is under [pruned]: contexts too small for this page ` +
-        `(${exact(head.all_contexts)} in total); --prune 0 shows all. The table is exact.`);
+      add("pruned", `${cut.join(", ")} of the cost is in [pruned]: of ${exact(head.all_contexts)} contexts, the smallest ` +
+        "do not fit this page; --prune 0 keeps all. The table is exact.");
     if (head.time && head.time.left_out)
-      add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time.left_out)}`);
+      add("time order", `${exact(head.time.left_out)} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
     const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
-      ...head.time ? [["w a s d", "zoom and move in order of time"]] : []];
+      ...head.time ? [["w a s d", "zoom and pan in time order"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
   };

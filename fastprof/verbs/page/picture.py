@@ -1,4 +1,4 @@
-"""The flame graph alone, as a picture for documents: SVG without script, with a title on each box.
+"""The flame graph alone, as a picture for documents: SVG without script; each box has a title.
 
 Contexts are merged and laid out as on the page (tree.js, flame.js): callers above, the largest first, and neighbours
 narrower than a pixel as one box.
@@ -118,7 +118,7 @@ class Picture:
 
     def _name(self, box: _Box) -> str:
         if len(box.nodes) > 1:
-            return f"{len(box.nodes):,} small ones"
+            return f"{len(box.nodes):,} small boxes"
         function = self._functions[box.nodes[0]]
         if function == NONE:
             return "[pruned]" if box.row else "everything"

@@ -1,4 +1,4 @@
-// The table of functions.  Only the rows that are seen are elements, so its length does not matter.
+// The table of functions.  Only visible rows are elements, so its length does not matter.
 const HEIGHT = 26;  // of a row, see page.css
 
 class Table {
@@ -11,7 +11,7 @@ class Table {
     this.chosen = -1;
     this.order = [];
     this.head = element("div", {class: "row head", role: "row"});
-    this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": "Functions, arrow keys choose"});
+    this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": "Functions; arrow keys select one"});
     holder.append(this.head, this.rows);
     holder.addEventListener("scroll", () => this.paint());
     new ResizeObserver(() => this.paint()).observe(holder);
@@ -86,7 +86,7 @@ class Table {
     this.paint();
     this.on.choose(i);
   }
-  // Marks a row that was chosen elsewhere and scrolls to it.
+  // Marks a row that was selected elsewhere and scrolls to it.
   mark(i) {
     this.chosen = i;
     const at = this.order.indexOf(i);

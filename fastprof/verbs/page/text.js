@@ -1,4 +1,4 @@
-// Figures and elements.  Names come from the profile, so text is never taken for markup: only textContent is set.
+// Figures and elements.  Names come from the profile, so they are never parsed as markup: only textContent is set.
 const element = (tag, properties = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -11,8 +11,8 @@ const element = (tag, properties = {}, ...children) => {
 };
 const byId = id => document.getElementById(id);
 
-// As cli/text.py: a column is in one unit, three digits long; each figure in its own where most would become 0.00.
-// [name, how many of the smallest one, the figure from which on the next is used]
+// As in cli/text.py: a column has one unit and three digits; if most of it would be 0.00, each figure has its own unit.
+// [name, in smallest units, the figure from which the next unit is used]
 const TIME = [["ns", 1, 1e3], ["µs", 1e3, 999.5e3], ["ms", 1e6, 999.5e6], ["s", 1e9, Infinity]];
 const BYTES = [["B", 1, 1024], ["KiB", 1024, 1048576], ["MiB", 1048576, 1073741824], ["GiB", 1073741824, Infinity]];
 const COUNT = [["", 1, 1e9], ["G", 1e9, 999.5e9], ["T", 1e12, Infinity]];
@@ -38,7 +38,7 @@ const fixed = (value, places) =>
   value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places}).replace(/^-(?=0(\.0*)?$)/, "");
 const withUnit = (value, scale) => scale.write(value) + (scale.unit && " " + scale.unit);
 const figure = (value, unit, counts) => withUnit(value, scaleOf(value, unit, [], counts));
-// Figures that are compared: of one unit.
+// Figures to compare, in one unit.
 const pair = (values, unit) => {
   const scale = scaleOf(Math.max(...values.map(Math.abs)), unit);
   return values.map(value => withUnit(value, scale));
@@ -47,7 +47,7 @@ const exact = value => value.toLocaleString("en-US");
 const percent = (value, total) => total ? (100 * value / total).toFixed(1).replace(/^-0\.0$/, "0.0") + " %" : "-";
 const signed = (value, text) => (value > 0 ? "+" : "") + text;
 
-// A long name for where there is little room: without what stands in the <> of templates.  What is no template stays:
+// Shortens a long name: drops template arguments, keeps other uses of <>:
 // a::b<int>::c  a::b<…>::c,  <A<int> as B>::c  <A<…> as B>::c,  operator<<
 const shortName = name => {
   if (name.length < 50) return name;
@@ -69,7 +69,7 @@ const shortName = name => {
   return open.length ? name : found;
 };
 
-// What a function belongs to, by its name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
+// The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
 // java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<( ]/, 1)[0];
@@ -81,7 +81,7 @@ const packageOf = name => {
   return parts.join(".");
 };
 
-// A search: a regular expression, or plain text if it is none; null: there is nothing to search for.
+// The search as a regular expression, or as plain text if it is not a valid one; null: no search.
 const pattern = text => {
   if (!text) return null;
   try {

@@ -2,10 +2,10 @@
 //
 //   parent, fn, depth    by node; node 0 is everything, parents come before their children
 //   self, total          one array by value column
-//   own, weight          what a node's width follows, itself and with all it calls: the value at hand, of two profiles
-//                        the larger one
+//   own, weight          the self and inclusive cost that determine a node's width: the shown value, of two profiles the
+//                        larger one
 //   child, children      node i's children, in the order shown: children[child[i]] .. children[child[i + 1] - 1]
-//   x, width             of everything
+//   x, width             as shares of node 0
 class Tree {
   constructor(data, thread) {
     const {head, column} = data;
@@ -35,7 +35,7 @@ class Tree {
     for (let i = 1; i < size; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
 
-  // Contexts of one thread are distinct; of several, those with the same functions become one.
+  // Contexts of one thread are distinct; those of several threads merge if their functions are the same.
   enter(parent, fn, known, above, f, distinct) {
     const key = above * 4294967296 + f;
     let found = distinct && f !== NONE ? undefined : known.get(key);
@@ -54,7 +54,7 @@ class Tree {
     return total;
   }
 
-  // columns: of the value at hand, old and new or only one.  before(a, b): the order of siblings.
+  // columns: those of the shown value, one or old and new.
   arrange(columns, byName, nameOf) {
     const n = this.n, own = this.own = new Float64Array(n);
     for (let i = 0; i < n; i++) for (const k of columns) own[i] = Math.max(own[i], Math.abs(this.self[k][i]));
@@ -86,8 +86,8 @@ class Tree {
     }
   }
 
-  // Self and inclusive cost of the first `n` functions, one within itself counted once.  Only of a single thread, whose
-  // contexts stand behind their callers and before the next sibling.
+  // Self and inclusive cost of the first `n` functions; a recursive function counts once.  Only for a single thread,
+  // because its contexts are in depth-first order.
   figures(k, n) {
     const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), path = [];
     for (let i = 1; i < this.n; i++) {
@@ -106,7 +106,7 @@ class Tree {
     return {"row self": own, "row inclusive": all};
   }
 
-  // What the matching functions cost with all they call; one below another counts once.
+  // The inclusive cost of the matching functions; a match below another match counts once.
   matched(matches, k) {
     const inside = new Uint8Array(this.n);
     let sum = 0;
