@@ -9,7 +9,7 @@ enum { NODE_PARENT = 0, NODE_FUNCTION = 1, NODE_THREAD = 2, NODE_WIDTH = 3 };
 struct fp_contexts *fp_contexts_new(void) {
     struct fp_contexts *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    if (fp_table_init(&c->nodes, NODE_WIDTH)) {
+    if (fp_table_init(&c->nodes, NODE_WIDTH) || fp_context_labels_init(&c->labels)) {
         fp_contexts_free(c);
         return NULL;
     }
@@ -19,6 +19,7 @@ struct fp_contexts *fp_contexts_new(void) {
 void fp_contexts_free(struct fp_contexts *c) {
     if (!c) return;
     fp_table_clear(&c->nodes);
+    fp_context_labels_clear(&c->labels);
     free(c->own);
     free(c->cut);
     free(c->share);
@@ -51,6 +52,7 @@ struct context_walk {
     uint32_t *thread_of; /* by stack: 1 + the thread that node_of is of */
     uint32_t *path;      /* stacks from a leaf upwards */
     uint32_t cap_path;
+    uint32_t *node_of_key; /* by key of the projection, for labels; NULL: there are none */
 };
 
 /* Makes room for `n_values` values of each node in one of the two arrays.  0 or FP_E_NOMEM. */
@@ -104,8 +106,9 @@ int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp
         c->n_values = s->n_values;
     }
     const size_t n_stacks = s->model->stacks.n;
-    struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0};
+    struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0, NULL};
     int status = w.node_of && w.thread_of ? 0 : no_memory(err);
+    if (c->labels.samples.n > 1 && !(w.node_of_key = calloc(s->keys.n, sizeof *w.node_of_key))) status = no_memory(err);
     for (uint32_t group = 0; group < s->n_groups && !status; group++)
         for (uint32_t at = s->group_start[group]; at < s->group_start[group + 1] && !status; at++) {
             const uint32_t key = s->by_group[at];
@@ -115,7 +118,10 @@ int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp
             else
                 status = add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values,
                                     s->n_values);
+            if (w.node_of_key) w.node_of_key[key] = node;
         }
+    if (!status && w.node_of_key) status = fp_context_labels_add(&c->labels, w.node_of_key, err);
+    free(w.node_of_key);
     free(w.node_of);
     free(w.thread_of);
     free(w.path);
@@ -232,6 +238,21 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
     return at + 1;
 }
 
+/* Fills the columns of labels.  `place`: 1 + position of each node that is kept. */
+static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint32_t *place, struct fp_err *err) {
+    const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
+    uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* of a node, of what is cut below it, ... */
+    if (!where) return no_memory(err);
+    if (n_nodes && has_cut(c, 0)) where[1] = c->n - 1;
+    for (uint32_t i = 1; i < n_nodes; i++) {
+        where[2 * i] = where[2 * i + 1] = kept[i] ? place[i] - 1 : where[2 * parent_of(c, i) + 1];
+        if (kept[i] && has_cut(c, i)) where[2 * i + 1] = place[i];
+    }
+    int status = fp_context_labels_fill(&c->labels, where, c->self, c->n_values, c->n, err);
+    free(where);
+    return status;
+}
+
 /* Fills the columns, each context before those that it calls. */
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
@@ -272,6 +293,7 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
         if (i) i = sibling[i];
     }
     if (status == FP_DONE && has_cut(c, 0)) emit(c, at, 0, 0, FP_NO_ID, c->cut);
+    if (status == FP_DONE) status = fill_labels(c, kept, place, err);
     free(child);
     free(sibling);
     free(place);
@@ -319,8 +341,11 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
     const size_t width = c->n_values * sizeof *c->own;
     int status = FP_DONE;
     for (uint32_t i = 1; i < c->nodes.n && status == FP_DONE; i++) {
-        if (!kept[i]) continue;
         const uint32_t *row = fp_table_row(&c->nodes, i);
+        if (!kept[i]) {
+            moved[i] = moved[row[NODE_PARENT]];
+            continue;
+        }
         const uint32_t to =
             fp_table_intern(&nodes, (uint32_t[]){moved[row[NODE_PARENT]], row[NODE_FUNCTION], row[NODE_THREAD]});
         if (to == FP_NO_ID) {
@@ -331,6 +356,7 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
         memmove(c->own + (size_t)to * c->n_values, c->own + (size_t)i * c->n_values, width);
         memmove(c->cut + (size_t)to * c->n_values, c->cut + (size_t)i * c->n_values, width);
     }
+    if (status == FP_DONE) status = fp_context_labels_move(&c->labels, moved, kept, err);
     free(moved);
     if (status != FP_DONE) {
         fp_table_clear(&nodes);

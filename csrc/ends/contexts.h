@@ -13,7 +13,7 @@
 #ifndef FP_CONTEXTS_H
 #define FP_CONTEXTS_H
 
-#include "bridges/project/project.h"
+#include "ends/context_labels.h"
 
 /* cffi-begin */
 
@@ -27,6 +27,7 @@ struct fp_contexts {
     uint32_t *thread;      /* of the model; FP_NO_ID: threads that were cut as a whole */
     int64_t *self;         /* value k of context i: self[k * n + i] */
     struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
+    struct fp_context_labels labels;
 
     /* private from here on */
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
@@ -38,8 +39,8 @@ struct fp_contexts {
 struct fp_contexts *fp_contexts_new(void);
 void fp_contexts_free(struct fp_contexts *c);
 
-/* Adds the stacks of all groups of `s`, after fp_project_end; its values are the first ones of `c`, which gets as many.
- * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds the stacks of all groups of `s`, after fp_project_end, and the labels of their samples; its values are the first
+ * ones of `c`, which gets as many.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
 
 /* May be called between two calls of it: keeps at most `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or

@@ -138,12 +138,16 @@ class _Page:
         figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
 
         def made(figures: list[Figures], n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
-            self._shown.cut(asked or 0, n_contexts)
+            self._shown.cut(asked or 0, n_contexts, fits=asked is None)
             content = Content(self._model, self._shown, kept, figures, places, n_calls)
             return content, html(content.columns.packed(self._head(command) | content.head))
 
         content, page = made(figures, _ALL, _ALL) if asked is not None else self._fitted(figures, made)
         self._say_pruned(content.head, len(content.columns["context up"]))
+        labels = self._shown.labels
+        self._log.count(REPORTED["merged-label-values"], labels.merged.total())
+        for name, n in labels.left_out.items():
+            self._log.warn(REPORTED["label-left-out"], name=name, n=n)
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = content.n_functions
         return page

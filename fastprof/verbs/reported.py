@@ -7,6 +7,10 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("inputs-passed-over", "only-zeros", "unread-inputs"),
     not_representable={
+        "merged-label-values": (
+            "value of a label too small for the page, merged into [others]",
+            "values of labels too small for the page, merged into [others]",
+        ),
         "pruned-contexts": (
             "context too small for the page (up to {share} of the cost), merged into [pruned]",
             "contexts too small for the page (up to {share} of the cost), merged into [pruned]",
@@ -17,6 +21,7 @@ REPORTED = reported(
         "worker-not-believed": "Dask: worker {worker}: {why}; its files are retried on other workers",
         "changed-source": ("{path} was changed after the profile was recorded: line numbers may not match"),
         "idle-options": "{option} had no effect on any of these files",
+        "label-left-out": "label {name:.80} has {n:,} values, too many for {--max-memory}: the page has none of them",
         "mangled-names": "{path}: {names}",
         "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR adds a directory to search",
         "no-disassembly": "{error}",

@@ -378,16 +378,14 @@ def label_text(model: Model, label: int) -> str:
     """ "host=a, size=8 bytes"; the labels of a sample in the order of their keys."""
     found = []
     while label:
-        row = model.row("labels", label)
-        label, key, text = (
-            row[lib.FP_LABEL_NEXT],
-            *(model.string(row[k]) for k in (lib.FP_LABEL_KEY, lib.FP_LABEL_STRING)),
-        )
-        number = row[lib.FP_LABEL_NUMBER] | row[lib.FP_LABEL_NUMBER + 1] << 32
-        number -= (number >> 63) << 64
-        unit = model.string(row[lib.FP_LABEL_UNIT])
-        value = (
-            text.decode("utf-8", "backslashreplace") if text else f"{number} {unit.decode('utf-8', 'replace')}".rstrip()
-        )
-        found.append(f"{key.decode('utf-8', 'backslashreplace')}={value}")
+        label, key, *value = model.row("labels", label)
+        found.append(f"{model.string(key).decode('utf-8', 'backslashreplace')}={label_value(model, *value)}")
     return ", ".join(sorted(found)) or "(none)"
+
+
+def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:
+    """Of the words of a label after its key."""
+    if string:
+        return model.string(string).decode("utf-8", "backslashreplace")
+    number = low | high << 32
+    return f"{number - (number >> 63 << 64)} {model.string(unit).decode('utf-8', 'replace')}".rstrip()

@@ -203,6 +203,22 @@ static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     fp_trim_free(t);
 }
 
+/* What contexts cost in samples with labels is what the rows with labels have. */
+static void must_have_labels(const struct fp_contexts *c, const struct fp_batch *b) {
+    const struct fp_context_labels *l = &c->labels;
+    uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t k = 0; b->label[i] && k < VALUES; k++) expected[k] += (uint64_t)b->values[(size_t)k * b->cap + i];
+    for (uint32_t i = 0; l->set && i < c->n; i++)
+        for (uint32_t k = 0; l->set[i] && k < VALUES; k++) sums[k] += (uint64_t)c->self[(size_t)k * c->n + i];
+    for (uint32_t i = 0; i < l->n_entries; i++) {
+        must(l->entry_context[i] < c->n && (!i || l->entry_context[i] >= l->entry_context[i - 1]));
+        for (uint32_t k = 0; k < VALUES && !l->set[l->entry_context[i]]; k++)
+            sums[k] += (uint64_t)l->entry_self[(size_t)k * l->n_entries + i];
+    }
+    for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k]);
+}
+
 static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     static const uint32_t columns[VALUES] = {0, 1};
     struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
@@ -213,6 +229,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     add_values(b, expected);
     must(fp_project_set_values(s, VALUES) == 0);
     int status = fp_project_put(s, b, columns, &err);
+    if (status == FP_DONE) status = fp_context_labels_put(&c->labels, s, b, columns, &err);
     if (status == FP_DONE) status = fp_project_end(s, &err);
     if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s, &err) == FP_DONE);
     if (status == FP_DONE) status = fp_contexts_add(c, s, &err);
@@ -228,6 +245,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
             for (uint32_t k = 0; k < VALUES; k++) sums[k] += (uint64_t)c->self[(size_t)k * c->n + i];
         }
         for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (options & 8 ? 2 : 1));
+        must_have_labels(c, b);
     }
     must(status == FP_DONE || status == FP_E_OVERFLOW);
     fp_first_lines_clear(&lines);

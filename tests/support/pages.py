@@ -59,6 +59,37 @@ class Page:
                 found[paths[i]] += value
         return found
 
+    def samples(self, column: int = 0) -> Counter[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The self cost of each context in each label set, as ("host=a", ...)."""
+        c = self.columns
+        found: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
+        rest = dict(enumerate(c[f"context self {column}"]))
+        at = 0
+        entries = [c.get(f"label {name}", []) for name in ("context", "set", f"self {column}")]
+        for step, set_, cost in zip(*entries, strict=True):
+            at += step
+            rest[at] -= cost
+            found[self.path(at), self.label_set(set_)] += cost
+        for i, cost in rest.items():
+            found[self.path(i), self.label_set(c["context set"][i] if "context set" in c else 0)] += cost
+        return Counter({key: cost for key, cost in found.items() if cost})
+
+    def label_set(self, number: int) -> tuple[str, ...]:
+        c, keys, texts = self.columns, self.head.get("labels", {}).get("keys"), self.head["texts"]
+        if not number:
+            return ()
+        begin = sum(c["set size"][:number])
+        values = c["set value"][begin : begin + c["set size"][number]]
+        named = [(c["value key"][v], c["value text"][v]) for v in values]
+        return tuple(f"{keys[key]['name']}={'[others]' if text == NONE else texts[text]}" for key, text in named)
+
+    def path(self, context: int) -> tuple[str, ...]:
+        """The names of a context's functions, after that of its thread."""
+        up = self.columns["context up"][context]
+        if not up:
+            return (str(self.head["threads"][self.columns["context thread"][context]]),)
+        return (*self.path(context - up), self.name(self.columns["context function"][context]))
+
     def inclusive(self, column: int = 0) -> Counter[str]:
         """What the functions of the contexts cost with what they call, each once a stack."""
         found: Counter[str] = Counter()

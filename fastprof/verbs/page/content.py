@@ -4,6 +4,7 @@
     row        figures of those: self cost and, if known, inclusive cost by value column, calls by side
     arc        callers and callees of a row: row, function, whether it is the callee, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
+    set, value, label, context set    labels.py
     call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
                call of the thread) and duration
 
@@ -196,7 +197,7 @@ class Content:
 
     def _contexts(self) -> None:
         c = self._shown.contexts
-        n = c.n if c else 0
+        n = c.n
         parents = [i + 1 - parent if parent else 0 for i, parent in enumerate(_array(c.parent, n))] if n else []
         places: dict[int, int] = {0: NONE}
         functions = []
@@ -218,8 +219,9 @@ class Content:
             values = _array(c.self + column * n, n) if n and column < c.n_values else [0] * n
             self.columns.add(f"context self {k}", "d", values)
             cut.append(sum(v for v, is_cut in zip(values, pruned, strict=True) if is_cut))
+        self._shown.labels.add_to(self.columns, self.head, self._text, self._kept)
         self.head["threads"] = [self._thread(t) for t in threads]
-        self.head["all_contexts"] = c.n_all if c else 0
+        self.head["all_contexts"] = c.n_all
         self.head["cut"] = cut
         self.head["cuts"] = sum(pruned)  # contexts named [pruned]
 

@@ -25,6 +25,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
+from fastprof.verbs.page.labels import Labels
 from fastprof.verbs.top_costs import Costs, add_projected
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit a page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
+_LABEL_BYTES = 8 + 8  # of a sum of fp_context_labels, its share of the index
 _CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
 
 
@@ -58,7 +60,8 @@ class Shown:
         self.default: int | None = None  # its event, which is shown first
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
-        self.contexts: fp_contexts = ffi.NULL
+        self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
@@ -127,7 +130,9 @@ class Shown:
                 if lib.fp_project_set_values(project, len(self.columns)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
-            if at_once or room.is_full(project, batch.c.n):
+            labels = self.labels.c
+            self._fits(lib.fp_context_labels_put(labels, project, batch.c, columns[batch.part], self._err))
+            if at_once or room.is_full(project, batch.c.n) or labels.samples.n > self._most(_LABEL_BYTES):
                 self._take(project, side)
         self._take(project, side)
         if project == self._project:
@@ -136,12 +141,11 @@ class Shown:
     def _take(self, project: fp_project, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
         self._fits(lib.fp_project_end(project, self._err))
-        if not self.contexts:
-            self.contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
-        most = max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (_CONTEXT_BYTES + 16 * len(self.columns)))
+        most = self._most(_CONTEXT_BYTES)
         if self.contexts.nodes.n > most:
             self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
+        self.labels.shrink(self._most(_LABEL_BYTES))
         if project == self._project:
             mine = [k for k, column in enumerate(self.columns) if column.side == side]
             events = [self.events[column.event] for column in self.columns]
@@ -152,6 +156,10 @@ class Shown:
             for k in mine:
                 self.costs[k].calls_known &= calls >= 0
         lib.fp_project_empty(project)
+
+    def _most(self, nbytes: int) -> int:
+        """Sums that are kept, each of `nbytes` and its values."""
+        return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * len(self.columns)))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their functions' costs are added up."""
@@ -176,8 +184,8 @@ class Shown:
     def end(self) -> None:
         for costs in self.costs:
             costs.end()
-        if self.contexts:
-            self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        self.labels.end()
         if self.times is not None:
             self.times.end()
 
@@ -196,9 +204,10 @@ class Shown:
         """The first line of a function; 0 if unknown."""
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
-    def cut(self, least: float, most: int) -> None:
-        """Keep contexts with at least this share, at most `most`."""
-        if self.contexts:
+    def cut(self, least: float, most: int, *, fits: bool = False) -> None:
+        """Keep contexts with at least this share, at most `most`; with `fits` as many labels as fit a page."""
+        self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
+        while fits and self.labels.fit():
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
 
