@@ -19,7 +19,7 @@
 /* The number of tables of a model, and the most rows of a chunk. */
 enum { FP_ARCHIVE_TABLES = 9, FP_ARCHIVE_MAX_ROWS = 0x1000000, FP_ARCHIVE_MAX_VALUES = 1024 };
 
-/* Which positions the rows of a graph have (bits of `positions`). */
+/* Bits of `positions`: the position columns of a graph. */
 enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_LINE = 4 };
 
 /* Appends a TABLES payload to `out`: the entries of each table i from from[i] on.

@@ -59,8 +59,8 @@ static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
     return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
 }
 
-/* The functions of each view.  put takes the rows of a batch; flush completes the streams.  open begins a chunk; pull
- * appends its next n rows to `b`, and on an error sets *what to its place. */
+/* The functions of each view.  put adds the rows of a batch; flush completes the streams.  open begins a chunk; pull
+ * appends its next n rows to `b`; on an error it sets *what to the damaged field. */
 #define FP_VIEW_CODEC(name)                                                                                  \
     struct fp_archive_##name *fp_archive_##name##_new(void);                                                 \
     void fp_archive_##name##_free(struct fp_archive_##name *s);                                              \

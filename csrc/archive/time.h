@@ -1,15 +1,15 @@
 /* archive/time.h - encodes the times of a timeline chunk.  Private to the archive's C files.
  *
- * A clock advances in steps, such as 10 ticks.  A time is stored as the number of steps since the thread's last time,
- * by a range coder whose frequencies depend on the row's context.  The lattice is the set of times that whole steps
- * lead to; jitter is a time's distance from it.  docs/formats/archive.md, "Times", specifies the bytes. */
+ * A clock advances in steps, such as 10 ticks.  A range coder stores each time as the number of steps since the
+ * thread's last time, with frequencies that depend on the row's context.  The lattice is the set of times reached by
+ * whole steps; jitter is a time's distance from it.  docs/formats/archive.md, "Times", specifies the bytes. */
 #ifndef FP_ARCHIVE_TIME_H
 #define FP_ARCHIVE_TIME_H
 
 #include "archive/io.h"
 
 enum {
-    FP_TIME_POOLS = 8,      /* tables shared by the keys without a table of their own */
+    FP_TIME_POOLS = 8,      /* tables shared by the keys without a separate table */
     FP_TIME_PHASES = 48,    /* contexts of the jitter symbol: 16 phases x the last jitter */
     FP_TIME_HISTORIES = 27, /* contexts of a step: was each of the thread's last three short, medium or long? */
     FP_TIME_HASH_BITS = 18, /* key and history are hashed to this many bits */

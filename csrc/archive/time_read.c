@@ -131,7 +131,7 @@ static int read_jitter_table(struct jitter_table *t, struct fp_archive_cur *c) {
     return 0;
 }
 
-/* A list of keys with tables of their own, numbered from `first` on. */
+/* A list of keys with separate tables, numbered from `first` on. */
 static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, int hashed, uint32_t first,
                      uint32_t limit) {
     uint32_t n = fp_archive_cur_u32(c), *given = d->given + (hashed ? d->n_given[0] : 0);

@@ -159,7 +159,7 @@ static void accumulate(struct model *m) {
 }
 
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
-enum { LEAST_ROWS = 32 }; /* of a key that gets a table of its own */
+enum { LEAST_ROWS = 32 }; /* of a key with a separate table */
 
 /* The encoder's state for a chunk's rows. */
 struct work {
@@ -277,7 +277,7 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
         cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
 }
 
-/* Gives a key a table of its own if that takes fewer bits than the tables that its rows use now; at most `most` keys,
+/* Gives a key a separate table if that takes fewer bits than the tables that its rows use now; at most `most` keys,
  * those that save most.  Appends their list to `out`. */
 static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */

@@ -8,7 +8,7 @@
 enum {
     S_CODE,     /* a byte a row, see enum code */
     S_RUN,      /* thread, cpu and length of each run of rows of one thread and cpu */
-    S_FUNCTION, /* functions that could not be predicted, as differences to the one before */
+    S_FUNCTION, /* functions that are not among the predicted ones, as differences to the previous one */
     S_ARGUMENT,
     S_EVENT, /* event types and payload lengths */
     S_PAYLOAD,
@@ -50,7 +50,7 @@ struct timeline_thread {
 
 struct fp_archive_timeline {
     uint32_t epoch; /* the number of the chunk: a state with another epoch is stale */
-    /* For each function: epoch << 1 | how it was last entered (1: with arguments).  An array of its own, because every
+    /* For each function: epoch << 1 | how it was last entered (1: with arguments).  A separate array, because every
      * entry reads it: it fits a cache. */
     uint32_t *entered;
     struct callees *callees;

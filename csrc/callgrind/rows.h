@@ -1,6 +1,6 @@
 /* callgrind/rows.h - cost lines of Callgrind and Cachegrind -> rows of a batch.
  *
- * Most lines of a file are cost lines, so they have to be fast.  The lexer
+ * Most lines of a file are cost lines, so this code decides the speed of reading.  The lexer
  * (fastprof/formats/callgrind/_lexer.pyx) reads all other lines.
  */
 #ifndef FP_CALLGRIND_ROWS_H
@@ -61,7 +61,7 @@ static inline const uint8_t *fp_callgrind_text_position(const uint8_t *p, uint64
     return p && *p == ' ' ? p + 1 : NULL;
 }
 
-/* Reads the positions at p in the same way, and leaves those in *to that the part does not have. */
+/* Reads the positions at p in the same way.  Does not change positions in *to that the part does not have. */
 static inline const uint8_t *fp_callgrind_text_positions(const struct fp_callgrind_costs *s, const uint8_t *p,
                                                          struct fp_callgrind_position *to) {
     if (s->instr && !(p = fp_callgrind_text_position(p, s->base.address, &to->address))) return NULL;
@@ -78,7 +78,7 @@ static inline void fp_callgrind_costs_add(struct fp_callgrind_costs *s, uint32_t
 /* Moves `recent` and `sums` into the totals.  Call at least every 2^36 rows, or they overflow. */
 void fp_callgrind_costs_flush(struct fp_callgrind_costs *s);
 
-/* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or not a cost line, and
+/* Appends lines from line i on as rows; returns how many.  Stops at the first line that is odd or not a cost line, or
  * when the batch is full.
  *
  * The first row is of `kind`, the others are self cost.  A first row that is not FP_COST is not added to the sums and

@@ -1,7 +1,7 @@
 /* callgrind/wide.h - how functions with vector instructions are compiled.
  *
- * Where WIDE is 1, functions marked AVX2_TARGET may use AVX2 and BMI2, and those marked WIDE_TARGET AVX-512 with VBMI2
- * as well, whatever the compiler's options.  fp_callgrind_costs_wide() (lines.h) returns which of them this machine can
+ * If WIDE is 1, functions marked AVX2_TARGET may use AVX2 and BMI2, and those marked WIDE_TARGET also AVX-512 with
+ * VBMI2, whatever the compiler's options.  fp_callgrind_costs_wide() (lines.h) returns which of them this machine can
  * run.
  */
 #ifndef FP_CALLGRIND_WIDE_H

@@ -90,7 +90,7 @@ FP_INLINE uint8_t *counts_plain(struct fp_callgrind_body *w, const struct fp_bat
 }
 
 #if WIDE
-/* Sixteen rows of a column as 32-bit numbers.  A value that does not fit becomes 2^32 - 1.  0 if there is no such
+/* Sixteen rows of a column, as 32-bit numbers.  A value that does not fit becomes 2^32 - 1.  0 if there is no such
  * column. */
 WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
     if (k >= n_values) return _mm512_setzero_si512();

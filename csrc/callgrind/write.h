@@ -1,7 +1,7 @@
 /* callgrind/write.h - rows of graph batches -> the body lines of a Callgrind part.
  *
- * fastprof/formats/callgrind/write.py writes the lines that occur once per part, this code those that occur once per
- * row.
+ * This code writes the lines that occur once per row; fastprof/formats/callgrind/write.py those that occur once per
+ * part.
  * The block of one function, names and positions compressed:
  *
  *     fl=(2) util.c            the function's file, when it differs from the last fl=
@@ -45,8 +45,8 @@ void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t);
  * buffer.
  *
  * Callgrind identifies a function by object, file and name: the rows of `names`.  Functions of a model that differ only
- * in their first line or mangled name (methods of several classes in a Python file) are one to readers of the text, so
- * they share a number and a block.
+ * in their first line or mangled name (methods of several classes in a Python file) are one function to readers of the
+ * text, so they share a number and a block.
  *
  * Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name, some 30 for each
  * function's entry in `names`. */
@@ -74,7 +74,7 @@ struct fp_callgrind_body {
      * part. */
     uint32_t function, object, block_file, file;
     uint32_t model_function; /* of the last row */
-    uint32_t empty; /* the block has no rows yet, and its fn= defined a number: so far readers see only a definition */
+    uint32_t empty; /* the block has no rows yet, and its fn= defined a number, so readers see only a definition */
     /* In Callgrind a relative position counts from the last self cost line.  In KCachegrind and the format document it
      * counts from the last line with a source position.  We write relative positions only where both agree. */
     struct fp_callgrind_position base; /* of the last self cost line */

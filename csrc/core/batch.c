@@ -254,7 +254,7 @@ static int add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values
 }
 
 /* Counts rows by kind (0..7).  Eight counters of 8 bits share one register: with
- * counters in memory, each row would wait until the one before is counted. */
+ * counters in memory, each row would wait for the count of the previous row. */
 static void count_kinds(const uint8_t *kind, uint32_t n, uint64_t *rows) {
     for (uint32_t from = 0; from < n; from += 255) {
         const uint32_t until = n - from < 255 ? n : from + 255;

@@ -72,7 +72,7 @@ struct fp_batch {
     size_t bytes_n;
     size_t bytes_cap;
     void *block;           /* the one allocation that holds all columns */
-    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays of Python may use; less than `values` in all */
+    int64_t *outgrown[32]; /* earlier memory of `values`, which Python's arrays may use; in all less than `values` */
     uint32_t n_outgrown;
 };
 

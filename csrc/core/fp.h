@@ -103,7 +103,7 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     return code;
 }
 
-/* `what` is an id outside of its table of `n` rows. */
+/* The id `what` is not in its table of `n` rows. */
 static inline int fp_unknown_id(struct fp_err *err, const char *what, uint32_t id, uint32_t n) {
     return fp_fail_got(err, FP_E_MALFORMED, 0, what, FP_GOT_UNSIGNED, id, "less than %", n);
 }

@@ -10,7 +10,7 @@ static int is_blank(uint8_t c) {
 
 static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_err *err) {
     const size_t left = in->n - at;
-    return fp_fail_text(err, FP_E_MALFORMED, in->base + at, 0, "the JSON text", in->p + at, left < 20 ? left : 20,
+    return fp_fail_text(err, FP_E_MALFORMED, in->base + at, 0, "the next JSON token", in->p + at, left < 20 ? left : 20,
                         want);
 }
 

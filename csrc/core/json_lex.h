@@ -1,4 +1,4 @@
-/* core/json_lex.h - JSON text -> tokens, checked against RFC 8259 while it streams by.
+/* core/json_lex.h - splits a stream of JSON text into tokens, checked against RFC 8259.
  *
  *   {"a": [1, "x\n"]}     {     KEY a     [     NUMBER 1     STRING x\n     ]     }     END
  *
@@ -9,7 +9,7 @@
  * after the last element.  Half a surrogate pair becomes U+FFFD.
  *
  * With `loose` set, accepts what printf writes for doubles and file names: a bare word (nan, -inf, 1.#INF) is a
- * FP_JSON_WORD, a backslash that starts no escape stands for itself, and the text ends after its first value, whatever
+ * FP_JSON_WORD, a backslash before any other character is literal, and the text ends after its first value, whatever
  * follows.  `odd_words`, `odd_escapes` and `rest` count these.
  */
 #ifndef FP_JSON_LEX_H

@@ -1,8 +1,10 @@
 /* core/memory.h - memory of tables that grow and are looked up at random.
  *
- * A table of 1 MiB or more has its own mapping, for which large pages are requested.  That makes fresh memory ten times
- * cheaper.  A lookup waits for memory only, not also for page tables (in a virtual machine, two levels of them).
- * Growing moves pages instead of copying bytes.
+ * A table of 1 MiB or more has its own mapping, for which large pages are requested:
+ *
+ *   - fresh memory is ten times cheaper
+ *   - a lookup waits for memory once, not also for page tables (in a virtual machine, two levels of them)
+ *   - growing moves pages instead of copying bytes
  *
  * Free a table with fp_release, never with free().  The caller keeps its size and passes it to each call.
  */
@@ -15,7 +17,7 @@
  * initialized.  NULL when memory ran out; then p is still valid. */
 void *fp_grow(void *p, size_t had, size_t nbytes);
 
-/* nbytes > 0 of zeros.  All pages are committed immediately, so ask only for what will be used. */
+/* nbytes > 0 of zeros.  All pages are committed immediately, so request only what will be used. */
 void *fp_zeroed(size_t nbytes);
 
 /* Frees the nbytes at p; does nothing for NULL and 0. */

@@ -91,7 +91,7 @@ static int128 value_of(const struct fp_merge *m, uint64_t word) {
     return m->is_signed ? (int128)(int64_t)word : (int128)word;
 }
 
-/* Moves as much of a sum as fits to the head; the rest stays.  Returns whether there is a rest. */
+/* Moves as much of a sum as fits to the head.  Returns whether a remainder is left. */
 static int move(struct fp_merge *m, uint32_t i) {
     const int128 least = m->is_signed ? INT64_MIN : 0, most = m->is_signed ? (int128)INT64_MAX : (int128)UINT64_MAX;
     const int128 sum = value_of(m, m->sum[i]) + m->beyond[i] * ((int128)1 << 64);

@@ -3,8 +3,8 @@
  *   frames        main a.c:3, f b.c:7                    ids 1, 2
  *   stacks        (parent 0, frame 1), (parent 1, frame 2)     ids 1: main, 2: main > f
  *
- * Adding an entry that a table has already returns its id.  Tables only grow and ids never change, so a writer keeps a
- * watermark, the number of entries written, and writes the new ones before each batch.  Id 0 of every table means
+ * Adding an entry that is already in a table returns its id.  Tables only grow and ids never change, so a writer keeps
+ * a watermark, the number of entries written, and writes the new ones before each batch.  Id 0 of every table means
  * "nothing": the empty string, no object, an unknown function, the root of the stack tree.
  *
  * Memory grows with the number of distinct entries, not with the input:
@@ -24,7 +24,7 @@
 /* Returned instead of an id when memory (or the 2^32 ids) ran out. */
 enum { FP_NO_ID = 0xffffffffu };
 
-/* Bytes of a name.  The longest of real programs are symbols of C++ templates, some 100 KB. */
+/* Maximum bytes of a name.  The longest names of real programs are symbols of C++ templates, some 100 KB. */
 enum { FP_NAME_MOST = 1 << 20 };
 
 /* Distinct byte strings.  String i is bytes[start[i] .. start[i+1]). */

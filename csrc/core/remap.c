@@ -157,7 +157,7 @@ static int climb(struct fp_remap *r, enum remap_table table, const struct fp_tab
         if (fp_array_room(&path->ids, &path->cap, (uint64_t)path->n + 1, sizeof *path->ids)) return no_memory(err);
         path->ids[path->n++] = id;
         const uint32_t above = fp_table_row(t, id)[parent];
-        if (above >= id) return fp_unknown_id(err, "what is above an entry of a model", above, id);
+        if (above >= id) return fp_unknown_id(err, "the parent of an entry of a model", above, id);
         id = above;
     }
     return 0;

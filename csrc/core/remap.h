@@ -2,9 +2,9 @@
  *
  *     from  strings: b.c a.c main f   rows: main a.c:1, f b.c:3      to  strings: a.c main b.c f
  *
- * Entries are added to `to` when the first row needs them, so its ids follow the order of the rows, and it has no entry
- * that no row needs.  Why: the ids of `from` reveal the order of its inputs.  If the rows are in an order that does not
- * depend on that (bridges/sums/rank.h, stack_order.h), neither does `to`.
+ * Entries are added to `to` when a row first needs them, so its ids follow the order of the rows, and it has no unused
+ * entries.  Purpose: the ids of `from` depend on the order of its inputs.  If the order of the rows does not
+ * (bridges/sums/rank.h, stack_order.h), neither does `to`.
  *
  * Memory: 4 bytes for each entry of `from`.
  */
@@ -34,7 +34,7 @@ enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE }; /* of a func
 /* Callbacks that replace entries within one model.  NULL: such entries stay. */
 struct fp_remap_hooks {
     void *arg; /* the first argument of each */
-    /* Replaces a string.  0, FP_ASK or an error; then *id is as it was. */
+    /* Replaces a string.  0, FP_ASK or an error, which leave *id unchanged. */
     int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
     /* Called when a function was replaced by another.  A renamed function loses its system name and first line.  0 or
      * FP_E_NOMEM. */

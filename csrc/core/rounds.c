@@ -120,7 +120,7 @@ static int push(struct fp_rounds *r, uint32_t run) {
     return 0;
 }
 
-/* Asks for the next bytes of a run if its window has no whole record.  0, FP_ASK or FP_E_NOMEM; *left: does it have a
+/* Requests the next bytes of a run if its window has no whole record.  0, FP_ASK or FP_E_NOMEM; *left: does it have a
  * record? */
 static int look(struct fp_rounds *r, uint32_t number, int *left) {
     struct fp_rounds_run *run = &r->runs[number];
@@ -166,7 +166,7 @@ static int advance(struct fp_rounds *r) {
     return 0;
 }
 
-/* Writes what is in memory away, as a run.  FP_ASK for each chunk, then 0. */
+/* Spills the records in memory as a run.  FP_ASK for each chunk, then 0. */
 static int write_away(struct fp_rounds *r) {
     size_t n = 0;
     if (!r->writing) {
@@ -183,7 +183,7 @@ static int write_away(struct fp_rounds *r) {
         if (n && n + nbytes > CHUNK) break;
         r->at++;
         r->asks = FP_ROUNDS_WRITE;
-        if (nbytes > CHUNK) { /* of its own */
+        if (nbytes > CHUNK) { /* as a separate chunk */
             r->bytes = (uint8_t *)(uintptr_t)p;
             r->n_bytes = nbytes;
             r->written = run->end += nbytes;

@@ -1,8 +1,8 @@
 /* core/rounds.h - sorts records by time, in memory that does not grow with the input.
  *
  * Recorders write one buffer per CPU, so records are in order only within a buffer.  After each pass over all buffers
- * they write a mark.  A record written after a mark is not older than the newest record before the previous mark,
- * so everything up to that time can be delivered:
+ * they write a mark.  Records after a mark are not older than the newest record before the previous mark, so a mark
+ * releases everything up to that time:
  *
  *   put 5 9 | round | put 6 12 8 | round: 5 6 8 9 | put 11 15 | round: 11 12 | end: 15
  *
@@ -68,7 +68,7 @@ struct fp_rounds {
 /* All 0 but `most` is an empty one. */
 void fp_rounds_clear(struct fp_rounds *r);
 
-/* Adds a record of n bytes, with a number of the caller's.  0, FP_E_NOMEM, or FP_ASK: call again with the same record.
+/* Adds a record of n bytes with a tag, any number.  0, FP_E_NOMEM, or FP_ASK: call again with the same record.
  * Only when `next` has returned FP_DONE. */
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n);
 

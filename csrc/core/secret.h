@@ -1,7 +1,7 @@
 /* core/secret.h - keeps hash tables fast on files made to slow them down.
  *
- * The tables hash with constants, which is fastest and the same in each run.  But the constants are public: a file can
- * hold keys that all collide in one slot, and with open addressing 10^5 of them take 10^10 steps.  A table detects this
+ * The tables hash with constants, which is fast and repeatable.  But the constants are public: a file can contain keys
+ * that all collide in one slot, and with open addressing 10^5 of them take 10^10 steps.  A table detects this
  * when a new key would land more than FP_FAR slots after the slot where its search begins.  Then it takes a random
  * secret from the system, rehashes all its keys, and uses the secret from then on.  Collisions are now unpredictable,
  * so a table does this at most once.

@@ -1,7 +1,7 @@
 /* core/shares.h - divides the threads of a timeline among workers, one share each.
  *
- * A thread is assigned to the share with the least work so far, and stays there.  Safe to read while another thread
- * assigns shares, once this thread has one.
+ * A thread is assigned to the share with the least work so far, and stays there.  The share of a thread that has one
+ * may be read while other threads are assigned.
  */
 #ifndef FP_SHARES_H
 #define FP_SHARES_H

@@ -1,7 +1,7 @@
 /* core/unique.h - the text of each name in an output format, distinct for distinct names.
  *
- * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  The
- * replacement may equal another name, which would merge the two.  So the second one gets a number:
+ * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  Their
+ * replacement may equal another name, which would merge two functions.  So the second one gets a number:
  *
  *   "a<newline>b"  becomes  a\nb           "a\nb"  becomes  a\nb [2]
  *

@@ -99,7 +99,7 @@ struct fp_wire_schema {
 /* How a reader treats a field.  0 is the end of the message. */
 enum fp_wire_kind { FP_WIRE_END = 0, FP_WIRE_KNOWN = 1, FP_WIRE_UNKNOWN = 2 };
 
-/* FP_WIRE_KNOWN, FP_WIRE_UNKNOWN, or FP_WIRE_BAD for a known field of a wrong wire type. */
+/* FP_WIRE_KNOWN, FP_WIRE_UNKNOWN, or FP_WIRE_BAD for a known field with the wrong wire type. */
 static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct fp_wire_field *f) {
     switch (f->number < sizeof schema->kinds ? schema->kinds[f->number] : 0) {
         case 'V': return f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;

@@ -257,7 +257,7 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
             continue;
         }
         if (out->n == out->cap) return FP_FULL;
-        if (!open->n) return fp_fail(err, FP_E_MALFORMED, 0, "a call that ends has not begun");
+        if (!open->n) return fp_fail(err, FP_E_MALFORMED, 0, "a call ends before it begins");
         open->n--;
         if (open->n) open->calls[open->n - 1].children += in->time[i] - open->calls[open->n].start;
         put_span(t, open, thread, in->time[i], out);

@@ -75,7 +75,7 @@ static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top 
     const struct fp_project_node *nodes = w->tree.nodes;
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, c, 0, 0);
-    /* samples without a stack have a position of their own, and call nothing */
+    /* samples without a stack have a separate position, and no calls */
     if (!status && nodes[0].key) {
         status = leave(s, w, c, 0, 0);
         w->total[0] = 0;

@@ -2,7 +2,7 @@
  *
  *   main;f;g 5
  *
- * The format has no escapes, so a name that would be misread is changed, and counted:
+ * The format has no escapes, so names that would be misread are changed, and counted:
  *   ';'                                                       becomes ':'
  *   control characters, U+0085, U+2028, U+2029, U+FEFF        a blank
  *   a byte that is not UTF-8                                  U+FFFD

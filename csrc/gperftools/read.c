@@ -61,7 +61,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     g->word = fp_gperftools_sniff(p, left, &swap);
     g->swap = swap;
     if (!g->word) {
-        if (left < 20) return fp_fail(err, FP_E_TRUNCATED, at, "the header is cut short");
+        if (left < 20) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside its header");
         return fp_fail(err, FP_E_MALFORMED, at, "the header is not that of a CPU profile");
     }
     uint64_t words = fp_gperftools_word(p + g->word, g->word, g->swap);
@@ -81,7 +81,7 @@ static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp
     in->pos += n;
     g->skip -= n;
     if (!g->skip) return FP_DONE;
-    if (in->eof) return fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the header is cut short");
+    if (in->eof) return fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the file ends inside its header");
     return FP_MORE;
 }
 

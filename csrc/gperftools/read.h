@@ -21,8 +21,8 @@
  *   header records trailer text   header more records trailer text
  *
  * Each header begins a run.  Runs share samples, so they are not summed: the count of a chain is its maximum over all
- * runs.  If a part of the profile was written before the fork, the words after the text begin without a header, and the
- * duplicates cannot be identified.  These are summed, and counted in `forks_in_pieces`.
+ * runs.  If part of the profile was written before the fork, the words after the text begin without a header, and the
+ * duplicates cannot be identified: they are summed, and `forks_in_pieces` counts such forks.
  *
  * Memory: linear in the distinct chains.
  * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.

@@ -58,7 +58,7 @@ static uint32_t mapping_of(const struct fp_gperftools_reader *g, uint64_t addres
     return low && address < g->ranges[low - 1].limit ? g->ranges[low - 1].mapping : 0;
 }
 
-/* The line chain given for an address; 0 for none. */
+/* The line chain assigned to an address; 0 if none. */
 static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address) {
     uint32_t low = 0, high = g->n_names;
     while (low < high) {

@@ -11,11 +11,11 @@
 
 /* cffi-begin */
 
-/* The caller makes it, zeroed but for the options, and reads the counts after the last row. */
+/* The caller zeroes it, sets the options, and reads the counts after the last row. */
 struct fp_gperftools_writer {
     struct fp_model *model; /* borrowed */
     uint64_t period_ns;     /* nanoseconds a tick */
-    uint64_t unit_ns;       /* values are times, and this many nanoseconds are 1; 0: values are ticks */
+    uint64_t unit_ns;       /* values are times in this many nanoseconds; 0: values are ticks */
     uint64_t rows;          /* records written */
     /* not representable in records */
     uint64_t no_address; /* frames without an address */

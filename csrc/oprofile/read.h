@@ -1,6 +1,6 @@
 /* oprofile/read.h - OProfile sample files as graph rows.
  *
- * A sample file counts samples by place: its keys are offsets in one image, or arcs between two.
+ * A sample file counts samples by place: its keys are offsets in one image, or arcs between two images.
  *
  *   +--------+-------+-----------------------------------------+-----------------------------+
  *   | header | descr | size nodes of 16 bytes; node 0 is unused | hash table: size 32-bit words |
@@ -13,8 +13,8 @@
  * The files of one image, one for each event, thread ..., form a group.  Its entries are collected, sorted by key and
  * become rows: costs, or calls if the keys are arcs.  Equal keys are summed in 64 bits.
  *
- * Nodes from descr's second word on are stale, remains of an old hash table that the file has outgrown.  The hash table
- * and the links between nodes are not needed.
+ * Nodes from descr's second word on are stale: remains of a smaller hash table that the file has outgrown.  The hash
+ * table and the links between nodes are ignored.
  * Source: daemon/opd_interface.h, libop/op_sample_file.h, libdb/odb.h of OProfile 0.7 to 1.4.
  */
 #ifndef FP_OPROFILE_READ_H

@@ -139,7 +139,7 @@ static int drops_first(const struct fp_oprofile_image *image, const struct candi
     return a->weak && !b->weak;
 }
 
-/* Keeps one symbol at each place and adds them.  Of kallsyms that is the last one, which reaches to the next line. */
+/* Adds one symbol for each place: in kallsyms the last one, which reaches to the next line. */
 static int64_t enter(struct fp_oprofile_image *image, struct candidate *c, uint32_t n) {
     if (n) qsort(c, n, sizeof *c, by_start);
     uint32_t kept = 0;

@@ -1,8 +1,8 @@
 /* pprof/no_address.h - objects of code with unknown addresses.  Private.
  *
- * pprof has one place for an object: the file of a location's mapping.  If that file exists, pprof's source listing
- * disassembles it at the location's address, and panics if there is none.  So such a location has a mapping with a file
- * name that cannot exist: "(no address)//usr/lib/libc.so.6".  Titles and -focus still see the name.
+ * pprof stores the object of a location as the file of its mapping.  If that file exists, pprof's source listing
+ * disassembles it at the location's address, and panics if the location has none.  So the mapping of such a location
+ * gets a file name that cannot exist: "(no address)//usr/lib/libc.so.6".  Titles and -focus still match the name.
  */
 #ifndef FP_PPROF_NO_ADDRESS_H
 #define FP_PPROF_NO_ADDRESS_H

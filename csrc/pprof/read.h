@@ -13,8 +13,8 @@
  *
  * Lists are read packed or not.  Unknown fields are counted.
  *
- * Many samples have the same stack.  The bytes of each list of locations are kept, and a list with the same bytes gets
- * the same stack without lookups, until the model's stacks are emptied (fp_model_empty_stacks).  Labels likewise.
+ * Many samples have the same stack.  So the bytes of each list of locations are kept, and a list with the same bytes
+ * gets the same stack without lookups, until the model's stacks are removed (fp_model_empty_stacks).  Labels likewise.
  *
  * Memory: linear in the tables and in the distinct stacks and label sets.
  * Source: google/pprof proto/profile.proto.  Errors are those of CheckValid in its Go package `profile`.
@@ -40,7 +40,7 @@ struct fp_pprof_read_stats {
     uint64_t no_mapping;            /* locations with an unknown mapping id; they get no mapping */
     uint64_t wide_lines;            /* line numbers and columns beyond 32 bits; they become 0, unknown */
     uint64_t negative_lines;        /* below 0, likewise */
-    uint64_t functions_without_id;  /* no function has an id, and there is one for each location: they get its id */
+    uint64_t functions_without_id;  /* no function has an id, but each location has one function: it gets that id */
     /* lenient: losses */
     uint64_t bad_samples;
     uint64_t bad_entries;    /* of tables */

@@ -1,11 +1,11 @@
 /* speedscope/read.h - speedscope's JSON -> timeline or stacks rows, in two passes.
  *
  * The first pass finds the frames, which may come after the profiles, and the type of each profile; the caller then
- * chooses how to read each.  The second pass makes rows: of events {"type":"O","frame":0,"at":5} an enter or exit, of a
- * sample [0, 1] and its weight a stack.
+ * chooses how to read each.  The second pass makes rows: an event {"type":"O","frame":0,"at":5} becomes an enter or
+ * exit, a sample [0, 1] and its weight a stack.
  *
- * Samples and weights are two arrays.  The first one is kept: 8 bytes a sample, in a buffer that the caller spills when
- * it is full, and reads back.
+ * Samples and weights are two arrays.  The one that comes first is kept, 8 bytes a sample, in a buffer that the caller
+ * spills when it is full, and reads back.
  *
  * Memory: linear in frames, profiles and distinct stacks.
  */
@@ -24,7 +24,7 @@ enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
 /* What the caller must do after FP_ASK, before the next call. */
 enum fp_speedscope_request {
     FP_SPEEDSCOPE_SPILL = 1, /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0 */
-    FP_SPEEDSCOPE_REFILL = 2 /* read spilled ones back to r->kept, at most FP_SPEEDSCOPE_KEPT; set r->n_kept */
+    FP_SPEEDSCOPE_REFILL = 2 /* read up to FP_SPEEDSCOPE_KEPT spilled ones back to r->kept; set r->n_kept */
 };
 
 enum fp_speedscope_type { FP_SPEEDSCOPE_UNKNOWN = 0, FP_SPEEDSCOPE_EVENTED = 1, FP_SPEEDSCOPE_SAMPLED = 2 };
@@ -54,7 +54,7 @@ struct fp_speedscope_read {
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
     uint64_t rounded;               /* weights other than times that had a fraction */
-    uint64_t nested;                /* frames of samples in an array of their own */
+    uint64_t nested;                /* frames of samples that are arrays themselves */
     uint64_t n_first, n_second;     /* of the current profile: values kept, and read back */
 
     /* private from here on */

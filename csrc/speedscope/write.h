@@ -5,16 +5,16 @@
  *   {"type":"sampled","name":"cpu","unit":"nanoseconds","startValue":0,"endValue":9,"samples":[[0],[0,1]],"weights":[6,3]}
  *   "shared":{"frames":[{"name":"main"},{"name":"f","file":"f.c","line":3}]}
  *
- * Each thread is a profile, but rows of threads alternate, and weights come after all samples.  So rows are first
- * grouped by part and thread, packed to a few bytes each, which the caller spills when there are many:
+ * Each thread is a profile, but rows of threads alternate, and weights follow all samples.  So rows are first grouped
+ * by part and thread and packed to a few bytes each, which the caller spills if there are many:
  *
  *   an enter    function + 1, time since the thread's last row, as varints     a sample    stack, each value
  *   an exit     0, time                                                     (csrc/core/buf.h: fp_varint)
  *
  * At the end the rows of each thread are converted to JSON, samples twice for each value type.
  *
- * Memory: linear in distinct functions, parts with threads, open calls and, of samples, in the model's stacks; and the
- * packed rows that the caller allows.
+ * Memory: linear in distinct functions, parts and threads, open calls and (samples) the model's stacks; plus the packed
+ * rows that the caller keeps.
  */
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H

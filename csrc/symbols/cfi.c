@@ -226,7 +226,7 @@ static struct fp_cfi_value *take_column(struct fp_cfi_run *r) {
     return column(r, fp_dwarf_take_uleb(&r->c));
 }
 
-/* A register of a CFA or of a rule; numbers that no machine has stay such. */
+/* A register of a CFA or of a rule; numbers that no machine has are not changed. */
 static uint32_t take_register(struct fp_cfi_run *r) {
     const uint64_t n = fp_dwarf_take_uleb(&r->c);
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -250,7 +250,7 @@ static void set_block(struct fp_cfi_run *r, struct fp_cfi_value *to, enum fp_cfi
 
 static void restore(struct fp_cfi_run *r, uint64_t reg) {
     if (!r->cie) {
-        fp_dwarf_cursor_fail(&r->c); /* there is nothing to be restored yet */
+        fp_dwarf_cursor_fail(&r->c); /* nothing to restore yet */
         return;
     }
     struct fp_cfi_value *to = column(r, reg);
@@ -307,7 +307,7 @@ static void run_register(struct fp_cfi_run *r, unsigned op) {
     }
 }
 
-/* A new location, which may not be before the present one. */
+/* A new location, which must not precede the current one. */
 static uint64_t advance_to(struct fp_cfi_run *r) {
     const struct fp_cfi_cie *cie = r->cie;
     if (!cie) return fp_dwarf_cursor_fail(&r->c); /* a CIE has none */

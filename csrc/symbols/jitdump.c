@@ -89,7 +89,7 @@ static int move(struct fp_jitdump *j, uint64_t at, uint64_t end) {
     return add(j, &code);
 }
 
-/* Sorts `codes` by time, and makes `loads` what it is of. */
+/* Sorts `codes` by time, and fills `loads`. */
 static int sort(struct fp_jitdump *j) {
     struct fp_pairs_item *order = malloc((j->n_codes + (size_t)1) * sizeof *order);
     struct fp_jitdump_code *sorted = malloc((j->n_codes + (size_t)1) * sizeof *sorted);

@@ -131,7 +131,7 @@ static void split(struct fp_space *s, uint32_t id, uint64_t start, uint32_t *bef
     }
 }
 
-/* Turns two trees, the first all before the second, into one. */
+/* Joins two trees, all of the first before the second. */
 static uint32_t join(struct fp_space *s, uint32_t first, uint32_t second) {
     if (!first || !second) return first ? first : second;
     const int on_top = s->nodes[first].priority >= s->nodes[second].priority;
@@ -169,7 +169,7 @@ static const struct fp_space_hit *beyond(const struct fp_space *s, uint32_t id, 
 
 /* ---- processes ------------------------------------------------------------ */
 
-/* Its number; 0 for a process without maps.  Numbers never change, so one that was found stays right. */
+/* Its number; 0 for a process without maps.  Numbers never change, so they may be cached. */
 static uint32_t find_process(struct fp_space *s, uint32_t pid) {
     struct space_found *found = &s->found[pid % FOUND];
     if (found->id && found->pid == pid) return found->id;

@@ -21,7 +21,7 @@ struct function {
 };
 
 struct fp_unwind_table {
-    struct fp_unwind_file file; /* with loads and plts of its own */
+    struct fp_unwind_file file; /* with separate loads and plts */
     const struct fp_unwind_machine *machine;
     struct fp_cfi_columns all; /* registers */
     struct fp_cfi_section sections[SECTIONS];
@@ -50,7 +50,7 @@ struct compiler {
 /* ---- rows and rules ------------------------------------------------------ */
 
 static int append(struct rows *r, uint64_t start, uint16_t rule) {
-    if (r->n && r->starts[r->n - 1] == start) r->n--; /* what was to follow begins with another row */
+    if (r->n && r->starts[r->n - 1] == start) r->n--; /* replaced by the row that begins here */
     if (r->n && r->rules[r->n - 1] == rule) return 0;
     if (r->n == r->room) {
         const size_t room = r->room ? 2 * r->room : 256;
@@ -84,7 +84,7 @@ static int add_rule(struct fp_unwind_table *t, const struct fp_unwind_rule *rule
     return 0;
 }
 
-/* The number of a rule, or FP_E_NOMEM.  One for which there is no room is SLOW, which is always right. */
+/* The number of a rule, or FP_E_NOMEM.  If there is no room for it: SLOW, which is always correct. */
 static int number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
     _Static_assert(sizeof *rule == 16, "rules are compared and hashed as two words");
     struct fp_unwind_table *t = c->t;
@@ -291,7 +291,7 @@ static int compile(struct compiler *c) {
     return status;
 }
 
-/* Gives back what doubling took too much. */
+/* Frees the unused capacity. */
 static void shrink(struct fp_unwind_table *t) {
     struct rows *r = &t->rows;
     uint32_t *starts = realloc(r->starts, (r->n + !r->n) * sizeof *starts);

@@ -4,7 +4,7 @@
 
 enum { SLOT_BITS = 12, OFFSET_BITS = 39 };
 
-/* Remembers the rule of an address, which is one of a file, not of a process: maps move. */
+/* Caches the rule of an address in a file, because addresses of a process are remapped. */
 struct slot {
     uint64_t key; /* id of the table + 1, offset in the file, exact */
     const struct fp_unwind_rule *rule;
@@ -79,7 +79,7 @@ static const struct fp_unwind_rule *rule_at(struct walk *w, uint64_t address, in
 
 /* ---- one step ------------------------------------------------------------ */
 
-/* Where no table says anything: {caller's frame pointer, return address} at the frame pointer. */
+/* Without a table: {caller's frame pointer, return address} are at the frame pointer. */
 static int step_by_frame_pointer(const struct walk *w, struct frame *f, int why_not) {
     uint64_t fp, pc;
     if (!(w->u->flags & FP_UNWIND_BY_FRAME_POINTERS) || !f->has_fp || !f->fp) return why_not;
@@ -156,7 +156,7 @@ static void add_frame(struct walk *w, uint64_t pc, int exact) {
     w->frames[w->n++] = (struct fp_unwind_frame){pc, w->place.word, !exact};
 }
 
-/* The rule of the frame whose place was found; a GAP if nothing describes it.  *why_not then says why. */
+/* The rule of a frame with a known place; a GAP if nothing describes it, with the reason in *why_not. */
 static const struct fp_unwind_rule *rule_of_place(struct walk *w, uint64_t look, int exact, int *why_not) {
     static const struct fp_unwind_rule gap = {.kind = FP_UNWIND_GAP};
     *why_not = w->place.table ? FP_UNWIND_NO_TABLE : w->place.why_not;
@@ -169,7 +169,7 @@ static int end_of_gap(const struct frame *f, int why_not) {
     return why_not == FP_UNWIND_NO_TABLE && f->has_fp && !f->fp ? FP_UNWIND_COMPLETE : why_not;
 }
 
-/* By rules alone.  An enum fp_unwind_end, RESTART or ASK. */
+/* Only with rules.  An enum fp_unwind_end, RESTART or ASK. */
 static int unwind_fast(struct walk *w, struct frame f) {
     int status = place_at(w, f.pc);
     if (status == ASK) return ASK;

@@ -51,7 +51,7 @@ static void sift_down(struct fp_trace_read *r, uint32_t i) {
     }
 }
 
-/* Makes a heap of the runs, the one with the least next record first.  FP_ASK: a run is to be refilled. */
+/* Makes a heap of the runs, the one with the least next record first.  FP_ASK: a run must be refilled. */
 static int make_heap(struct fp_trace_read *r) {
     if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap)) return FP_E_NOMEM;
     for (; r->n_started < r->n_runs; r->n_started++) {
@@ -66,7 +66,7 @@ static int make_heap(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* The least record of all runs becomes r->head.  FP_ASK: a run is to be refilled. */
+/* The least record of all runs becomes r->head.  FP_ASK: a run must be refilled. */
 static int next_record(struct fp_trace_read *r) {
     if (!r->has_heap) {
         const int status = make_heap(r);

@@ -190,7 +190,7 @@ static uint32_t function_of(struct fp_trace_read *r) {
 
 /* ---- records ---- */
 
-/* Adds a record of the event, whose arguments get the next positions in the order. */
+/* Adds a record of the event; its arguments get the next positions in the order. */
 static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
     struct fp_trace_record *record = fp_trace_add(r);
     if (!record) return NULL;

@@ -2,10 +2,10 @@
  *
  *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone
  *
- * A complete event (X) is written at its end, so a call may appear long after its begin.  So calls and instants become
- * records, sorted by thread, time, longest first, order in the file, in runs that the caller spills, and merged at the
- * end.  Begins and ends (B, E) are paired in the order of the file.  If their times go back within a thread
- * (`out_of_order`), the file must be read again `by_time`: they are then sorted by time first.
+ * A complete event (X) is written at its end, long after the begin of its call.  So calls and instants become records,
+ * which are sorted by thread, time, duration (longest first) and position in the file, in runs that the caller spills
+ * and that are merged at the end.  Begins and ends (B, E) are paired in the order of the file.  If their times decrease
+ * within a thread (`out_of_order`), the file must be read again with `by_time`, which sorts them by time first.
  *
  * Calls of one thread may overlap without nesting: PyTorch's annotations, kernels of a stream, Bazel's virtual threads.
  * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; the others become

@@ -55,7 +55,7 @@ struct fp_trace_samples_values {
 
 /* A frame of the dictionary, or a node of a profile. */
 struct fp_trace_samples_node {
-    uint64_t at;               /* its offset in the file; 0: it is only referred to */
+    uint64_t at;               /* its offset in the file; 0: only referenced so far */
     uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, not a frame */
     uint32_t stack;            /* of the model */
     uint32_t state;            /* 0: has no stack yet, 1: in progress, 2: has one */

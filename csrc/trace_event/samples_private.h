@@ -12,7 +12,7 @@
 /* Owners of ids: the dictionary of frames, and profiles, by their row. */
 enum { FP_SAMPLES_DICTIONARY = 0 };
 
-/* Unintelligible input: counted, or an error. */
+/* Damaged input: an error or, when lenient, counted. */
 static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint64_t at, const char *what,
                                           const char *want, struct fp_err *err) {
     if (r->lenient) {

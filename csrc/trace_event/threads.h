@@ -1,7 +1,7 @@
 /* trace_event/threads.h - the process and thread of an event, in the file and in the model.
  *
- * An id may be a number of any size, a string, or missing.  The caller maps it to a thread of the model, and is asked
- * once for each pair (FP_ASK; then fp_trace_set_thread).
+ * An id may be a number of any size, a string, or missing.  FP_ASK requests the thread of the model for each new
+ * pair of ids, which the caller sets with fp_trace_set_thread.
  */
 #ifndef FP_TRACE_EVENT_THREADS_H
 #define FP_TRACE_EVENT_THREADS_H

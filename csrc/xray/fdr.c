@@ -55,7 +55,8 @@ static void end_buffer(struct fp_xray_fdr *f) {
 
 static int new_cpu(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
-    if (f->state < PREAMBLE) return fp_fail(err, FP_E_MALFORMED, offset, "a CPU record before new-buffer");
+    if (f->state < PREAMBLE)
+        return fp_fail(err, FP_E_MALFORMED, offset, "a CPU record comes before the new-buffer record");
     end_run(f, out);
     f->cpu = fp_u16s(p + 1, x->swap);
     f->now = fp_u64s(p + 3, x->swap);
@@ -74,7 +75,7 @@ static int new_cpu(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct 
 static int put_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out,
                         struct fp_err *err) {
     if (!x->fdr->may_have_argument)
-        return fp_fail(err, FP_E_MALFORMED, offset, "an argument record that follows no function record");
+        return fp_fail(err, FP_E_MALFORMED, offset, "an argument record does not follow a function record");
     const uint32_t row = out->n++;
     out->op[row] = FP_OP_ARGUMENT;
     out->time[row] = x->fdr->now;
@@ -84,7 +85,7 @@ static int put_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, st
 }
 
 /* A custom or typed event at p of `nbytes` bytes with its payload.  Typed events, and custom ones from version 5 on,
- * move the clock; older custom events have a time of their own, and in version 4 a CPU as well. */
+ * move the clock; older custom events have their own time, and in version 4 also a CPU. */
 static int put_event(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint64_t offset, struct fp_batch *out,
                      struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
@@ -131,11 +132,11 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
             break;
         case WALL_TIME:
             if (f->state != PREAMBLE)
-                return fp_fail(err, FP_E_MALFORMED, offset, "a wall-time record outside a preamble");
+                return fp_fail(err, FP_E_MALFORMED, offset, "a wall-time record is outside a preamble");
             f->wall_us = fp_xray_wall_us(p, x->swap);
             break;
         case PID:
-            if (f->state != PREAMBLE) return fp_fail(err, FP_E_MALFORMED, offset, "a pid record outside a preamble");
+            if (f->state != PREAMBLE) return fp_fail(err, FP_E_MALFORMED, offset, "a pid record is outside a preamble");
             f->pid = fp_u32s(p + 1, x->swap);
             break;
         case NEW_CPU: status = new_cpu(x, p, offset, out, err); break;
@@ -148,7 +149,7 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
             break;
         default: /* the caller knows that it is one of these */
             if (f->state != BODY)
-                return fp_fail(err, FP_E_MALFORMED, offset, "an event before the buffer's first CPU record");
+                return fp_fail(err, FP_E_MALFORMED, offset, "an event comes before the buffer's first CPU record");
             if (kind == TSC_WRAP)
                 f->now = fp_u64s(p + 1, x->swap);
             else if (kind == CALL_ARGUMENT)
@@ -267,7 +268,7 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
     const uint64_t offset = in->base + in->pos;
     if (!(p[0] & 1)) {
         if (f->state != BODY)
-            return fp_fail(err, FP_E_MALFORMED, offset, "a function record before the buffer's first CPU record");
+            return fp_fail(err, FP_E_MALFORMED, offset, "a function record comes before the buffer's first CPU record");
         return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED,
                            fp_u32s(p, x->swap) >> 1 & 7, "0..3", 0);
     }
@@ -275,7 +276,8 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
         end_buffer(f); /* the next one begins here */
         return 0;
     }
-    if (p[0] == BUFFER_EXTENTS) return fp_fail(err, FP_E_MALFORMED, offset, "a buffer extents record inside a buffer");
+    if (p[0] == BUFFER_EXTENTS)
+        return fp_fail(err, FP_E_MALFORMED, offset, "a buffer extents record is inside a buffer");
     if ((p[0] == CUSTOM_EVENT || p[0] == TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
                            (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, x->swap), "0 or more", 0);
@@ -333,7 +335,7 @@ static int pass_over(struct fp_xray *x, struct fp_in *in) {
     return 0;
 }
 
-/* Lenient: gives up the rest of the buffer.  If its end is unknown, that is the rest of the range, which holds one
+/* Lenient: drops the rest of the buffer.  If its end is unknown, that is the rest of the range, which holds one
  * buffer in lenient mode. */
 static void give_up(struct fp_xray *x) {
     struct fp_xray_fdr *f = x->fdr;
@@ -349,8 +351,8 @@ static int end_range(struct fp_xray *x, uint64_t offset, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     if (f->state != BETWEEN && f->left != UNKNOWN_END && x->version != 1) {
         if (!x->lenient)
-            return fp_fail_got(err, FP_E_TRUNCATED, offset, "a buffer's missing bytes", FP_GOT_UNSIGNED, f->left,
-                               "none", 0);
+            return fp_fail_got(err, FP_E_TRUNCATED, offset, "the number of bytes missing from a buffer",
+                               FP_GOT_UNSIGNED, f->left, "0", 0);
         x->stats.bad_buffers++;
     }
     end_buffer(f);

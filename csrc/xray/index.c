@@ -227,7 +227,7 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
             return fp_fail_got(err, FP_E_TRUNCATED, at, "buffer extent", FP_GOT_UNSIGNED, extents,
                                "at most % bytes, the rest of the file", left - METADATA_NBYTES);
         extents = left - METADATA_NBYTES;
-        if (!extents) { /* no range will contain this buffer, so its loss is counted here */
+        if (!extents) { /* no range contains this buffer, so count its loss here */
             x->stats.bad_buffers++;
             x->stats.lost_bytes += METADATA_NBYTES;
         }

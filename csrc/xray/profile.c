@@ -9,8 +9,8 @@
  * The writer calls the ticks of a path "cumulative local time": they include those of its callees.  A path's self ticks
  * are the rest.
  *
- * In the layout that LLVM's own reader expects there is no file header, and each record has a block header of its own,
- * whose size is not used.
+ * The layout that LLVM's own reader expects has no file header, and a block header before each record, whose size is
+ * ignored.
  */
 #include "core/array.h"
 #include "xray/private.h"
@@ -111,8 +111,8 @@ static int read_path(struct fp_xray *x, const uint8_t *p, size_t have, uint64_t 
     q->n_ids = q->stack = q->parent = 0;
     for (;; n++) {
         if (4 * (uint64_t)n + 4 > q->left)
-            return fp_fail_got(err, FP_E_MALFORMED, offset, "bytes to the end of the block", FP_GOT_UNSIGNED, q->left,
-                               "a whole record", 0);
+            return fp_fail_got(err, FP_E_MALFORMED, offset, "length of the last record of a block", FP_GOT_UNSIGNED,
+                               q->left, "a complete record", 0);
         if (4 * n + 4 > have) return FP_MORE;
         uint32_t id = fp_u32s(p + 4 * n, x->swap);
         if (!id) break;
@@ -123,7 +123,7 @@ static int read_path(struct fp_xray *x, const uint8_t *p, size_t have, uint64_t 
         return fp_fail_got(err, FP_E_MALFORMED, offset, "record length", FP_GOT_UNSIGNED, nbytes,
                            "at most %, the rest of its block", q->left);
     if (nbytes > have) return FP_MORE;
-    if (!n) return fp_fail(err, FP_E_MALFORMED, offset, "a call path without functions");
+    if (!n) return fp_fail(err, FP_E_MALFORMED, offset, "a call path has no functions");
     q->nbytes = nbytes;
     return 0;
 }
@@ -214,7 +214,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
         if (status == FP_ASK || status == FP_E_NOMEM || (status == FP_MORE && !in->eof)) return status;
         if (status == FP_MORE)
             status = fp_fail_got(err, FP_E_TRUNCATED, in->base + in->pos, "length of the last record", FP_GOT_UNSIGNED,
-                                 in->n - in->pos, "a whole one", 0);
+                                 in->n - in->pos, "a complete record", 0);
         if (!x->lenient) return status;
         /* Without a valid length the next record is at the end of the block, if that is known. */
         x->stats.bad_records++;

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
     Run = Callable[[Iterable[Batch], Model, Options, Log, Holds], Iterator[Batch]]
 
-# The words of --labels.  own: the labels that samples have in the input.  The others become labels.
+# The words of --labels.  own: the input's labels; the others are added as labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
 _THREAD = frozenset({"thread", "process"})
 
-# How many bytes of a name a regular expression is given.  Names come from files, and the time for one may grow with the
-# square of its length.
+# Bytes of a name that a regular expression is matched against.  Names come from files, and matching may take time
+# quadratic in their length.
 LONGEST_NAME = 1 << 14
 
 FUNCTION: Option[str | None] = Option(
@@ -243,9 +243,9 @@ class Facts(NamedTuple):
     options: Options
     merged: bool = False  # several profiles become one
     several: bool = False  # rows of several profiles, merged or not, that have value types
-    profiles: int = 1  # that are not one yet; of stacks 0: there is nothing to add up
+    profiles: int = 1  # profiles not merged yet; 0 for stacks: nothing to add up
     in_order: bool = False  # rows of each input come by function and line
-    addresses: bool = False  # stacks: of some input, which can be symbolized
+    addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
 
 
@@ -258,11 +258,11 @@ class Operator(NamedTuple):
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
     when: Callable[[Facts], bool] = lambda facts: True
-    # Skipped unless one of these options asks for it.  Every plan with a place for it looks at them.
+    # Skipped unless one of these options is set.  Every plan that has a place for it uses these options.
     switches: tuple[Option[Any], ...] = ()
-    each: bool = False  # takes the rows of one input, not of several one after the other
-    encoded: bool = False  # takes batches that are Encoded, if it may use several cores
-    streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
+    each: bool = False  # takes the rows of a single input, not those of several in sequence
+    encoded: bool = False  # takes Encoded batches if it may use several cores
+    streams: bool = False  # takes a list with the batches of each input, and reads them in parallel
 
     def has_place(self, facts: Facts) -> bool:
         """Whether a plan with these facts needs it, or would with one of its switches set."""
@@ -298,14 +298,14 @@ def _names_addresses(f: Facts) -> bool:
     )
 
 
-# Filters on a row's own columns, by view.  The plan puts them right after each reader, for filters it does not apply.
+# Filters on a row's columns, by view.  The plan puts them directly after each reader that does not apply them itself.
 SELECT = {
     "timeline": _in("timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
     "stacks": _in("stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
     "graph": _in("graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
 
-# Ahead of a bridge, for the rows of one input or of several that are alike.
+# Before a bridge, for the rows of one input or of several that need the same operators.
 NAME_ADDRESSES = _in(
     "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
 )
@@ -355,7 +355,7 @@ ESTIMATE = Operator(
 )
 BRIDGES = (FOLD_TO_GRAPH, FOLD_TO_STACKS, PROJECT, ESTIMATE)
 
-# After it, for the rows of all inputs.
+# After the bridge, for the rows of all inputs.
 NEST = _in(
     "timeline", "rows.nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,), when=lambda f: f.holds.nested
 )
@@ -456,5 +456,5 @@ AFTER = (
     NAMED_VALUE,
     *TO_TABLE,
 )
-ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # as --aggregate asks for
+ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests
 OPERATORS = (*SELECT.values(), *BEFORE, *BRIDGES, *AFTER)

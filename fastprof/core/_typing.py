@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
     Merger = Any  # a struct that merges runs: fp_merge, fp_fold_tree ...; it has `runs` and `to_refill`
     Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of sorted records; how many, 0 at the end
-    Numbers = Sequence[int] | Pointer[int]  # an array of C is read like a list
-    Check = Callable[[int, fp_err], int]  # gives the status back; raises what a negative one means
+    Numbers = Sequence[int] | Pointer[int]  # a C array is read like a list
+    Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one
 else:
     IO = Any = ClassVar = NoReturn = Self = T = Merger = Pull = Check = Numbers = object
 

@@ -23,7 +23,7 @@ def running(command: list[str], **streams: Any) -> Iterator[Popen[bytes]]:
     """
     from subprocess import Popen
 
-    # interrupts wait until the process to end is known; it inherits the blocked signals, so it is killed
+    # interrupts wait until the process is known; it inherits the blocked signals, so it must be killed
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)

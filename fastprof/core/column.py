@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
 
 _ITEMS = {b"l": "int64_t", b"L": "uint64_t", b"i": "int32_t", b"I": "uint32_t", b"S": "uint16_t", b"C": "uint8_t"}
-_AT_A_TIME = 4096  # rows; a multiple of 8, of which validity has a byte
+_AT_A_TIME = 4096  # rows; a multiple of 8, because a byte of the validity bitmap covers 8
 
 
 class Decoder:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_in, fp_shares
     from fastprof.core.sink import Sink
 
-# Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
-# in memory, so with a power of two all values of a row would fall into the same cache set.
+# Rows of a batch: few enough for its columns to fit a core's L2 cache.  With values not a power of two: value columns
+# follow each other in memory, so all values of a row would share one cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 _ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
-_RECOGNIZED = 1 << 16  # bytes by which a long name is found in the window
+_RECOGNIZED = 1 << 16  # bytes of the window that are searched for a long name
 DRAIN: int = lib.FP_DRAIN  # bytes of output
 
 
@@ -91,7 +91,7 @@ class Input:
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
     renews_stacks: bool = False  # adds stacks again after Model.empty_stacks
-    advice: Entry | None = None  # set once rows were read: how to get names, for targets that show them
+    advice: Entry | None = None  # known after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
@@ -135,7 +135,7 @@ class Reader(Input):
     The constructor reads only the head or the index, which is enough for the fields of `Input`.
     """
 
-    # Codes that `finish` counts as not representable, but that are no rows: an input of these alone is empty.
+    # Codes that `finish` counts as not representable but that are not rows: an input with only these is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
@@ -178,8 +178,8 @@ class Writer:
     format: ClassVar[str]
     view: str
     written: int = 0  # rows in the output; known after `end`
-    advice: ClassVar[Message | None] = None  # what else to choose if no rows were written
-    first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
+    advice: ClassVar[Message | None] = None  # what to choose instead if no rows were written
+    first_time: int | None = None  # of a timeline: the time of its first row, if rows come in another order
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         self.model = model
@@ -234,16 +234,16 @@ class Holds(NamedTuple):
 
     values: bool = True  # several value types at once
     labels: bool = True  # stacks: labels and threads of samples
-    threads: bool = False  # stacks, without `labels`: threads of samples all the same
+    threads: bool = False  # stacks: threads of samples, even without `labels`
     nested: bool = False  # timeline: needs calls that nest, in nanoseconds, because it draws them
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
-    files: bool = False  # stacks, without `places`: files and first lines of functions all the same
-    # stacks: refers to stacks of earlier batches.  If not, a bridge may remove those that it made from the model
-    # (fp_model_empty_stacks), so that distinct stacks need no memory.
+    files: bool = False  # stacks: files and first lines of functions, even without `places`
+    # stacks: refers to stacks of earlier batches.  Otherwise a bridge may remove the stacks that it added to the model
+    # (fp_model_empty_stacks), so that distinct stacks take no memory.
     keeps_stacks: bool = True
     of_one: bool = False  # the rows are of one input, and other inputs pass through other operators (set by plans)
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
@@ -251,11 +251,11 @@ class Holds(NamedTuple):
     verbatim: bool = False
     model_order: bool = False  # writes entries of the model in the model's order
     table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
-    unmerged: bool = False  # takes the rows of several inputs as they come: they need not be merged into one part first
-    # With values=False, how well a value type fits the one column: 0 is best, None not at all.
+    unmerged: bool = False  # takes the rows of several inputs without merging them into one part
+    # With values=False, how well a value type fits the single column: 0 is best, None: it does not fit.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0
     wanted: str = ""  # what `rank` accepts, for errors
-    alternative: str = ""  # which formats to choose for a view that cannot become this format's
+    alternative: str = ""  # formats to suggest for a view that cannot be converted to this format's
     same: tuple[str, ...] = ()  # names of equivalent value types: if one is kept, the others are not lost
     # Attributes of functions, objects, threads and value types that it does not write, as
     # bridges/rows/unrepresentable.py names them.
@@ -274,8 +274,8 @@ class Budget(NamedTuple):
 
     nbytes: int  # the default of --budget
     call: int  # bytes of a call
-    names: int = 0  # how often the name of its function is written with each call
-    event: int = 0  # bytes of an event, without its payload; 0: it has no events
+    names: int = 0  # copies of the function's name that a call takes
+    event: int = 0  # bytes of an event without its payload; 0: the format has no events
     stack: int = 0  # bytes of a distinct stack
     sample: int = 0  # of a sample
     frame: int = 0  # of each of its frames
@@ -292,7 +292,7 @@ class Format(NamedTuple):
     """
 
     name: str
-    view: str  # "any": each input has a view of its own, and an output the view of the first input
+    view: str  # "any": each input has its own view, an output that of the first input
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], int] | None = None
@@ -302,15 +302,15 @@ class Format(NamedTuple):
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
-    in_order: bool = False  # a graph without calls: its rows usually come by function and line, each place once
+    in_order: bool = False  # a graph without calls: its rows are usually sorted by function and line, each place once
     reads: tuple[Option[Any], ...] = ()  # options that its reader uses
-    selects: tuple[Option[Any], ...] = ()  # the same, but they select rows: all inputs have to apply them
+    selects: tuple[Option[Any], ...] = ()  # filters that its reader applies; for other inputs an operator does
     writes: tuple[Option[Any], ...] = ()  # options that its writer uses
     room: str = ""  # the format's package; set by the registry
     budget: Budget | None = None  # made for viewers with a size limit
-    row_bytes: int = 0  # timeline: a row takes no less in a file that is not compressed; 0: not known
-    also: str = ""  # another view that it is written from, if all inputs have that
-    docs: str = ""  # its page, if that is not docs/formats/NAME.md
+    row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
+    also: str = ""  # another view that it is written from if all inputs have it
+    docs: str = ""  # its page, if not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:
         """The view that its writer gets for inputs of these views, in any order; for "any" the view that holds most."""
@@ -430,6 +430,6 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
         writer.put_all(batches)
     finally:
         if isinstance(batches, Generator):
-            batches.close()  # after an error, too: it may have threads
+            batches.close()  # also after an error, because it may have threads
     writer.end()
     writer.drain()

@@ -69,7 +69,7 @@ class Folder:
         files = self.files
         if self._at >= self._size:
             return 0
-        index = bisect.bisect_right(self._starts, self._at) - 1  # of files at the same start, the last has bytes
+        index = bisect.bisect_right(self._starts, self._at) - 1  # of files at one start, only the last has bytes
         file = files[index]
         offset = self._at - file.start
         try:

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-# possessive: blanks that four pieces could share would be tried in each of them
+# possessive, because blanks that four pieces could match would be tried in each
 _TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.ASCII)
 _LARGEST = (1 << 63) - 1
 _DEEPEST = 64  # events nested in events
-_MOST = 1024  # inherited events that are computed: each has a factor for each event
+_MOST = 1024  # inherited events that are computed; each has a factor for each event
 _SHOWN = 80  # characters of a name in a message; dependent events repeat it
 
 
@@ -51,7 +51,7 @@ class Formulas:
     def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
         self.factors: dict[str, list[int]] = {}
         self.problems: dict[str, str] = {}
-        self._causes: dict[str, str] = {}  # of each: the root cause, not the chain of events that leads to it
+        self._causes: dict[str, str] = {}  # by event: the root cause, without the chain of events that leads to it
         self._events = events
         self._inherited = inherited
         for name in inherited:

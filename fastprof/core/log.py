@@ -107,7 +107,7 @@ class Log:
         self.not_representable = Counts()
         self._warnings: dict[tuple[Entry, Values], None] = {}  # each once, in order
         self.facts: dict[str, Any] = {}
-        # the warning that the shown value is 0 everywhere, for the error that nothing could be written
+        # the warning that the shown value is 0 everywhere; repeated by the error if nothing can be written
         self.zeros: Message | None = None
 
     def __repr__(self) -> str:

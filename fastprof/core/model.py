@@ -24,7 +24,7 @@ from fastprof.core.words import Message
 if TYPE_CHECKING:
     from fastprof.core._c import fp_table
 
-# Names of enum fp_op and enum fp_kind for people and SQL
+# Names of enum fp_op and enum fp_kind, as printed and in SQL
 OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
 KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
 
@@ -64,7 +64,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
 _STEP = 32 << 20  # bytes by which a model grows between two checks of available memory
 
 
-MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short the text is that names it
+MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short its name in the file
 
 
 class ValueType(NamedTuple):
@@ -131,27 +131,27 @@ class Part:
         return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-# The keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is there only where its
-# source says it.  There are no other keys; core/parts.py has the rules for merging them.
+# The keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is present only if the source
+# states it.  There are no other keys; core/parts.py merges them.
 EXTRA: dict[str, Any] = {
     # The name of the value type to be shown first.  By pprof; by bridges that make stacks.
     "default_sample_type": str,
-    # How long was recorded, in nanoseconds.  By pprof.
+    # The duration of the recording, in nanoseconds.  By pprof.
     "duration_ns": int,
-    # When that began, in nanoseconds since 1970.  By pprof.
+    # The start of the recording, in nanoseconds since 1970.  By pprof.
     "time_ns": int,
-    # The distance between two samples: a number, and its (type, unit).  By pprof, gperftools and
+    # The sampling period: a number, and its (type, unit).  By pprof, gperftools and
     # OProfile.
     "period": int,
     "period_type": (str, str),
-    # Regular expressions of functions that viewers leave out with what they called, and of those that stay all the
-    # same.  By pprof; the former by gperftools, of the profiler's own functions.
+    # Regular expressions of functions that viewers drop with their callees, and of functions that they keep
+    # nevertheless.  By pprof; the former by gperftools, for the profiler's functions.
     "drop_frames": bytes,
     "keep_frames": bytes,
-    # The name of the object that is the main program's, if addresses do not show it.  By pprof, and by the
-    # estimate of stacks, for which it is the object that costs most.
+    # The name of the main program's object, if addresses do not show it.  By pprof, and by the estimate of
+    # stacks, which takes the most expensive object.
     "program": bytes,
-    # Where the profile is explained, a URL.  By pprof.
+    # The URL of documentation of the profile.  By pprof.
     "doc_url": bytes,
     # Events that are not columns: computed from others, or only described.  By Callgrind.
     "inherited": [ValueType],
@@ -164,9 +164,9 @@ EXTRA: dict[str, Any] = {
     "thread_text": bytes,
     # Rows are self costs alone: calls, and thus inclusive costs, are unknown.  By Cachegrind.
     "self_costs": bool,
-    # The CPU that counted it, if CPUs are kept apart.  By OProfile.
+    # The CPU of the samples, if CPUs are kept separate.  By OProfile.
     "cpu": range(1 << 63),
-    # Keys of labels that a bridge has made and that are thus not the source's own.  By the stack machine: cpu.
+    # Keys of labels added by a bridge, not by the source.  By the stack machine: cpu.
     "labels": (str, ...),
     # Names of processes and threads of a timeline, by their ids.  By Trace Event JSON.
     "process_names": [(int, bytes)],
@@ -177,7 +177,7 @@ EXTRA: dict[str, Any] = {
     "threads": int,
     "ticks": (int, int),
     "mended": {str: int},
-    # Of a part that others were merged into: their number, their differing texts, the keys of this table in
+    # In a merged part: the number of its sources, their differing texts, the keys of this table in
     # which they differ, and the orders of their value types.  By core/parts.py.
     "merged": {
         "parts": range(1, 1 << 63),
@@ -239,11 +239,11 @@ class Model:
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
-        # display names by input, where its own name is meaningless, as for a profile in an archive
+        # display names by input, if its own name is meaningless, as for a member of an archive
         self.titles: dict[str, str] = {}
         self.n_cut = 0  # names that were cut, as far as readers reported
         self._checked = 0  # bytes of the tables when check_memory last asked the system
-        self.lock = RLock()  # several threads may use the model: hold it to read or change anything
+        self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
 
@@ -267,8 +267,8 @@ class Model:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
 
-    # Below: the id of a row, entered if it is new.  Errors: MemoryError; IndexError for an id that is not there, or
-    # FastprofError for a number that its column has no room for.
+    # Below: the id of a row, added if it is new.  Errors: MemoryError; IndexError for an unknown id; FastprofError for
+    # a number that does not fit its column.
 
     def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
         return self._row(lib.fp_model_object, self.intern(name), self.intern(build_id))
@@ -482,7 +482,7 @@ class Batch:
 
     def values(self, k: int) -> memoryview:
         """Value column `k`, signed 64-bit."""
-        k = index(k)  # of an int16 of NumPy the product below would wrap around
+        k = index(k)  # with NumPy's int16 the product below would wrap around
         if not 0 <= k < self.c.n_values:
             raise IndexError(f"value column {k} of {self.c.n_values}")
         return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")

@@ -75,7 +75,7 @@ class Switch(Kind):
 
     values = "yes|no"
     typed = "bool"
-    completes = "word"  # with -O: as a flag it has no value
+    completes = "word"  # with -O; as a flag it has no value
     words = ("yes", "no")
 
     def parse(self, text: str) -> bool:
@@ -462,7 +462,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, if one is close enough."""
     from difflib import get_close_matches
 
-    # without the dashes, which would make every two flags alike
+    # without the dashes, which would make any two flags similar
     stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
     near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
     near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
@@ -506,8 +506,8 @@ def available() -> int:
         return os.cpu_count() or 1
 
 
-# Which rows to keep.  A reader that applies one of these itself lists it (Reader.selects); rows of other readers
-# go through an operator.  docs/filters.md explains them for each view.
+# Filters.  A reader that applies one itself lists it (Reader.selects); for other readers an operator does.
+# docs/filters.md explains them for each view.
 TIME_RANGE: Option[tuple[int, int] | None] = Option(
     "time_range",
     Range(),
@@ -533,7 +533,7 @@ PART: Option[int | None] = Option(
     help="keep only part N of each input, counted from 1",
     details="A part is one of several profiles in a file, e.g. one dump of Callgrind.",
 )
-# Readers that put records in order, and bridges.
+# For bridges, and for readers that sort records.
 MAX_MEMORY = Option(
     "max_memory",
     Size(),

@@ -136,8 +136,8 @@ def program_of(part: Part, names: list[bytes]) -> bytes | None:
     return found[0] if found else None
 
 
-# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` counts what
-# they say (core/text_counts.py), and writers print that: `descriptions_of` and the functions below it.
+# Fields with one value, and lists of texts.  If parts differ in one, `extra["merged"]` counts their values
+# (core/text_counts.py), and writers print those: `descriptions_of` and the functions below it.
 _ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 _LISTS = ("comments", "remarks")
 
@@ -180,7 +180,7 @@ def _lines(part: Part, name: str) -> list[bytes]:
     return [text for _, text in text_counts.lines(merged[name])] if name in merged else []
 
 
-# How the `extra` values of several parts become one.  A key that is not here is kept if all parts that have it agree.
+# How the `extra` values of several parts become one.  Other keys are kept if all parts that have them agree.
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
     "threads": sum,
@@ -198,7 +198,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "self_costs": any,
     "period": max,
 }
-# Keys that hold for the merged part only if all parts have them.
+# Keys that the merged part keeps only if all parts have them.
 _OF_ALL = {"cpu"}
 # Keys that are merged in another way.
 _MERGED_SEPARATELY = {"merged", "remarks", "pid_text", "thread_text"}

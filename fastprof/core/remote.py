@@ -10,12 +10,12 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.words import install
 
-_CHUNK = 256 * 1024  # bytes taken of a download at a time
+_CHUNK = 256 * 1024  # bytes read from a download at a time
 _BLOCK = 1024 * 1024  # bytes of one range request
 _KEPT = 8  # such blocks are kept
-# A part of an upload.  There may be 10,000, so an object may have 80 GB; four are in memory at a time.
+# Bytes of a part of an upload.  10,000 parts allow objects of 80 GB; four parts are in memory at a time.
 _PART = 8 * 1024 * 1024
-_WAITING = "60s"  # for the next bytes; a whole object may take any time
+_WAITING = "60s"  # until the next bytes; an object as a whole may take any time
 RETRIES: dict[str, Any] = {"max_retries": 5}  # 0.1 s apart, then 0.2 ...: an answer of 500 is final after some 3 s
 
 
@@ -27,7 +27,7 @@ class _Cloud(NamedTuple):
     """
 
     prefix: str  # of variables
-    any_of: tuple[str, ...]  # variables with credentials, or that name a metadata service
+    any_of: tuple[str, ...]  # variables with credentials or the address of a metadata service
     advice: str
 
 
@@ -93,7 +93,7 @@ def shown(path: str) -> str:
     if not is_url(path):
         return path
     scheme, _, rest = path.partition("://")
-    if scheme not in _CLOUDS:  # names of objects in the others may hold these
+    if scheme not in _CLOUDS:  # object names elsewhere may contain these characters
         rest = rest.partition("#")[0].partition("?")[0]
     host, slash, name = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
@@ -131,7 +131,7 @@ class _Remote:
             self._bucket = f"{scheme}://{bucket}"
             self._store = self._do(lambda: stores.from_url(self._bucket, client_options=client, retry_config=RETRIES))
         else:
-            # the URL is that of the store, and the object has no name in it: so it stays as it was given
+            # the URL is that of the store itself, so it is kept as given
             self._key = ""
             host, slash, name = rest.partition("#")[0].partition("/")
             user, _, host = host.rpartition("@")
@@ -171,7 +171,7 @@ class _Remote:
             return FileError(errno.ENOENT, "no such object", self.name)
         import re
 
-        # The first line is a sentence, in which addresses may have signatures; then come fields of Rust.
+        # The first line is a sentence whose addresses may contain signatures; Rust's fields follow.
         text = str(error).partition("\n")[0]
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
             return FastprofError(f"{self.name}: the server answered {answer[1]}")
@@ -269,7 +269,7 @@ class Download:
         try:
             return self._remote.identity() != self.identity
         except FastprofError:
-            return False  # it is another error
+            return False  # another error
 
     def read(self, n: int = -1) -> bytes:
         if n < 0:
@@ -378,7 +378,7 @@ class Upload:
         self.name = self._remote.name
         self._part = bytearray()
         self._parts: Any = None  # a queue: bytes to send, None at the end, _Aborted
-        self._done: Any = None  # a queue of one: how the upload ended
+        self._done: Any = None  # a queue with one item: the result of the upload
 
     def write(self, data: bytes | memoryview) -> int:
         self._part += data
@@ -449,5 +449,5 @@ class Upload:
             self._give(_Aborted)
             self._done.get()
         except FastprofError:
-            pass  # the upload had failed, which aborts it, too
+            pass  # the upload has failed, which also aborts it
         self._parts = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
-_FEW = 1 << 20  # bytes; for fewer a thread does not pay
+_FEW = 1 << 20  # bytes; for fewer, a thread does not pay
 
 
 def _write_whole(raw: Any, view: memoryview) -> None:
@@ -48,7 +48,7 @@ class _Foreign:
         """Write all of `view`."""
         n = at = 0
         while at < len(view):
-            # twice what it took: the rest must not be copied again for each few bytes
+            # in large steps: moving the rest for every few bytes would be quadratic
             n = 2 * n or len(view)
             part = bytes(view[at : at + n])
             n = _taken(self._file.write(part), len(part))
@@ -165,11 +165,11 @@ class Sink:
         cores: int = 1,
     ) -> None:
         self.path: str | None = None
-        self._target: str | None = None  # of a file that appears by `commit`
+        self._target: str | None = None  # the file that `commit` makes visible
         self._temporary: str | None = None  # its name until then, if it has one
         self._finished = False
-        self._new: str | None = None  # its name since then, if there was none of this name
-        self._upload: Upload | None = None  # of an object that appears by `commit`
+        self._new: str | None = None  # its final name, if that did not exist before
+        self._upload: Upload | None = None  # the object that `commit` makes visible
         self._raw: Any
         compression = ""
         self._name = "<stdout>"
@@ -214,15 +214,15 @@ class Sink:
                 if os.path.isdir(path):
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
-            target = os.path.realpath(path)  # a symbolic link stays one
+            target = os.path.realpath(path)  # keeps a symbolic link
             if os.path.islink(target):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-            # A new file gets what the umask leaves of 0o666; a replaced one stays private while it is incomplete.
+            # A new file gets 0o666 less the umask; one that replaces another stays private until it is complete.
             permissions = 0o600 if mode else 0o666
             fd = _open_nameless(os.path.dirname(target), permissions)
             if fd is None:
-                self._temporary = _temporary_name(target)  # before it is there: an interrupt may come in between
+                self._temporary = _temporary_name(target)  # set first, because an interrupt may occur in between
                 fd = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
         except OSError as error:
             raise FileError(error.errno, error.strerror or str(error), path) from None
@@ -341,7 +341,7 @@ class Sink:
             if self._temporary is None and self._linked(self._target):
                 self._new = self._target
             elif self._temporary is None:
-                self._temporary = _temporary_name(self._target)  # before it is there: an interrupt may come in between
+                self._temporary = _temporary_name(self._target)  # set first, because an interrupt may occur in between
                 _link(self._raw.fileno(), self._temporary)
             try:
                 self._raw.close()
@@ -418,7 +418,7 @@ def _open_nameless(folder: str, permissions: int) -> int | None:
 
 def _link(fd: int, name: str) -> None:
     """Give a nameless file a name."""
-    # Python follows the link in /proc, which stands for the file, only if it is given a folder
+    # Python follows the link in /proc, which represents the file, only with a dir_fd
     folder = os.open(os.path.dirname(name), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.link(f"/proc/self/fd/{fd}", os.path.basename(name), dst_dir_fd=folder, follow_symlinks=True)

@@ -110,7 +110,7 @@ class Source:
         self.again = self.seekable or self.folder is not None or self.identity is not None
         self.size: int | None = None
         self._ahead: Any = None
-        # a thread that waits for a pipe or the network cannot be ended, and losses are counted where they occur
+        # a thread that waits for a pipe or the network cannot be stopped, and losses must be counted in order
         is_file = self.seekable and self.path is not None and not isinstance(self._raw, Download)
         self._may_read_ahead = cores > 1 and lost is None and is_file
         try:
@@ -233,7 +233,7 @@ class Source:
             self.head = b""
             return
         if self.seekable:
-            self._raw.seek(0)  # the caller may have read from it
+            self._raw.seek(0)  # the caller may have read some of it
         for _ in range(4):  # x.gz.gz happens; more layers are a decompression bomb
             head = self._read_some(PEEK)
             if self.seekable:
@@ -301,8 +301,8 @@ class Source:
         room = len(view) - tail
         if self._end is not None:
             room = min(room, self._end - self._at)
-        # One read a refill, but never none: an empty read means the end.  Behind a long tail as much as that has: a
-        # decoder rereads all of it; with that much new each time, the total is linear in the length of a record.
+        # One read per refill, of at least one byte: an empty read means the end.  After a long tail, as many bytes as
+        # the tail has: decoders reread the tail, so doubling keeps the total linear in the length of a record.
         least, got = min(room, tail if tail >= WINDOW else 1), 0
         while got < least:
             n = self._filled(view[tail + got : tail + room])
@@ -352,7 +352,7 @@ class Source:
         """
         in_ = self.in_
         if self.seekable:
-            self._stream.seek(offset)  # always: read_at may have moved it
+            self._stream.seek(offset)  # always, because read_at may have moved it
         elif offset == in_.base + in_.n and not (in_.eof and self._end is None):
             pass
         elif offset >= self._at:
@@ -417,7 +417,7 @@ class Source:
             spooled.seek(start)  # a hole: offsets stay absolute
             part: bytes | memoryview = self._view[in_.pos : in_.n] or self._read_some(WINDOW)
             while part:
-                # a full disk first writes a part and fails at the next write
+                # on a full disk one write is partial, and the next one fails
                 part = part[spooled.write(part) :]
                 self._read_ahead(spooled.tell())
                 part = part or self._read_some(WINDOW)

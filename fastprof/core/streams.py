@@ -150,7 +150,7 @@ class _Streams(_Decompressed):
 
     def read(self, n: int = -1) -> bytes:
         if n < 0 or self._lost is not None:
-            # little at a time: an error loses the bytes that were decompressed in the same call
+            # small steps: an error loses the bytes decompressed in the same call
             n = PEEK if n < 0 else min(n, PEEK)
         while not self._ended and (self._one is not None or self._begin()):
             if self._one.needs_input and not self._data and not self._more():
@@ -214,7 +214,7 @@ class _WholeFrames:
         self._garbage = garbage
         self._at = 0  # bytes passed on
         self._got = b""  # the bytes of the current field so far
-        self._want = 4  # and how many it has
+        self._want = 4  # and its length
         self._step: Any = self._magic
         self._skip = 0
         self._checksum = 0
@@ -310,6 +310,6 @@ def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:
     """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
     if stream is None:
         raise FastprofError(f"{name}: is closed")
-    # a process that shares it may have made it non-blocking: then a read without data would look like the end
+    # another process may have made it non-blocking; a read without data would then look like the end
     os.set_blocking(stream.fileno(), True)
     return open(stream.fileno(), mode, buffering=0, closefd=False)

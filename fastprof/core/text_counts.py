@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-MOST = 32  # different texts that are kept
+MOST = 32  # distinct texts kept
 
 # (parts with a text, [(text, parts with it, first position in a list)])
 TextCounts = tuple[int, list[tuple[bytes, int, int]]]

@@ -9,7 +9,7 @@ from fastprof.core.model import Model, Part
 
 
 class ThreadIds(NamedTuple):
-    process: int  # from 1 on, in the order in which they are asked for
+    process: int  # from 1, in the order of the requests
     process_name: str
     pid: int
     tid: int
@@ -30,7 +30,7 @@ class Threads:
         self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid there
         self._pids, self._tids = _Free(most_pid), _Free(most_tid)
         self.renumbered = 0
-        # what the last part names, and the same by ids
+        # the names in the last part, and the same by id
         self._last_names: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
         self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 

@@ -25,7 +25,7 @@ class Column:
         self.type: ValueType | None = None
         self._flag, self._holds = flag, holds
         self.others: dict[ValueType, None] = {}  # all that parts have
-        self.missing = False  # does some part have others only?
+        self.missing = False  # whether some part lacks the value type
 
     def of(self, part: Part, view: str) -> int:
         """The column in a part, -1 if it has none."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import Any
 
-# The arguments by their flags: of options, each of which adds itself, and those that are not declared as options.
+# Arguments by flag: options add themselves; the others are listed here.
 ARGUMENTS = {
     "--from": "from_=",
     "--to": "to=",

@@ -16,7 +16,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.words import Message
 
-FEW_ROWS = 1 << 18  # of a timeline; for fewer threads do not pay
+FEW_ROWS = 1 << 18  # of a timeline; for fewer, threads do not pay
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals by which users end a process
@@ -24,7 +24,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals by which user
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     """Errors: FastprofError where the system allows no more threads."""
-    # a daemon: should a process have to end at once, it does not wait for a thread
+    # a daemon, so that a process that must exit immediately does not wait for it
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
     # Signals belong to the main thread: a signal that it blocks must not be delivered to another thread.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -54,7 +54,7 @@ class _Call:
             self.result = self.call()
         except BaseException as error:
             self.error = error
-        self.call = None  # frees its references as soon as it is done
+        self.call = None  # releases its references immediately
 
 
 class Workers:
@@ -69,7 +69,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._changed = threading.Condition(threading.Lock())  # for all below
         self._waiting: deque[_Call] = deque()  # not yet begun
-        self._given: deque[_Call] = deque()  # whose results were not taken; the earliest first
+        self._given: deque[_Call] = deque()  # results not taken yet; the earliest first
         self._n_idle = 0
         self._ended = False  # nothing more is begun
 
@@ -93,7 +93,7 @@ class Workers:
         while (one := self._next()) is not None:
             one.run()
             self._done(one)
-            del one  # the next may take long to come
+            del one  # the next call may come much later
 
     def _next(self) -> _Call | None:
         with self._changed:
@@ -138,7 +138,7 @@ class Workers:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
-        self._given.clear()  # results that were not taken, errors too, may refer to the owner
+        self._given.clear()  # results and errors that were not taken may refer to the owner
 
 
 class Ahead:
@@ -150,7 +150,7 @@ class Ahead:
     def __init__(self, make: Callable[[], bytes], pieces: int = 4) -> None:
         self._make = make
         self._piece = memoryview(b"")
-        self._is_made = self._ended = False  # all of it; and read
+        self._is_made = self._ended = False  # everything is made; everything is read
         self._workers = Workers()
         for _ in range(pieces):
             self._workers.give(self._next)
@@ -207,7 +207,7 @@ class Background:
     occur in the caller's thread.  All errors are raised there, by `write` or `close`.
     """
 
-    _PIECES = 8  # that are given and not yet written
+    _PIECES = 8  # maximum of pieces not written yet
 
     def __init__(self, stream: Any, made: Collected, target: Any, few: int) -> None:
         self._stream, self._made, self._target, self._few = stream, made, target, few

@@ -183,7 +183,7 @@ def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
     warnings = product.graph(log.bytes(), Options(symbols=(str(program),))).log.warnings
     assert warnings == [
         f"{program}: section xray_fn_idx at byte {64 + len(sections['xray_instr_map'])}: "
-        "entries do not point into xray_instr_map; not used",
+        "entries do not point into xray_instr_map; ignored",
         f"{program}: 2 of 2 functions without a symbol: stripped: neither symbols nor debug information",
         f"{program}: seems to be another build or object: not in the map: 2 of 4 functions of the log",
     ]
@@ -363,7 +363,7 @@ def test_yaml(tmp_path: Path, text: str) -> None:
         ("---\nid: 4\n", "line 2: found 'id: 4.*', expected '- '"),
         ("---\n- { id: 1, function: 0x10\n", "line 3: found '', expected 'key: value'"),
         ("- { id: 0, function: 0x10 }\n", "line 1: id is 0, expected 1"),
-        ("- { id: 2, function: 1 }\n- { id: 2, function: 9 }\n", "line 2: id 2 is function 0x9, before 0x1"),
+        ("- { id: 2, function: 1 }\n- { id: 2, function: 9 }\n", "line 2: id 2 is function 0x9, earlier 0x1"),
     ],
 )
 def test_broken_yaml(tmp_path: Path, text: str, message: str) -> None:

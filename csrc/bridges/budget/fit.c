@@ -191,7 +191,7 @@ static int has_room(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !f->out || (f->out->n < f->out->cap && (!f->out->n || f->out->part == t->part));
 }
 
-/* Is nothing merged?  Then rows are returned immediately, in their order. */
+/* Is nothing merged?  Then rows are returned immediately, in order. */
 static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !(f->out ? f->least : f->groups[t->group - 1].least);
 }
@@ -263,7 +263,7 @@ static int one(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     }
 }
 
-/* ---- rows come in ---- */
+/* ---- adding rows ---- */
 
 static int too_many(struct fp_err *err) {
     return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
@@ -340,7 +340,7 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
     return FP_DONE;
 }
 
-/* ---- packed rows become rows ---- */
+/* ---- unpacking rows ---- */
 
 void fp_fit_begin(struct fp_fit *f, uint32_t group, uint32_t least) {
     f->groups[group].state = (struct fp_fit_state){0};

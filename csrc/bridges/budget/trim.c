@@ -14,11 +14,11 @@ static const double WHOLE = (double)((uint64_t)1 << 48);
 
 struct fp_trim_stack {
     double share;  /* of its rows, later also of the stacks below it */
-    uint32_t rows; /* of its own */
+    uint32_t rows; /* with this stack itself */
     uint32_t to;   /* its replacement + 1; 0: not known yet */
     uint32_t depth;
     uint16_t rank;
-    uint8_t any, inner; /* are there rows of it or below; are there rows below? */
+    uint8_t any, inner; /* whether it or stacks below have rows; whether stacks below have rows */
     uint8_t counted;    /* as pruned */
 };
 
@@ -39,7 +39,7 @@ void fp_trim_free(struct fp_trim *t) {
     free(t);
 }
 
-/* ---- rows are packed ---- */
+/* ---- packing rows ---- */
 
 /* NULL when memory ran out. */
 static struct fp_trim_group *group_of(struct fp_trim *t, uint32_t thread) {
@@ -122,7 +122,7 @@ void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *to
 }
 
 int fp_trim_weigh_begin(struct fp_trim *t) {
-    /* includes stacks added by earlier cuts, which have no rows */
+    /* also counts stacks added by earlier cuts, which have no rows */
     const uint32_t n = t->model->stacks.n;
     if (fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of)) return FP_E_NOMEM;
     t->n_of = n;
@@ -167,7 +167,7 @@ double fp_trim_share(uint32_t rank) {
     return (double)fp_bins_begin(rank) / WHOLE;
 }
 
-/* ---- rows are given out ---- */
+/* ---- returning rows ---- */
 
 int fp_trim_cut(struct fp_trim *t, uint32_t least) {
     struct fp_model *const m = t->model;

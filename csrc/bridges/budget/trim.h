@@ -51,7 +51,7 @@ struct fp_trim {
     uint64_t packed; /* bytes in all groups */
     /* of the rows that were weighed */
     uint64_t bytes[FP_TRIM_RANKS + 1]; /* by rank: bytes of its stacks */
-    uint64_t stacks;                   /* pruned stacks that had rows of their own */
+    uint64_t stacks;                   /* pruned stacks that had rows */
     /* private from here on */
     uint32_t cap_groups, *group_of, cap_group_of; /* by thread: its group + 1 */
     struct fp_trim_stack *of;                     /* by stack of the model */

@@ -83,7 +83,7 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
             return fp_unknown_id(err, "the function of a cost", place.function, n_functions);
         if (place.callee >= n_functions) return fp_unknown_id(err, "the function called", place.callee, n_functions);
         if (place.file >= n_strings) return fp_unknown_id(err, "the file of a cost", place.file, n_strings);
-        if (kind == FP_CALL && !place.callee) continue; /* a call without a callee: its cost has no self row here */
+        if (kind == FP_CALL && !place.callee) continue; /* a call without a callee: no self row has its cost */
         status = put_row(e, in, i, columns, &place, err);
     }
     return status;

@@ -18,7 +18,7 @@ void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     free(f);
 }
 
-/* A call of a function by itself does not show which caller entered it. */
+/* A self-recursive call does not show which caller entered the function. */
 static int is_arc(const struct fp_estimate_place *place) {
     return place->function != place->callee;
 }

@@ -92,7 +92,7 @@ static int divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
     return 0;
 }
 
-/* ---- what fits --------------------------------------------- */
+/* ---- fitting the size --------------------------------------------- */
 
 static uint32_t n_columns(const struct fp_estimate *e, uint32_t function) {
     uint32_t n = e->rows->left_from[function] < WHOLE;

@@ -216,7 +216,7 @@ static int add_caller(struct fp_arc_sums *s) {
     return FP_FULL;
 }
 
-/* Takes as much of a counter as a word holds; the rest stays. */
+/* Removes as much of a counter as fits a word. */
 static inline uint64_t taken(struct fp_arc_sum *sum, uint32_t i) {
     const uint64_t value = sum->value[i];
     if (FP_LIKELY(!sum->beyond[i])) {
@@ -228,7 +228,7 @@ static inline uint64_t taken(struct fp_arc_sum *sum, uint32_t i) {
     return UINT64_MAX;
 }
 
-/* Writes a record of a callee's sum.  Returns whether a rest is left. */
+/* Writes a record of a callee's sum.  Returns whether a remainder is left. */
 static inline int give(struct fp_arc_sums *s, uint32_t callee, uint64_t *to) {
     struct fp_arc_sum *sum = &s->sums[callee];
     to[0] = s->caller >> 32;

@@ -270,7 +270,7 @@ static int by_thread(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The rows of `in` from `first` on into `out`, thread after thread, each in its order.  `out` has room for them. */
+/* Copies the rows of `in` from `first` on to `out`, thread by thread, each in order.  `out` has room for them. */
 static void sort_by_thread(const struct fp_batch *in, uint32_t first, struct run *runs, struct fp_batch *out) {
     uint32_t n_runs = 0;
     for (uint32_t i = first, to; i < in->n; i = to) {

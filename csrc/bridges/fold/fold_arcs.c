@@ -37,7 +37,7 @@ static uint32_t secret_slot(const struct fp_fold *f, uint32_t caller, uint32_t c
     return (uint32_t)(fp_secret_hash(&f->secret, key, sizeof key) >> f->index_shift);
 }
 
-/* Is this free slot too far from where the search of a new arc began? */
+/* Is this free slot too far from the slot where the search for a new arc began? */
 static inline int is_far(const struct fp_fold *f, uint32_t at, uint32_t first, uint32_t mask) {
     return FP_UNLIKELY(((at - first) & mask) > FAR_ARC) && !f->secret.key[0];
 }

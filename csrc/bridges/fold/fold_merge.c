@@ -119,7 +119,7 @@ static inline uint64_t add(uint64_t a, uint64_t b) {
 static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     const struct fp_fold_tree_head *heads = t->heads;
     t->to_refill = FP_MERGE_NONE;
-    if (t->top_used) { /* first: its old head put it on top */
+    if (t->top_used) { /* first, because its old head is on top */
         const int status = load(t, t->heap[0], err);
         if (status == FP_MORE || status < 0) return status;
         if (status == FP_DONE) t->heap[0] = t->heap[--t->n_heap];

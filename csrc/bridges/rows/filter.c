@@ -7,7 +7,7 @@
 #include "core/select.h"
 
 enum { NO = 1, YES = 2 }; /* answers */
-enum { BLOCK = 1024 };    /* rows that are moved together */
+enum { BLOCK = 1024 };    /* rows moved together */
 
 /* A thread's calls, as the stack machine sees them (bridges/fold/fold.h). */
 struct fp_filter_thread {

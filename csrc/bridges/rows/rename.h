@@ -1,7 +1,7 @@
 /* bridges/rows/rename.h - renames the functions and files of rows: --mod-funcname and --mod-filename.
  *
  * Each id of a row is replaced by that of the renamed entry.  So two functions that get the same name in the same file
- * and object become one.  The caller is asked once for the new name of each distinct name.
+ * and object become one.  The caller provides the new name of each distinct name once.
  */
 #ifndef FP_RENAME_H
 #define FP_RENAME_H

@@ -34,7 +34,7 @@ void fp_restack_free(struct fp_restack *r);
 /* Replaces `frame` by `to`; call before the first batch whose stacks have that frame.  0 or FP_E_NOMEM. */
 int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to);
 
-/* Reduces the frames that the model has so far to names: each function of a frame becomes a frame of its own, without
+/* Reduces the frames that the model has so far to names: each function of a frame becomes a separate frame, without
  * address, object, file and line; an address without a symbol becomes a function with a name by core/address.h.  Call
  * before the first batch that has such frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not
  * have). */

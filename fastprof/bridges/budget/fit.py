@@ -22,7 +22,7 @@ from fastprof.core.owner import owned
 from fastprof.core.spill import Groups
 from fastprof.core.words import Message, spelled
 
-_BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
+_BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 
 
 class Merged(NamedTuple):
@@ -51,7 +51,7 @@ class Fit:
             slice_ns = slice_of(split)
             by = lib.FP_FIT_SLICES if slice_ns else lib.FP_FIT_THREADS
         self._c = owned(lib.fp_fit_new(model.c, by, slice_ns), lib.fp_fit_free, "the calls of a timeline")
-        # sizes are estimates: half the estimate is enough room
+        # sizes are estimates, up to twice the real ones
         lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model
         self._packed = Groups()

@@ -28,13 +28,13 @@ from fastprof.core.words import Message, spelled
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
-_BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
+_BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 
 
 class Pruned(NamedTuple):
     """The stacks of a group that were merged into a frame [pruned]."""
 
-    share: float  # of the total, which they do not reach
+    share: float  # of the total; all that was pruned is below it
     stacks: int
     values: list[float]  # by value type: of them
     of: list[float]  # of all

@@ -35,7 +35,7 @@ from fastprof.core.words import counted
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch
 
-# `--stacks`: the callers that a stack has, and the comment in the output.
+# Values of `--stacks`: the callers in a stack, and the comment in the output.
 _CALLERS = {
     "self": (lib.FP_CALLERS_NONE, b"the source is a call graph: each stack is a function by itself"),
     "arcs": (
@@ -79,7 +79,7 @@ def to_stacks(
     of_part.clear()
     last = None
     for key in [*groups]:
-        thread, group = key.thread, groups.pop(key)  # so that only one has contexts at a time
+        thread, group = key.thread, groups.pop(key)  # only one group has contexts at a time
         c = group.c
         group.end(callers)
         pull = partial(group.pull, thread)
@@ -116,9 +116,9 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
 class _Key(NamedTuple):
     """What separates the stacks of parts."""
 
-    thread: int = 0  # id, 0: not
-    number: int = 0  # of the part, 0: not
-    cpu: int = -1  # -1: not
+    thread: int = 0  # id; 0: not divided by it
+    number: int = 0  # of the part; 0: likewise
+    cpu: int = -1  # -1: likewise
 
 
 def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:

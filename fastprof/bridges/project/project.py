@@ -61,9 +61,9 @@ def to_graph(
 
 _KEY_BYTES = 8 + 22 + 4  # of a sampled stack, without its sums
 _NODE_BYTES = 24 + 8 + 22 + 8  # of a stack and each of its callers: the walk's notes, and an arc without its costs
-_LEAST_NODES = 8192  # below that, most time would go to walks
-_MOST_NODES = 1 << 15  # of stacks that need not be kept and hardly repeat
-_REPEATED = 8  # they do if one row in so many has a stack that is known
+_LEAST_NODES = 8192  # with fewer, walks would dominate the time
+_MOST_NODES = 1 << 15  # for stacks that need not be kept and rarely repeat
+_REPEATED = 8  # they do repeat if one row in this many has a known stack
 
 
 class Room:

@@ -49,7 +49,7 @@ def select(
         (chosen.threads, _Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
         (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.asked else None,
     ]
-    numbers: dict[int, int] = {}  # of the model's parts: which they are of this input
+    numbers: dict[int, int] = {}  # by part of the model: its number in this input
     for batch in batches:
         had = len(batch)
         number = numbers.setdefault(batch.part, len(numbers) + 1)
@@ -98,7 +98,7 @@ class _Labels:
     def matches(self, label_set: int) -> bool:
         """Of each label set in the order of their ids."""
         after, *label = self._model.row("labels", label_set)
-        # a set is entered after the set that it extends
+        # a label set follows the set that it extends
         self._found.append((self._found[after] if after < label_set else 0) | self._bit(*label))
         return self._found[-1] == (1 << len(self._bits)) - 1
 

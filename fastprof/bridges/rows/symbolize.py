@@ -30,7 +30,7 @@ from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
 _LATEST = 4096
-_AT_ONCE = 1 << 16  # mappings given to a symbolizer, while they are objects
+_AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time, because they become objects
 
 
 def symbolize(
@@ -105,7 +105,7 @@ class _Names:
         if n == self._seen:
             return
         words = memoryview(ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)).cast("I")
-        # by mapping: the table may move as soon as frames are entered
+        # by mapping; copied, because adding frames may move the table
         pending: dict[int, list[tuple[int, int, int]]] = {}
         for i in range(n - self._seen):
             mapping, low, high, flags, lines = words[i * _WIDTH : (i + 1) * _WIDTH]

@@ -39,7 +39,7 @@ LACKS = frozenset(
         "value-names",
     }
 )
-# Codes that do not refuse an output: rows are written without them.
+# Codes that do not make the output an error: the rows are written without these attributes.
 CODES = LACKS | {
     "call-times",
     "header-fields",
@@ -51,7 +51,7 @@ CODES = LACKS | {
     "threads",
 }
 
-# Fields of a part, with their labels for people; Holds.header lists those that the target keeps.
+# Fields of a part with their printed names; Holds.header lists those that the target keeps.
 HEADER = {
     "command": "command",
     "comments": "comments",
@@ -79,8 +79,8 @@ class Unrepresentable:
         self._taken: dict[int, str] = {}
         self._found = ffi.new("struct fp_unrepresentable *")
         self._inputs = 0
-        self._threads = False  # do rows that are written have some?
-        self._seen = bytearray()  # by thread: has it rows?
+        self._threads = False  # whether written rows have threads
+        self._seen = bytearray()  # by thread: whether it has rows
         self._on_cpus = 0  # rows
 
     def given(self, batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -161,7 +161,7 @@ def merge_lines_in_order(
         else:
             yield batch
             batch.reset()
-    vars(merged).update(vars(merge_parts(sources, types)))  # the ends of all files have been read by now
+    vars(merged).update(vars(merge_parts(sources, types)))  # all files have been read to their ends
     yield batch
 
 
@@ -187,7 +187,7 @@ class Table:
         self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Pointer[int]] = {}  # of each part: where its values go
-        self._order: list[int] = []  # of the columns that come out, if it is another
+        self._order: list[int] = []  # of the output columns, if it differs
         self._runs = Runs(1)
 
     def widen(self, value_types: list[ValueType]) -> None:

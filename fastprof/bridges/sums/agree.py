@@ -103,7 +103,7 @@ def common(
     for batch in batches:
         part = model.parts[batch.part]
         if shared is None:
-            # bridges and sums made parts, too, with all value types of their sources
+            # bridges and sums also add parts, with all value types of their sources
             shared = part.value_types
             for types in (other.value_types for other in model.parts if other.value_types):
                 columns = match_values(Part(value_types=types), len(types), [*shared])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default
 _LEAST_WINDOW = 8 * 1024
-MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
+MOST_RUNS = 256  # this many are merged into one, which bounds the memory of the windows
 
 
 class Halt:

@@ -113,7 +113,7 @@ class StackSums:
             self._found.add("part")
         if (
             "cpu" in self._separating and "cpu" in part.extra
-        ):  # a text, as of timelines: pprof does not show the number 0
+        ):  # text, as from timelines, because pprof does not show the number 0
             label = model.label("cpu", str(part.extra["cpu"]), after=label)
             self._found.add("cpu")
         if self._separating & {"thread", "process"} and (part.thread or part.pid):
@@ -130,7 +130,7 @@ class StackSums:
         while status == lib.FP_E_OVERFLOW:
             status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
             row = self._c.taken
-            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # of several runs a sum may be larger
+            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # the sum over several runs may be larger
                 self._write_away(lib.FP_SUM_BY_KEY)
         self._fits(status, types)
 

@@ -79,7 +79,7 @@ class _Room:
         self.nbytes = nbytes
 
     def take(self, items: int) -> None:
-        self.nbytes -= 64 + 8 * items  # about what an empty one takes, and places in it
+        self.nbytes -= 64 + 8 * items  # approximately: an empty container and its slots
         if self.nbytes < 0:
             raise CborError("lists and maps take more memory than the size of the section justifies")
 

@@ -116,7 +116,7 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
         try:
             archive = _load(source, codec, lenient)
         except (SectionError, FastprofError):
-            # a process may have cut off its append while it was read here
+            # another process may have rolled back its append meanwhile
             if not left or not source.look_again():
                 raise
             continue
@@ -139,7 +139,7 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
                 raise
     at_work = offset is None and source.is_locked()
     if offset is None and not at_work and source.look_again():
-        return _load(source, codec, lenient)  # the process that was appending has just ended
+        return _load(source, codec, lenient)  # the appending process has just finished
     archive = _rebuild(source, codec, size, lenient and not at_work)
     if at_work:
         archive.notes.clear()  # an append in progress is not damage
@@ -280,8 +280,8 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             if not damage:
                 index = item
             elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
-                # A whole index after the damage: this is no unfinished append.  Taking an index before the damage would
-                # lose whole profiles.
+                # A complete index follows the damage, so this is not an unfinished append.  An index before the damage
+                # would lose whole profiles.
                 index = None
     if index is not None and not lenient:
         end = index.offset + index.nbytes

@@ -70,7 +70,7 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        # which of them apply depends on the view, which the archive states
+        # the view, which the archive states, decides which of them apply
         if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
@@ -110,7 +110,7 @@ class ArchiveReader(Reader):
         self._part_at: list[int] = []  # where the archive's parts are in the model's
         self._file_part = 0  # of the batch being filled
         if any(type_ == PARTS for _, type_, _ in self._member.sections):
-            # present from the start, so that damaged part entries do not lose rows
+            # created in advance, so that rows survive damaged entries of parts
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
@@ -238,7 +238,7 @@ class ArchiveReader(Reader):
             raise SectionError(offset, "section differs from its index entry")
         stored = bytes(data[HEADER_NBYTES:nbytes])
         if section.flags & BASED:
-            # A large base would be decompressed again for each of many small sections.
+            # Otherwise a large base would be decompressed again for each of many small sections.
             base = stored[:8]
             if base in self._bases:
                 raise SectionError(offset, "section refers to the same base as another section of the profile")
@@ -354,7 +354,7 @@ class ArchiveReader(Reader):
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
         if type_ == ROWS:
             chunk = self._member.chunks.get(offset, Chunk(offset))
-            # damage that checksums miss shows after some rows
+            # damage that checksums miss may only be found after some rows
             read = self._rows_read if self._open else 0
             log.count(REPORTED["archive-chunks"])
             log.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
@@ -410,6 +410,6 @@ class ArchiveReader(Reader):
         if "facts" in end:
             facts["recorded"] = end["facts"]
         for name in ("repairs", "losses"):
-            if name in end:  # of several archives all
+            if name in end:  # of several archives, keep all
                 recorded = Counter(facts.get(f"recorded_{name}", {})) + Counter(end[name])
                 facts[f"recorded_{name}"] = dict(recorded)

@@ -37,7 +37,7 @@ NAMES = {
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
-# Text common to the metadata of most profiles: a dictionary for zstandard, in its raw-content form.
+# Text that most metadata contains, as a raw-content dictionary of zstandard.
 METADATA_DICTIONARY = b"".join(
     archive_cbor.dumps(text)
     for text in (
@@ -54,15 +54,15 @@ METADATA_DICTIONARY = b"".join(
     )
 )
 
-# (most bytes, least compression level) of a payload that is compressed with a base.  Level 19 takes twice the time of
-# 16 and makes nothing smaller here.
+# (maximum bytes, minimum compression level) of a payload that is compressed with a base.  Level 19 takes twice the time
+# of 16 and is not smaller here.
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
 SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
 MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can expand to
-# Metadata becomes Python objects, which are many times as large.  So beyond the first bytes its limit is lower.
+# Metadata becomes much larger as Python objects, so its limit is lower beyond the first bytes.
 METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
-# And an empty list takes a byte, so the memory for lists is limited by the stored bytes.
+# An empty list takes one byte, so the stored bytes limit the memory for lists.
 METADATA_ROOM, METADATA_ROOM_PER_BYTE = 64 << 20, 1024
 
 _INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
@@ -397,7 +397,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
         if section.nbytes > size - at:
             name = NAMES.get(section.type, "a section of an unknown type")
             yield SectionError(at, f"the file ends inside {name} of {section.nbytes} bytes", truncated=True)
-            # perhaps only the length is damaged, and whole sections follow
+            # perhaps only the length is damaged, and intact sections follow
             at = _search(read_at, at + 1, size)
             continue
         yield section
@@ -406,7 +406,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
 
 def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
     """The next offset with a valid section header, or `size`."""
-    step = 1 << 10  # small at first: there may be many damaged places
+    step = 1 << 10  # small at first, because many places may be damaged
     while at < size:
         block = read_at(at, step + HEADER_NBYTES)
         found = -1

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_archive_enc
 
 DEFAULT_LEVEL = 3
-# A chunk ends when it holds this many rows, or about this many bytes.
+# A chunk ends at this many rows, or about this many bytes.
 CHUNK_ROWS = 1 << 20
 CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
@@ -136,7 +136,7 @@ class ArchiveWriter(Writer):
         index = batch.part
         number = self._note_part(index)
         if number in self._chunk_parts and not len(batch):
-            return  # a chunk has a part without rows once
+            return  # a chunk lists a part without rows only once
         self._chunk_parts[number] = None
         enc = self._enc
         positions = sum(_POSITIONS[p] for p in self._parts[number].positions) if self.view == "graph" else 0
@@ -212,7 +212,7 @@ class ArchiveWriter(Writer):
             if self.view == "any":
                 self.view = "timeline"
             self._begin()
-        # Parts without batches were summed up or filtered out.  Only a profile without any rows keeps its parts.
+        # Parts without batches were merged or filtered out.  Only a profile without rows keeps them.
         for index in list(self._numbers) or range(len(self.model.parts)):
             self._note_part(index)
         if self._chunk_parts:
@@ -252,7 +252,7 @@ class ArchiveWriter(Writer):
             repairs += Counter(facts.get("recorded_repairs", {}))
             losses += Counter(facts.get("recorded_losses", {}))
             facts = facts.get("recorded", {})
-        if len(model.inputs) > 1:  # facts belong to one input each; the order of inputs must not show
+        if len(model.inputs) > 1:  # facts describe a single input, and the order of inputs must not affect the output
             facts, repairs, losses = {}, Counter(dict(sorted(repairs.items()))), Counter(dict(sorted(losses.items())))
         for name, fields in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if fields:

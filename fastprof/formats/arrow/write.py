@@ -38,7 +38,7 @@ class _TableWriter(Writer):
         self._name = first.metadata[b"table"].decode()
         try:
             self._write(_Stream(self._counted(first, rows), first, self._fail), _File(self))
-        except BaseException:  # a panic of Rust is no Exception
+        except BaseException:  # a panic of Rust is a BaseException
             if self._failed is None:
                 raise
         if self._failed is not None:

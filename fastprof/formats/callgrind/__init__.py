@@ -24,7 +24,7 @@ def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:
-        # the command is so long that it hides the rest
+        # a command so long that the rest of the header is beyond the head
         return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
     if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
         return False
@@ -45,12 +45,12 @@ def sniff(head: bytes) -> int:
     return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO
 
 
-# The last alternative: a command so long that the head has no other line.
+# The last alternative: a command that fills the head.
 _HEADER = (
     rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 )
-# A line of the body: a name, or positions and counts; or a further line of the header; or so many events that nothing
-# after them is seen.
+# A line of the body (a name, or positions and counts), a further line of the header, or an events: line that fills the
+# head.
 _ALSO = (
     rb"(?m)^[ \t]*(?:(?:c?fn|c?ob|fl|fi|fe|cfi|cfl|calls|jfi|jfn|jump|jcnd|rec|frfn)="
     rb"|(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"

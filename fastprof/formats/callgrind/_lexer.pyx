@@ -57,9 +57,9 @@ cdef class Lexer:
     """
 
     cdef Body body
-    # The writer ends each line of its body with a newline: one without it was cut, and its last number may be wrong.
+    # Whether this writer ends every line with a newline: then a line without one was cut and may lack digits.
     cdef public bint whole_lines
-    # a last line without newline, with one
+    # the last line with a newline added, if it has none
     cdef uint8_t *tail
     cdef size_t tail_cap
 
@@ -351,7 +351,7 @@ cdef int read_lines(Body *body, const uint8_t **at, const uint8_t *end, const ui
                     return status
                 i += 1
         if next == p:
-            # a line too long to be taken apart
+            # a line too long to be split
             at[0] = p
             status = other_line(body, at, end, b, err)
             if status != OK:

@@ -13,7 +13,7 @@ from fastprof.formats.callgrind.names cimport *
 from fastprof.formats.callgrind.positions cimport *
 
 cdef enum:
-    UNRESOLVED = 0        # a function that was named but not looked up yet
+    UNRESOLVED = 0        # a function that is named but not looked up yet
     UNSET = 0xffffffff
     DISCARD = 255         # pending: the next position line belongs to a line that was skipped
 
@@ -22,10 +22,10 @@ cdef struct Body:
     # of the whole input
     fp_model *model
     bint lenient
-    bint binds                 # a number is one function, whatever file is given
-    bint by_cost_file          # Callgrind's own: fi= is of the next line only, see `target_home` and `end_call_row`
-    bint by_name               # a callee whose file is not given is the last function of its name, see `named_last`
-    uint32_t *latest           # then: by name, the function of its last fn=; 0: none yet
+    bint binds                 # a number is one function, whatever its file
+    bint by_cost_file          # written by Callgrind: fi= is valid for the next line only, see `target_home` and `end_call_row`
+    bint by_name               # a callee without a file is the last function of its name, see `named_last`
+    uint32_t *latest           # with by_name: by name, the function of its last fn=; 0: none yet
     uint32_t n_latest
     bint keeps_comments        # ask the reader about comments; else count them
     Counts counts
@@ -44,13 +44,13 @@ cdef struct Body:
     uint32_t object, file
     uint32_t block_file        # of the last fl=, or UNSET
     uint32_t cost_file         # of the last self cost line of the function, else the function's
-    uint32_t call_file         # of the last call or jump line, if fi= was given for it, or UNSET
+    uint32_t call_file         # of the last call or jump line with an fi= of its own, else UNSET
     uint64_t call_address      # and where that line was
     uint32_t call_line
     uint32_t function          # or UNRESOLVED, and then:
     uint32_t fn_name, fn_file, fn_object
     uint64_t fn_key            # its number + 1, or 0
-    bint fn_defined            # fn= defined a number: no block of its own
+    bint fn_defined            # fn= only defined a number; it begins no block yet
     bint in_function
     # the callee being named
     uint32_t cob, cfi          # or UNSET
@@ -72,7 +72,7 @@ cdef struct Body:
 
 cdef inline uint32_t home(const Body *body) noexcept nogil:
     """The file of a function that is named now."""
-    # lsprofcalltree and its kin write only fi=
+    # lsprofcalltree and similar writers use only fi=
     return body.block_file if body.block_file != UNSET else body.file
 
 
@@ -146,7 +146,7 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
                 e.object_assumed = not has_object
             return e.function
     function = fp_model_function(body.model, object, file, name, 0, 0)
-    # by now the number may have been defined as another one
+    # the number may have been redefined since
     if e != NULL and e.name == name and function != FP_NO_ID:
         e.function = function
         e.file = file

@@ -44,7 +44,7 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
     cdef const uint8_t *stop = text + body.lines.begin[i + 1] - 1
     if not body.has_events and not body.names.numbered:
         return False
-    # a byte is looked at only when the one before it is not the newline
+    # a byte is read only if the previous one is not the newline
     if p[0] == c'c':
         return callee_line(body, i, p, stop)
     if p[0] == c'f':

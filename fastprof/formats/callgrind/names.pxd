@@ -13,22 +13,22 @@ from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.positions cimport *
 
 cdef enum:
-    # kinds of names, each with numbers of its own
+    # kinds of names; each has separate numbers
     FN = 0
     FL = 1
     OB = 2
-    SEEN = 256  # definitions looked at ahead of time, a power of 2
-    EXPANDED_NBYTES = 1 << 16  # of a name put together: it may use names that were put together, so it could grow fast
+    SEEN = 256  # definitions read ahead, a power of 2
+    EXPANDED_NBYTES = 1 << 16  # limit of a composed name: it may contain composed names, so it could grow exponentially
 
 
 cdef struct Seen:
-    # A name that was looked at ahead of time.
-    const uint8_t *p     # where it begins in the text, in a definition its number's parenthesis
+    # A name that was read ahead.
+    const uint8_t *p     # where it begins in the text; of a definition, the parenthesis of its number
     uint64_t id          # the number
     const uint8_t *name
     size_t n
     uint32_t hash        # of the name
-    uint32_t guess       # its string, most likely
+    uint32_t guess       # probably its string
 
 
 cdef struct Names:
@@ -41,10 +41,10 @@ cdef struct Names:
     fp_callgrind_numbers numbers[3]       # by kind
     Seen seen[SEEN]             # definitions and full names of functions that are about to be read, in the order of the text
     uint32_t n_seen, next_seen  # entries that were ever filled in and used
-    uint8_t *expansion          # room to put a name together
+    uint8_t *expansion          # buffer to compose a name
     size_t expansion_cap
-    int undefined_kind          # with FP_ASK: of a number that has no name yet,
-    uint64_t undefined          # and that number + 1; 0 if the question is another
+    int undefined_kind          # after FP_ASK: the kind of a number without a name,
+    uint64_t undefined          # and that number + 1; 0 if FP_ASK has another reason
 
 
 # ---- any name -------------------------------------------------------------
@@ -83,7 +83,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
         fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "number of a name", p, stop - p, "below 2^63")
         if not names.lenient:
             return BAD
-        # what follows belongs to this name, known or not, rather than to the one before
+        # following rows belong to this name, known or not, and not to the previous one
         names.counts.skipped += 1
         return intern_name(names, blanks(q + 1), stop, string)
     e = fp_callgrind_numbers_find(&names.numbers[kind], id)
@@ -92,7 +92,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
     q = blanks(q + 1)
     if q < stop:
         s = defined_name(names, q, stop, kind)
-        e = fp_callgrind_numbers_find(&names.numbers[kind], id)  # once more: the numbers in the name may have moved it
+        e = fp_callgrind_numbers_find(&names.numbers[kind], id)  # again: looking up the numbers in the name may have moved the entry
         if s == FP_NO_ID or e == NULL:
             return FP_E_NOMEM
         fp_callgrind_numbers_define(&names.numbers[kind], e, s)
@@ -148,7 +148,7 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
         memcpy(names.expansion + have, text, n)
         have += n
     if q != stop:
-        # not of that form: a name that happens to begin like one
+        # a literal name that only begins like a composed one
         return fp_strings_intern(&names.model.strings, p, stop - p)
     names.counts.expanded += 1
     return fp_strings_intern(&names.model.strings, names.expansion, have)
@@ -164,12 +164,12 @@ cdef inline bint grow_expansion(Names *names, size_t cap) noexcept nogil:
 
 
 # ---- names as Callgrind mostly writes them --------------------------------
-# In text that csrc/callgrind/lines.c took apart: the digits of a line are in `lines` as numbers already.
+# csrc/callgrind/lines.c has split this text: the numbers of each line are already in `lines`.
 
 cdef inline bint is_number(const fp_callgrind_lines *lines, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
     """Is what line i has from p up to `stop`, its end, a number like `(12)` of at most eight digits?  Then it is the
     line's first in `lines`."""
-    # a line with one run of digits, which begins and ends there
+    # the line has one run of digits, which begins and ends there
     return (p[0] == c'(' and fp_is_digit(p[1]) and (stop - 1)[0] == c')' and fp_is_digit((stop - 2)[0])
             and stop - p <= 10 and lines.first[i + 1] - lines.first[i] == 1)
 

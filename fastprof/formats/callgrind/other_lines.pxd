@@ -37,7 +37,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
         body.wrapped.n = wrapped
         at[0] = next
         return OK
-    # it will be looked at once more, or dropped
+    # it is looked at again, or dropped
     body.line -= 1
     body.counts.indented = indented
     if status == FP_ASK:
@@ -47,7 +47,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
 
 cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint64_t offset, fp_batch *b,
                          fp_err *err) noexcept nogil:
-    cdef const uint8_t *stop = next - 1  # after the text, at CR or newline
+    cdef const uint8_t *stop = next - 1  # the end of the text: CR or newline
     cdef uint8_t c
     while stop != p and (stop - 1)[0] == c'\r':
         stop -= 1
@@ -59,7 +59,7 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
     if p == stop:
         return OK
     if not body.has_events and not body.names.numbered:
-        # read.py reads all lines of Cachegrind's header: a command may hold any
+        # read.py reads all lines of Cachegrind's header, because a command may contain any text
         return FP_ASK
     c = p[0]
     if begins_cost(c):
@@ -113,7 +113,7 @@ cdef inline int keyword_line(Body *body, const uint8_t *p, const uint8_t *stop, 
     return FP_ASK
 
 
-# ---- lines that name something -----------------------------------------------
+# ---- lines with names -----------------------------------------------
 # p: after the `=`
 
 cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *object,
@@ -212,7 +212,7 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
 cdef inline int context_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset,
                              fp_err *err) noexcept nogil:
     # --mangle-names=no: rec= and frfn= (the caller) distinguish blocks of a function, but no call states which
-    # of them it enters; so all are that function.  A number may be defined here.
+    # of them it enters, so all are that function.  The line may define a number.
     cdef uint32_t caller = 0
     cdef int status = name(&body.names, p, stop, FN, offset, &caller, NULL, NULL, err)
     if status == OK:
@@ -242,7 +242,7 @@ cdef inline int count_line(Body *body, const uint8_t *p, const uint8_t *stop, ui
     body.count2 = 0
     p = count_number(&body.counts, body.line, blanks(p), &body.count, &fits)
     if p != NULL and kind == FP_JCND:
-        # 3/4, or 3 4 as the format document has it
+        # 3/4, or 3 4 as in the format document
         p = count_number(&body.counts, body.line, blanks(p + (p[0] == c'/')), &body.count2, &fits)
     if p == NULL or not ends_word(p, stop):
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count of calls or jumps", first, stop - first, "a number")
@@ -271,11 +271,11 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
     cdef int status
     if not body.has_events:
         if body.costs.n_values:
-            return FP_ASK  # the part has the events of the one before, if its reader confirms
+            return FP_ASK  # the part inherits the previous part's events if the reader confirms
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "line before `events:`", p, stop - p, "a header line")
         return BAD
     if body.pending == DISCARD:
-        # its calls= or jump= line was skipped: it is not self cost
+        # its calls= or jump= line was skipped, so this is not self cost
         body.pending = FP_COST
         body.counts.skipped += 1
         return OK
@@ -286,12 +286,12 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
         if status != OK:
             return status
     kind = body.pending
-    body.pending = FP_COST  # also when this line is skipped
+    body.pending = FP_COST  # even if this line is skipped
     status = positions(&body.costs, &body.counts, &p, stop, offset, &here, err)
     if status != OK:
         return status
     if kind == FP_COST:
-        body.costs.base = here  # also when its counts are not understood
+        body.costs.base = here  # even if its counts cannot be parsed
         begin_lines(body)
     if kind < FP_JUMP:
         status = counts_of_line(body, p, stop, offset, b, &k, err)

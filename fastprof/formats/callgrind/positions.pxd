@@ -27,13 +27,13 @@ cdef struct Counts:
     # Repairs, omissions and losses so far.
     uint64_t skipped          # lines, and numbers of names, that could not be read
     uint64_t indented         # lines
-    uint64_t ranges           # positions like 10-20 or 10:20, of which the first number is taken
-    uint64_t before_zero      # lines that a difference takes below 0
+    uint64_t ranges           # positions like 10-20 or 10:20; the first number is used
+    uint64_t before_zero      # relative lines that end up below 0
     uint64_t extra_numbers    # calls= or jump lines with more numbers than they need
     uint64_t unnamed_callees  # calls= without cfn=
     uint64_t outside          # blocks of cost lines outside any function
-    uint64_t expanded         # names that were put together from numbered ones,
-    uint64_t unexpanded       # and those that would be too long
+    uint64_t expanded         # names composed of numbered ones,
+    uint64_t unexpanded       # and composed names that would be too long
     uint64_t rounded          # counts with a fraction or exponent,
     uint64_t first_rounded    # and the line of the first
     uint64_t contexts         # rec= and frfn= lines
@@ -42,8 +42,8 @@ cdef struct Counts:
 
 
 cdef struct Wrapped:
-    # Counts of more than 2^63 in this part.  They are read as 2^64 less, as if they were below 0 and had been written
-    # without a sign; whether that is right is known at the part's end, from its sums.
+    # Counts of more than 2^63 in this part.  They are read as 2^64 less: as negative numbers that were written
+    # unsigned.  The sums at the part's end show whether that is right.
     uint64_t n
     uint64_t first         # the first of them as written,
     uint64_t line, offset  # and its place
@@ -97,7 +97,7 @@ cdef inline const uint8_t *rounded_number(const uint8_t *p, uint64_t *to, bint *
     """Decimal with a fraction, an exponent or both, as the nearest whole number, half to even: exact at any length."""
     cdef const uint8_t *first = p
     cdef const uint8_t *stop
-    cdef int64_t whole, exponent = 0  # `whole`: digits before the point that are still to come
+    cdef int64_t whole, exponent = 0  # `whole`: digits left before the point
     cdef uint64_t v = 0
     cdef uint8_t tenth = 0
     cdef bint more = False, below

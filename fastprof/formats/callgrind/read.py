@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
-COMMENTS_NBYTES = 1 << 20  # of comments kept of an input, to bound their memory
+COMMENTS_NBYTES = 1 << 20  # limit of the comments kept from one input
 KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
-# Header keys that begin a part when the one before has its events and its data.
+# Header keys that begin a new part once the current one has events and data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
-# Of these, those after which KCachegrind continues in the same function.
+# Those after which KCachegrind continues in the same function.
 _KEEP_NAMES = {b"version", b"creator", b"cmd"}
 _XDEBUG_WITHOUT_CFL = b"0.9.6"  # the `version:` of Xdebug 2.0 and 2.1; later ones write 1, and cfl=
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
@@ -36,7 +36,7 @@ _COST = rb"[ \t]*[0-9+*-]"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
 _SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
 
-_EXTRAS_THAT_HOLD = ("pid_text", "self_costs")  # for later parts
+_EXTRAS_THAT_HOLD = ("pid_text", "self_costs")  # inherited by later parts
 
 
 def _decode(text: bytes) -> str:
@@ -76,7 +76,7 @@ class CallgrindReader(Reader):
         self._offset = 0  # of the header line that is read
         self._lent = False  # a batch of this part was handed out
         self._comments_nbytes = 0
-        self._batch: fp_batch | None = None  # which `feed` fills, and whose addresses are known
+        self._batch: fp_batch | None = None  # the batch that `feed` fills, with known addresses
         self._addresses = (0, 0, 0)
 
     # ---- the loop ----------------------------------------------------------
@@ -84,7 +84,7 @@ class CallgrindReader(Reader):
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         lexer = self._lexer
         if batch is not self._batch:
-            # the three stay the same from batch to batch, and asking takes as long as reading ten lines
+            # the three rarely change between batches, and getting them takes as long as reading ten lines
             self._batch = batch
             self._addresses = address_of(in_), address_of(batch), address_of(err)
         in_address, batch_address, err_address = self._addresses
@@ -200,7 +200,7 @@ class CallgrindReader(Reader):
         if not text or text == b"callgrind format":
             return
         part = self._part
-        # once there are rows a writer may be past its header
+        # once there are rows, a writer may have written its header
         (part.extra.setdefault("remarks", []) if self._lexer.begun else part.comments).append(text)
         self._comments_nbytes += len(text)
         if self._comments_nbytes >= COMMENTS_NBYTES:
@@ -235,7 +235,7 @@ class CallgrindReader(Reader):
         self._lexer.read_names(
             # fastprof writes expanded names; a name of that form is literal
             expands=not value.startswith(b"fastprof"),
-            # in Valgrind's xtree files fl= is where a line of the function is, of inlined code, too
+            # in Valgrind's xtree files fl= is the file of the following lines, which may be inlined code
             binds=value.startswith(b"xtree-"),
             by_cost_file=value.startswith(b"callgrind-"),
         )
@@ -289,7 +289,7 @@ class CallgrindReader(Reader):
         if len(ordered) != len(known):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
-            # Orbuculum names them so, but writes the columns in the usual order
+            # Orbuculum lists them in another order, but writes the columns in the usual one
             self.log.count(REPORTED["positions-order"])
         self._part.positions = ordered
         self._start_body()
@@ -340,8 +340,8 @@ class CallgrindReader(Reader):
         before = len(self._wrapped)
         self._part.summary = counts = self._counts(value)
         if len(self._wrapped) > before and self._part.creator.startswith(b"callgrind-"):
-            # Callgrind subtracts event counters and writes the difference without a sign: client requests that zero
-            # them take it below 0.  `totals:` is right, and callgrind_annotate shows it if there is no `summary:`.
+            # Callgrind writes the difference of two event counters unsigned; it is negative after client requests that
+            # zero them.  `totals:` is right, and callgrind_annotate shows it if there is no `summary:`.
             del self._wrapped[before:]
             self._part.summary = None
             self.log.count(REPORTED["wrapped-summary"])
@@ -420,7 +420,7 @@ class CallgrindReader(Reader):
             self.log.count(REPORTED["cut-off-parts"])
             self.log.warn(REPORTED["incomplete-part"], file=self.source.name, detail=detail)
         elif stated is None:
-            # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
+            # a file cut between two lines shows no other damage; fastprof itself omits totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
                 code = "lost-totals" if self.options[LENIENT] else "missing-totals"
                 self.log.count(REPORTED[code], key=self.last_line)

@@ -54,7 +54,7 @@ class CallgrindWriter(Writer):
 
     def end(self) -> None:
         if self._part is None:
-            # a profile without a row still has its header
+            # a profile without rows still has a header
             self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
         self.log.count(REPORTED["escaped-names"], self._body.escaped)

@@ -37,7 +37,7 @@ _UNITS = {
     "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
     "ns": lib.FP_FIREFOX_NANOSECONDS,
 }
-_KNOWN_UNITS = {*_UNITS, "bytes", "count", ""}  # of weights; the viewer has no other
+_KNOWN_UNITS = {*_UNITS, "bytes", "count", ""}  # the viewer knows no other units of weights
 _COLOURS = (
     "blue",
     "green",
@@ -83,7 +83,7 @@ class FirefoxWriter(Writer):
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Pointer[int]] = {}  # by part: for fp_firefox_put
         self._units: Pointer[int] = ffi.NULL
-        self._named = False  # do threads have their own names, not the value type's?
+        self._named = False  # whether threads have their own names instead of the value type's
         self._start = 0  # the first time of all threads
 
     # ---- rows -----------------------------------------------------------

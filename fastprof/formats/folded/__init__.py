@@ -56,7 +56,7 @@ def _is_comment(line: bytes) -> bool:
 
 def sniff(head: bytes) -> int:
     """Frames, `;` between them, and a count, in each line or at least in half of them."""
-    if bytes(4) in head:  # a name may hold a NUL byte, but a run of them is padding: text in a binary file
+    if bytes(4) in head:  # a name may contain a NUL byte, but a run of them is the padding of a binary file
         return NO
     lines = first_stacks(head)
     if not lines or head.startswith((b"#!", b"<!", b"<?")):  # a script ("exit 1"), HTML, XML
@@ -68,7 +68,7 @@ def sniff(head: bytes) -> int:
     if several:
         few_others = b";" in lines[0] and 2 * len(several) >= len(lines)
         return MAYBE if few_others or len(stacks) == len(lines) else NO
-    # Lines of one frame each look like those of many other texts: tables, settings, notes.
+    # Lines with a single frame look like many other texts: tables, settings, notes.
     alone = [match[1] for line in stacks if (match := fullmatch(_ALONE, line))]
     is_text = len(alone) == 1 and fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
     is_table = all(name.startswith(b"0x") for name in alone)  # of addresses
@@ -87,7 +87,7 @@ _STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\
 # None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.  But "+[NSObject load] 1" is one, and
 # "0x40519f 1" among others.
 _ALONE = rb"((?:[^-+*\d\s]|[-+]\[[A-Za-z_]|0x[0-9a-fA-F]+(?=[ \t][\d.]+$))[^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
-# A stack so deep that its count is not seen.  A page or a program without line breaks has quotes, `=` and braces.
+# A stack so deep that its count is beyond the head.  A page or program without line breaks has quotes, `=` and braces.
 _CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
 
 

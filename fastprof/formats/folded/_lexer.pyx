@@ -86,7 +86,7 @@ cdef class Lexer:
     cdef uint32_t decimals
     cdef uint64_t line  # lines read
     cdef Counts seen
-    # The last stack: sorted lines have most of it in common with the next.
+    # The last stack, most of which the next line shares if lines are sorted.
     cdef uint8_t *last
     cdef size_t last_n, last_cap
     cdef Level *levels
@@ -95,7 +95,7 @@ cdef class Lexer:
     cdef uint32_t cap_frames
     cdef uint32_t unknown  # the string of a frame without a name
     cdef fp_folded_known known
-    cdef uint32_t n_emptied  # of the model: earlier nodes are gone when this changes
+    cdef uint32_t n_emptied  # of the model: when this changes, earlier nodes are invalid
 
     def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown):
         if not 1 <= n_counts <= N_COUNTS or decimals > 9:
@@ -310,7 +310,7 @@ cdef class Lexer:
         cdef size_t end
         if n == 0:
             return 0
-        # the levels that stay: their text is the same, and a frame ends there
+        # the levels that stay: equal text that ends at the end of a frame
         while k != 0 and (self.levels[k - 1].end > same
                           or self.levels[k - 1].end == same and same != n and p[same] != c';'):
             k -= 1

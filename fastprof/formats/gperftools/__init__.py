@@ -8,7 +8,7 @@ from fastprof.core.options import INT64, Option, Switch, Whole
 
 PERIOD: Option[int | None] = Option(
     "period_us",
-    Whole(1, INT64 // 1000, "MICROSECONDS"),  # nanoseconds are counted
+    Whole(1, INT64 // 1000, "MICROSECONDS"),  # sums are in nanoseconds
     None,
     flag="--period",
     format="gperftools",

@@ -64,7 +64,7 @@ class GperftoolsReader(Reader):
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
-        self._cut_text = False  # does the text after the samples end within a line?
+        self._cut_text = False  # whether the text after the samples ends inside a line
         self._part: Part | None = None
         self._part_index = 0
         self._symbolized = source.head.startswith(SYMBOLIZED)
@@ -209,7 +209,7 @@ def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
     if text.endswith(b")"):
         file, colon, line = text[:-1].rpartition(b":")
         if colon and re.fullmatch(_JAVA_LINE, line) and (at := _last_bracket(file[:-1])) >= 0:
-            # more digits than a line number has are not even made a number
+            # too many digits for a line number: not converted
             number = int(line) if len(line) < 20 else 0
             return file[:at], file[at + 2 :], number if 0 < number < 1 << 32 else 0
         if (at := _last_bracket(text[:-1])) >= 0:

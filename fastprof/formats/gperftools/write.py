@@ -67,7 +67,7 @@ class GperftoolsWriter(Writer):
             before = len(maps.objects)
             maps.line(_maps_line(start, limit, offset, path))
             changed += any(m.path != path for m in maps.objects[before:])
-        # arranged as a reader would, so that reading and writing again changes nothing
+        # in a reader's order, so that reading and writing again changes nothing
         for m in arrange(dict.fromkeys(maps.objects)):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
         w = self._w

@@ -46,7 +46,7 @@ class Loaded:
         self.object_id = object_id
         self.path = ""  # of its file, if that was found
         self.elf: ElfObject | None = None  # if it has lines
-        self.link = 0  # what to add to its addresses: an unlinked file has none itself
+        self.link = 0  # added to its addresses; an unlinked file has no addresses
         self.by_address = False
         self._bytes: list[CData] = []  # memory that c borrows
 
@@ -57,7 +57,7 @@ class Loaded:
 
     def borrow(self, path: str) -> Pointer[int]:
         """The bytes of a file, as long as this lives.  Errors: OSError."""
-        if not os.path.isfile(path):  # a pipe would be waited for
+        if not os.path.isfile(path):  # opening a pipe would block
             raise FileNotFoundError(errno.ENOENT, "no such file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -78,7 +78,7 @@ class Images:
         self._source, self._model, self._options, self._log = source, model, options, log
         self._files = {file.name: file for file in files}
         others = [name for name in self._files if "{" not in name]  # no sample files: maybe images
-        self._backwards = sorted(f"/{name}"[::-1] for name in others)  # so names with the same end are together
+        self._backwards = sorted(f"/{name}"[::-1] for name in others)  # so that names with the same end are adjacent
         self._modules: dict[str, list[str]] = {}  # by `_as_module` of the last parts of their names
         for name in others:
             self._modules.setdefault(_as_module(os.path.basename(name)), []).append(name)
@@ -246,7 +246,7 @@ class Images:
         """Paths, and whether they are used even if modified."""
         name = os.path.basename(image.name.removesuffix(_DELETED))
         names = [name + suffix for suffix in _SUFFIXES]
-        if not name:  # a sample file without its path: every file that the user named is its image
+        if not name:  # the sample file does not name its image, so every given file may be it
             names = [os.path.basename(path) for path in self._named[:1]]
         if name == _NO_VMLINUX:
             names = [os.path.basename(path) for path in self._named if os.path.basename(path).startswith("vmlinux")]

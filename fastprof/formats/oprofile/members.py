@@ -13,7 +13,7 @@ from fastprof.formats.oprofile import TAR_MAGIC, TAR_MAGIC_AT
 BLOCK = 512
 _LONGEST = 1 << 16  # bytes of a long name or of a pax header
 _LATEST = 1 << 33  # seconds since 1970 that a file system takes
-_FILE, _LINK, _LONG_NAME, _PAX = b"0\0007", b"1", b"L", b"x"  # 7: contiguous, which is a file, too
+_FILE, _LINK, _LONG_NAME, _PAX = b"0\0007", b"1", b"L", b"x"  # 7: a contiguous file
 
 
 def is_tar(head: bytes) -> bool:

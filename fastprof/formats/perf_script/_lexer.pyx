@@ -298,7 +298,7 @@ cdef class Lexer:
             self.in_namespaces = begins(rest, stop, b"PERF_RECORD_NAMESPACES", 22)
             return OK
         if not whole and start.event_n == 0:
-            return self.bad(err, FP_E_TRUNCATED, offset, "the line", first, stop - first, "a whole line")
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", first, stop - first, "a complete line")
         if start.period > <uint64_t>INT64_LIMIT:
             return self.bad(err, FP_E_OVERFLOW, offset, "the sample", first, stop - first,
                             "a period of at most 2^63 - 1")
@@ -391,7 +391,7 @@ cdef class Lexer:
         p = skip_blanks(end, stop)
         if not whole and (stop == p or (stop - 1)[0] != c')'):
             self.in_sample = False
-            return self.bad(err, FP_E_TRUNCATED, offset, "the line", line, stop - line, "a whole line")
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", line, stop - line, "a complete line")
         status = self.locate(p, strip_blanks(p, stop), &self.place)
         if status < 0:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
@@ -426,7 +426,7 @@ cdef class Lexer:
         cdef const uint8_t *more_stop = source_line_end(more, end)
         cdef int status
         if not whole and (stop - 1)[0] != c')':
-            return self.bad(err, FP_E_TRUNCATED, offset, "the line", p, stop - p, "a whole line")
+            return self.bad(err, FP_E_TRUNCATED, offset, "the line", p, stop - p, "a complete line")
         if not self.in_sample or (self.blank_seen and self.n_frames):  # -F ip,sym has empty start lines
             status = self.close_sample(err)
             if status < 0:

@@ -12,7 +12,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.formats.perfetto.reported import REPORTED
 
-# Of a sequence without events: readers do not recognize an empty file.
+# Written if there are no events, because readers do not recognize an empty file.
 _NOTHING = b"\x0a\x07\x50\x01\x68\x01\xb8\x05\x01"
 _MOST_PID, _MOST_TID = (1 << 31) - 1, (1 << 32) - 1
 
@@ -49,7 +49,7 @@ class PerfettoWriter(Writer):
     def end(self) -> None:
         w, log = self._w, self.log
         self._status(lib.fp_perfetto_end(w, self.out))
-        # The source may name them at its end.  The first name of a process is used, and the last of a thread.
+        # The source may name them at its end.  Perfetto uses the first name of a process and the last of a thread.
         for thread, ids, part in self._seen:
             process, called = self._threads.called(thread, ids, self.model.parts[part])
             if ids.new_process:

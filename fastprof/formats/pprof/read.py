@@ -65,7 +65,7 @@ class PprofReader(Reader):
         part = Part(comments=[text(r.comments[i]) for i in range(r.n_comments)])
         part.value_types = [ValueType(name(r.types[2 * i]), name(r.types[2 * i + 1])) for i in range(r.n_types)]
         extra = part.extra
-        if r.has_period_type and r.period:  # a type alone is meaningless, and writers have to make one up
+        if r.has_period_type and r.period:  # without a period the type is meaningless, and often invented
             extra["period_type"] = (name(r.period_type), name(r.period_unit))
         for key in ("period", "time_ns", "duration_ns"):
             if value := int(getattr(r, key)):

@@ -49,7 +49,7 @@ class PprofWriter(Writer):
         lib.fp_wire_put_nonzero(self.out, field, value & (1 << 64) - 1)
 
     def _value_type(self, field: int, name: str, unit: str) -> None:
-        name_id, unit_id = self._string(name), self._string(unit)  # which may write them, so before the message begins
+        name_id, unit_id = self._string(name), self._string(unit)  # before the message: may write strings
         mark = lib.fp_wire_begin(self.out, field)
         self._number(1, name_id)
         self._number(2, unit_id)
@@ -108,7 +108,7 @@ class PprofWriter(Writer):
     def _metadata(self, part: Part) -> None:
         """Fields of the profile as a whole."""
         types, extra = part.value_types, part.extra
-        # some readers fail without a type; an unknown period is left out, since 1 would be wrong
+        # some readers fail without a type; an unknown period is omitted, because 1 would be wrong
         self._value_type(11, *extra.get("period_type", (types[-1].name, types[-1].unit)))
         self._number(12, extra.get("period", 0))
         time_ns = self.options[TIME]
@@ -127,4 +127,4 @@ class PprofWriter(Writer):
         comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in descriptions_of(part)))
         comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options[COMMENTS])
         for comment in comments:
-            lib.fp_wire_put_number(self.out, 13, self._string(comment))  # of a list: also when it is 0
+            lib.fp_wire_put_number(self.out, 13, self._string(comment))  # an element of a list, so 0 is written too

@@ -34,7 +34,7 @@ class SpeedscopeReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self.source.spool()  # the first profile may be far from the beginning; and there are two passes
+        self.source.spool()  # two passes; and the first profile may be far from the beginning
         first = self.source.search(_TYPE, _LONGEST)
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_in, fp_speedscope_group
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-PACKED = 1 << 20  # bytes of packed rows that there may be in memory
+PACKED = 1 << 20  # bytes of packed rows kept in memory
 
 # speedscope's names of units, by the usual names.
 _UNITS = {

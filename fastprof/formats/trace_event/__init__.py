@@ -27,7 +27,7 @@ SAMPLES = Option(
 )
 
 
-# Beginnings of the object form whose events come late, after the devices of a machine or source maps.
+# Beginnings of objects in which other keys (devices of a machine, source maps) precede the events.
 _FIRST = (
     rb"schemaVersion|deviceProperties|distributedInfo|cuda_runtime_version|displayTimeUnit|otherData|metadata|traceEvents"
     rb"|stackFrames|systemTraceEvents|controllerTraceDataKey|beginningOfTime|baseTimeNanoseconds"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
 _LONGEST = 32  # bytes that match, at most
-_RUN = 1 << 17  # bytes of each run that are in memory when runs are merged
+_RUN = 1 << 17  # bytes of each run in memory while runs are merged
 
 
 class TraceEventReader(Reader):
@@ -91,7 +91,7 @@ class TraceEventReader(Reader):
     def _merge(self) -> None:
         r = self._r
         if r.pairing:
-            self._spill()  # calls that are paired take the place of records in memory
+            self._spill()  # paired calls need the memory of the records
         lib.fp_trace_sort(r)
         self._merged, self._left = self._file, self._blocks
         self._file, self._blocks = Spilled(), []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_buf, fp_trace_id, fp_trace_ids
 
 _NO_ID = (1 << 32) - 1
-_LANES = 1 << 31  # lanes have numbers below, which viewers take
+_LANES = 1 << 31  # lanes get numbers below this, which viewers accept
 
 
 class ThreadNames:
@@ -24,7 +24,7 @@ class ThreadNames:
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
         self._n_new = 0  # names that the parts do not have yet
-        self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
+        self._numbers: dict[tuple[Any, ...], int] = {}  # our numbers for ids that are not 32-bit numbers
         self._free = _NO_ID
         self._tids: set[int] = set()  # that threads have
         self._lane = _LANES

@@ -67,7 +67,7 @@ FORMATS = (
         writer="write:XRayWriter",
         holds=Holds(
             names=False,
-            lacks=frozenset({"thread-names"}),  # the program has the names and places of functions, by their ids
+            lacks=frozenset({"thread-names"}),  # names and places of functions are in the program, by id
             header=frozenset(),
         ),
         reads=(SYMBOLS, DEMANGLE, PROGRAM),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ENTER, EXIT, TAIL_EXIT, ENTER_ARGUMENTS = range(4)  # kinds of sleds
 MAX_KIND = 5
 MAX_VERSION = 2
-MAX_CACHED = 16  # maps that a process keeps for its next log
+MAX_CACHED = 16  # maps that a process caches for its next logs
 OBJECT_SHIFT = 24  # -fxray-shared: the id of a function is object << 24 | id in that object
 _RELATIVE = {  # the relocation type "load address + addend" of each machine
     62: 8,  # EM_X86_64
@@ -51,8 +51,8 @@ _RELATIVE = {  # the relocation type "load address + addend" of each machine
     22: 12,  # EM_S390
     164: 35,  # EM_HEXAGON
 }
-# Nothing here is tried a second time (`*+`, or by what follows), so that a line of any shape takes time in proportion
-# to its length.  No `(?:...)*+`: Python 3.11.2 and others match it wrongly if the group has alternatives.
+# No piece backtracks (`*+`, or because the next byte differs), so matching a line takes time proportional to its
+# length.  No `(?:...)*+`: Python 3.11.2 and others match it wrongly if the group has alternatives.
 _PAIR = r"""\s*+(?P<key>[A-Za-z][\w-]*+)\s*+:[ \t]*+
     (?:'(?P<single>[^']*+(?:''[^']*+)*)'|"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*)"
     |(?P<plain>[^%s'"\s][^%s \r\n]*+(?:(?:[ ](?!\#)|\r(?!\n))[^%s \r\n]*+)*))?
@@ -75,7 +75,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", 
 class Function(NamedTuple):
     """The function of an id. `name` is `@(hexaddress)` where the address has no symbol; `file`, `line` are where the
     function starts ("", 0 if unknown); `address` is link-time; `object` is the path of the program, "" if the map is
-    not the program itself. `sleds` has bit k for each sled of kind k, and is 0 if the map does not say."""
+    not the program itself. `sleds` has bit k for each sled of kind k; 0 if the map does not have them."""
 
     name: str
     system_name: str
@@ -89,14 +89,14 @@ class Function(NamedTuple):
     def can(self, operations: int) -> bool:
         """Whether the function has sleds for `operations`, where bit k is recorded by sleds of kind k.
 
-        Where a machine has no sleds for tail calls, they are exits.  A sled that could record arguments may not.
+        Machines without sleds for tail calls record exits.  A sled for arguments may record none.
         """
         able = self.sleds | 1 << ENTER | (self.sleds >> TAIL_EXIT & 1) << EXIT
         return not self.sleds or operations & ~able == 0
 
 
 class InstrumentationMap:
-    """The functions of one program or shared object by XRay id; symbolized when asked for, each id once.
+    """The functions of one program or shared object by XRay id; each is symbolized at its first lookup.
 
     `warnings` lists oddities that do not make the map unusable.
     """
@@ -116,7 +116,7 @@ class InstrumentationMap:
     def load(cls, path: str | os.PathLike[str], demangle: Demangle = "full") -> InstrumentationMap:
         """Read the map of an ELF file, or a YAML map as `llvm-xray extract` writes it.
 
-        A process that reads many logs of one program reads its map once.
+        Maps are cached, so a process that reads many logs of one program reads its map once.
         Errors: SymbolError with file, section and byte offset, or file and line.
         """
         return _cache.get(path, demangle, lambda: cls._read(os.fspath(path), demangle))
@@ -138,7 +138,7 @@ class InstrumentationMap:
 
     @property
     def program(self) -> str:
-        """The path of the program; "" if the map is a text about it."""
+        """The path of the program; "" if the map is YAML."""
         return self.path if self._elf else ""
 
     def lookup(self, function_id: int) -> Function | None:
@@ -146,7 +146,7 @@ class InstrumentationMap:
         return self.lookup_many((function_id,))[0]
 
     def lookup_many(self, function_ids: Sequence[int]) -> list[Function | None]:
-        """`lookup` for many ids, in their order; new ones are symbolized together."""
+        """`lookup` for many ids, in order; new ones are symbolized together."""
         new = [i for i in dict.fromkeys(function_ids) if i in self._addresses and i not in self._known]
         symbols = self._elf.entries([self._addresses[i] for i in new]) if self._elf else [None] * len(new)
         for function_id, symbol in zip(new, symbols, strict=True):
@@ -195,7 +195,7 @@ class InstrumentationMap:
         if firsts and firsts != runs:
             counts = f"section xray_fn_idx numbers {counted(len(firsts), 'function')}, xray_instr_map {len(runs)}"
             warning = f"{counts}; numbered by xray_fn_idx"
-            runs = firsts  # as the runtime numbers; in runs, functions that the linker folded into one have one id
+            runs = firsts  # as the runtime numbers them; runs give functions that the linker folded a single id
         addresses = {i: entries[first][0] for i, first in enumerate(runs, 1)}
         sleds = dict.fromkeys(addresses, 0)
         ends = dict(pairwise([*sorted(runs), len(entries)]))
@@ -217,7 +217,7 @@ class InstrumentationMap:
             address = _number(path, line, item, "function", 0, 64)
             if result._addresses.setdefault(function_id, address) != address:
                 known = result._addresses[function_id]
-                raise SymbolError(f"{path}: line {line}: id {function_id} is function {address:#x}, before {known:#x}")
+                raise SymbolError(f"{path}: line {line}: id {function_id} is function {address:#x}, earlier {known:#x}")
             kind = _KINDS.get(item.get("kind", ""))
             result._sleds[function_id] = result._sleds.get(function_id, 0) | (0 if kind is None else 1 << kind)
             if name := item.get("function-name"):
@@ -231,8 +231,8 @@ _cache = FileCache[InstrumentationMap](MAX_CACHED)
 class FunctionNames:
     """The maps of a program and its shared objects: id = object << 24 | id in the object.
 
-    The first map is object 0, the program; the others are objects 1, 2, ... in the order given, which has to be the
-    order in which the process registered them (its load order): an XRay log does not name its objects.
+    The first map is object 0, the program; the others are objects 1, 2, ... in the order given.  That must be the order
+    in which the process loaded them, because an XRay log does not name its objects.
     """
 
     def __init__(self, maps: Iterable[InstrumentationMap]) -> None:
@@ -256,7 +256,7 @@ class FunctionNames:
 
 
 def _read_sleds(elf: ElfFile, section: Section) -> Iterator[tuple[int, int]]:
-    """The function address and the kind of every entry.  Errors: SymbolError with section and byte offset."""
+    """Function address and kind of each entry.  Errors: SymbolError with section and byte offset."""
     layout = struct.Struct(elf.order + ("QQBBB13x" if elf.bits == 64 else "IIBBB5x"))
     word, mask = elf.bits // 8, (1 << elf.bits) - 1
     data = elf.data(section)
@@ -302,7 +302,7 @@ def _read_index(elf: ElfFile, sleds: Section, count: int) -> tuple[list[int], st
     """From xray_fn_idx: the number of the first entry of each function ([] without index), and a warning or "".
 
     An index entry is two words: the distance from itself to the first sled entry, and how many there are; before
-    LLVM 17 the absolute start and end address. An index that fits neither way is not used: the ids of runs remain.
+    LLVM 17 the absolute start and end address. An index that fits neither layout is ignored: the ids of runs remain.
     """
     section = elf.section("xray_fn_idx")
     if section is None:
@@ -312,7 +312,7 @@ def _read_index(elf: ElfFile, sleds: Section, count: int) -> tuple[list[int], st
     data = elf.data(section)
     where = f"section xray_fn_idx at byte {section.offset}"
     if len(data) % layout.size:
-        return [], f"{where}: size is {len(data)}, expected a multiple of {layout.size}; not used"
+        return [], f"{where}: size is {len(data)}, expected a multiple of {layout.size}; ignored"
     pairs = list(layout.iter_unpack(data))
     places = [section.address + at * layout.size for at in range(len(pairs))]
     near = [((place + first) & mask, n * size) for place, (first, n) in zip(places, pairs, strict=True)]
@@ -329,13 +329,13 @@ def _read_index(elf: ElfFile, sleds: Section, count: int) -> tuple[list[int], st
         )
         if whole:
             return [offset // size for offset in offsets], ""
-    return [], f"{where}: entries do not point into xray_instr_map; not used"
+    return [], f"{where}: entries do not point into xray_instr_map; ignored"
 
 
 def _read_yaml(path: str, raw: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """(line, mapping) of each item of a YAML sequence of flat mappings, in braces or as a block.
 
-    This is the part of YAML that `llvm-xray extract` writes, not more. Errors: SymbolError with file and line.
+    Only the subset of YAML that `llvm-xray extract` writes. Errors: SymbolError with file and line.
     """
     try:
         text = raw.decode("utf-8")
@@ -379,7 +379,7 @@ def _scalar(match: re.Match[str]) -> str:
         return match["single"].replace("''", "'")
     if match["double"] is not None:
         text = _ESCAPE.sub(_unescape, match["double"])
-        # two escapes may be the halves of one character; a half alone is none
+        # two escapes may form one character; half a character becomes U+FFFD
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return (match["plain"] or "").rstrip()
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_feed, fp_shares, fp_xray
     from fastprof.formats.xray.read import XRayReader
 
-# Of a piece.  The larger it is, the fewer wake a thread.  A larger buffer is decoded by the reading thread.
+# Bytes of a piece.  Larger pieces wake threads less often.  The reading thread decodes buffers that exceed a piece.
 _BYTES = 2 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows,
-_RARE = 300  # and new functions in it, of which each makes the threads wait for each other
-# Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
-# more let the others continue while one share has a harder part of the log.
+_RARE = 300  # and the most new functions in it: each makes the threads wait for each other
+# Pieces that are read and not yet taken.  A few for each share are still cached when they are taken; more let the
+# other shares continue while one decodes a slower part of the log.
 _FEW, _PIECES = 4, 20
 _NO_BUFFER = (1 << 64) - 1
 
@@ -77,11 +77,11 @@ class _Shares:
         self.reader = reader
         self.decoders: dict[int, _Decoder] = {}
         self._n_buffers = 0  # so far
-        self._moved = threading.Condition()  # for the fields below; the reading thread alone adds to them
+        self._moved = threading.Condition()  # for the fields below; only the reading thread adds to them
         self._free: list[_Piece] = []
         self._n_pieces = 0  # that are not free
-        self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
-        self._waiting: dict[int, int] = {}  # shares, and the buffer that the others have to pass
+        self._todo: dict[int, deque[int]] = {}  # by share: its first buffer in each piece that it has not taken
+        self._waiting: dict[int, int] = {}  # by waiting share: the buffer that the others must pass
         self.awaited = ffi.new("uint64_t *", _NO_BUFFER)  # the least of these, for decoders
 
     def next_piece(self) -> _Piece:
@@ -159,7 +159,7 @@ class _Shares:
                 self._await()
 
     def _await(self) -> None:
-        # Of several waiters only the least can continue; the others wait for it, too.
+        # If several shares wait, only the one with the earliest buffer can continue; the others wait for it.
         lib.fp_xray_await(self.awaited, min(self._waiting.values(), default=_NO_BUFFER))
 
     def moved(self) -> None:

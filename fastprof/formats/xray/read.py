@@ -29,12 +29,12 @@ _MODES = {
     lib.FP_XRAY_PROFILE: "profiling",
     lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
 }
-# Bytes that the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more if buffers
-# are so small that seeking costs more than reading.
+# Bytes that the index pass reads at a time: little, because the head of an FDR buffer has 80 bytes; more if buffers are
+# so small that seeking costs more than reading.
 _INDEX_WINDOW = 1024
 _DENSE_WINDOW = 16 * 1024
-ALL = (1 << 64) - 1  # bytes of a range: as many as there are
-# The first ones, whose functions are compared with the sleds of the map.  Not more than workers.FEW_ROWS.
+ALL = (1 << 64) - 1  # bytes of a range: all that follow
+# The first rows: their functions are compared with the sleds of the map.  At most workers.FEW_ROWS.
 _CHECKED_ROWS = 1 << 18
 
 
