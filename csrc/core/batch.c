@@ -294,6 +294,15 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
         }
         s->first_time = first;
         s->last_time = last;
+    } else if (b->view == FP_STACKS) {
+        uint64_t first = s->first_time, last = s->last_time;
+        for (uint32_t i = 0; i < b->n; i++) {
+            const uint64_t before = b->time[i] - 1; /* no time, 0, is after all others */
+            first = before < first - 1 ? b->time[i] : first;
+            last = b->time[i] > last ? b->time[i] : last;
+        }
+        s->first_time = first;
+        s->last_time = last;
     }
     const uint32_t n_values = b->n_values < s->n_totals ? b->n_values : s->n_totals;
     const int overflow = add_self(b, s->totals, n_values, b->view == FP_GRAPH ? &s->calls : NULL);

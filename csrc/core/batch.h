@@ -116,8 +116,9 @@ uint32_t fp_batch_keep(struct fp_batch *b, uint32_t to, uint32_t from, const uin
 
 /* Totals of a run of batches.  The caller zeroes all but first_time. */
 struct fp_summary {
-    uint64_t rows[8];    /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
-    uint64_t first_time; /* timeline; the caller sets it to UINT64_MAX, which remains if there are no rows */
+    uint64_t rows[8]; /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
+    uint64_t
+        first_time; /* timeline; stacks: of those with a time.  The caller sets it to UINT64_MAX; that remains: none */
     uint64_t last_time;
     uint64_t calls;  /* graph: sum of the counts of its calls */
     int64_t *totals; /* stacks, graph: the sums of self values; n_totals of them, caller-owned */

@@ -9,13 +9,13 @@ from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
 from fastprof.cli.messages import Progress, exit_code, log_json, print_warnings
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_table
+from fastprof.cli.text import print_table, quantity, utc
 from fastprof.core._typing import Any
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
-Describe a profile: format, version, counts, time range,
-totals and repairs.  Reads the whole input, but only the
+Describe a profile: format, version, command, process, counts,
+times, totals and repairs.  --json has exact numbers.  Reads the whole input, but only the
 index of an archive (unless --lenient)."""
 EXAMPLES = """\
 examples:
@@ -29,23 +29,102 @@ examples:
 _LABELS = {
     "constant_tsc": "constant TSC",
     "cpu": "CPU",
+    "cpu_id": "CPU id",
+    "cpus": "CPUs",
     "cpus_distinct": "CPUs",
-    "threads_distinct": "threads",
-    "duration_ns": "duration nanoseconds",
+    "doc_url": "documentation",
+    "drop_frames": "frames to drop",
+    "duration_ns": "duration",
+    "keep_frames": "frames to keep",
+    "memory_kib": "memory",
     "nonstop_tsc": "nonstop TSC",
-    "period_us": "period microseconds",
-    "time_ns": "time nanoseconds",
+    "period_us": "period",
+    "pid": "process",
+    "seconds": "duration",
+    "threads_distinct": "threads",
+    "ticks_per_second": "clock",
+    "time_ns": "recorded at",
+    "units": "",
+    "period_type": "",
 }
+# Facts with a unit, by key.
+_UNITS = {
+    "buffer_size": "bytes",
+    "bytes": "bytes",
+    "bytes_of_profiles": "bytes",
+    "duration_ns": "nanoseconds",
+    "memory_kib": "kilobytes",
+    "period_us": "microseconds",
+}
+# What a header states, in any number of parts.
+TEXTS = ("creator", "command", "trigger", "pid", "thread", "comments", "descriptions", "process_names")
+NS = 1_000_000_000
+_OF_A_KIND = 5  # texts of a list that are printed; --json has all of them
 
 
 def labelled(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Facts with labels for people.  A fact with several tables, e.g. one per event, becomes several."""
+    """Facts for people.  A fact with several tables, e.g. one per event, becomes several."""
     for key, value in facts.items():
-        label = _LABELS.get(key) or key.replace("_", " ")
+        label = _LABELS.get(key, key.replace("_", " "))
         if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
             yield from ((f"{label}, {name}", table) for name, table in value.items())
-        else:
-            yield label, value
+        elif label and not _repeated(key, facts):
+            yield from _shown(key, label, value, facts)
+
+
+def _repeated(key: str, facts: Mapping[str, Any]) -> bool:
+    """Whether another fact shows it."""
+    if key == "ticks_per_second":
+        return bool(facts[key] == NS)  # times are in nanoseconds
+    if key == "descriptions":
+        return "mode" in facts and [*facts[key]] == ["Source"]  # XRay's mode and version
+    return (key == "duration_ns" and "seconds" in facts) or (key == "period" and "period_us" in facts)
+
+
+def _shown(key: str, label: str, value: Any, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if key in ("totals", "totals_of_inherited_events"):
+        units = facts.get("units", {})
+        yield label, {name: quantity(n, units.get(name, "")) for name, n in value.items()}
+    elif key in ("first_tick", "first_time_ns"):
+        last = facts["last_tick" if key == "first_tick" else "last_time_ns"]
+        in_ns = key == "first_time_ns" or facts.get("ticks_per_second") == NS
+        yield "times", f"{value:,} to {last:,} {'ns' if in_ns else 'ticks'}"
+        if key == "first_time_ns" and "duration_ns" not in facts:
+            yield "duration", quantity(last - value, "nanoseconds")
+    elif key == "contexts":
+        yield label, f"{value:,} (functions, each with its callers)" if value else 0
+    elif key not in ("last_tick", "last_time_ns"):
+        yield label, _in_units(key, value, facts)
+
+
+def _in_units(key: str, value: Any, facts: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        more = [f"and {len(value) - _OF_A_KIND:,} more"] if len(value) > _OF_A_KIND and key in TEXTS else []
+        return [_in_units(key, one, facts) for one in (value[:_OF_A_KIND] if more else value)] + more
+    if isinstance(value, dict):
+        return {name: _in_units(key, one, facts) for name, one in value.items()}
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return value
+    if key == "time_ns":
+        return utc(int(value))
+    if key == "seconds":
+        return quantity(round(value * NS), "nanoseconds")
+    if key == "ticks_per_second":
+        return f"{value:,} Hz" if value else "unknown"
+    if key == "period":
+        kind, _, unit = str(facts.get("period_type", "")).partition("/")
+        return f"{quantity(int(value), unit)}{' of ' * bool(kind)}{kind}"
+    return quantity(int(value), _UNITS[key]) if key in _UNITS else str(value) if key in TEXTS else value
+
+
+def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
+    """Texts of several parts are lines of their own; numbers and short words are one."""
+    if not isinstance(value, list):
+        yield name, value
+    elif sum(len(str(one)) + 2 for one in value) <= 100:
+        yield name, ", ".join(map(str, value))
+    else:
+        yield from zip([name] + [""] * (len(value) - 1), value, strict=True)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -67,9 +146,10 @@ def run(args: argparse.Namespace) -> int:
             rows.append((name, ""))
             items = labelled(value) if name == "recorded" else value.items()
             is_counts = name in ("recorded repairs", "recorded losses")  # by code
-            rows += [(f"  {key.replace('-', ' ') if is_counts else key}", item) for key, item in items]
+            for key, item in items:
+                rows += _lines(f"  {key.replace('-', ' ') if is_counts else key}", item)
         else:
-            rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
+            rows += _lines(name, value)
     for title, counts in (("repairs", log.repairs), ("losses", log.losses)):
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]

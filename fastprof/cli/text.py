@@ -143,6 +143,27 @@ def _scaled(largest: int, factor: int, scales: Iterable[tuple[str, int, int]]) -
     return Scale(name, factor, divisor, places)
 
 
+def quantity(value: int, unit: str = "") -> str:
+    """One figure with its unit: "1.74 s", "512 KiB", "2,344"."""
+    if unit.lower() not in UNITS:
+        return f"{value:,}" if unit in ("", "count") else f"{value:,} {unit}"
+    scale = Scale.of(value, unit)
+    return f"{scale(value)} {scale.unit}" if value else "0"
+
+
+def utc(ns: int) -> str:
+    """ "2026-11-22 05:54:00.003 UTC"; nanoseconds since 1970 beyond the year 9999 stay a number."""
+    import time
+
+    try:
+        moment = time.gmtime(ns // 10**9)
+    except (OverflowError, ValueError, OSError):
+        return f"{ns:,} ns"
+    if moment.tm_year > 9999:
+        return f"{ns:,} ns"
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', moment)}.{ns // 10**6 % 1000:03d} UTC"
+
+
 def percent(value: float, total: float = 1) -> str:
     """ "12.3"; "-" for no share."""
     return f"{100 * value / total:.1f}" if total else "-"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
-from fastprof.core._typing import IO, TYPE_CHECKING
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
-from fastprof.core.value import Column
 from fastprof.inputs import Progress
 from fastprof.inputs.stored import is_archive
 from fastprof.verbs.reported import REPORTED
@@ -51,7 +50,7 @@ def info(
     >>> facts["format"], facts["view"], facts["totals"]
     ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
-    asked = checked(options, plan.known_options())
+    asked = checked(options, plan.reading_options())
     plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
     if isinstance(plain, str) and is_archive(plain) and from_ is None and not asked.given:
         from fastprof.store.listing import facts
@@ -74,7 +73,10 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
         summary = _summarize(pipeline, model, log)
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
-    log.facts = {"file": reader.name, "format": reader.format, "view": pipeline.view} | log.facts
+    # the stack machine adds parts of its own, which are not the input's
+    parts = [part for part in model.parts if pipeline.view != "timeline" or "ticks" not in part.extra]
+    named = {"file": reader.name, "format": reader.format, "view": pipeline.view}
+    log.facts = named | {key: value for key, value in stated(parts).items() if key not in log.facts} | log.facts
     _add_summary(log, model, pipeline.view, summary)
     return log
 
@@ -97,6 +99,55 @@ def _summarize(pipeline: plan.Pipeline, model: Model, log: Log) -> Summary:
     return summary
 
 
+# Keys of a part's `extra` that describe the recording; others are data of rows.
+_STATED = ("time_ns", "duration_ns", "period", "drop_frames", "keep_frames", "program", "doc_url")
+
+
+def stated(parts: Iterable[Part]) -> dict[str, Any]:
+    """What the parts of an input state about themselves: one value, or a list of the distinct ones.
+
+    desc: I1 cache: 32768 B       {"creator": "callgrind-3.19.0", "command": "./a", "pid": 7,
+    creator: callgrind-3.19.0      "descriptions": {"I1 cache": "32768 B"}}
+    """
+    from fastprof.core.parts import comments_of, descriptions_of, remarks_of
+
+    found: dict[str, dict[Any, None]] = {}
+    described: dict[str, dict[Any, None]] = {}
+    processes: dict[str, str] = {}
+    for part in parts:
+        texts: dict[str, list[Any]] = {
+            "creator": [part.creator or None],
+            "command": [part.command],
+            "trigger": [part.trigger],
+        }
+        texts |= {"pid": [part.named("pid")], "thread": [part.named("thread")]}
+        texts |= {"comments": [*comments_of(part), *remarks_of(part)]}
+        texts |= {key: [part.extra.get(key)] for key in _STATED}
+        if kind := part.extra.get("period_type"):
+            texts["period_type"] = ["/".join(kind)]
+        for key, values in texts.items():
+            found.setdefault(key, {}).update((_text(value), None) for value in values if value not in (None, b""))
+        for name, text in descriptions_of(part):
+            if text:  # "I1 cache:" without a simulated cache
+                described.setdefault(_text(name) or "comment", {})[_text(text)] = None
+        processes |= {str(pid): _text(name) for pid, name in part.extra.get("process_names", ()) if name}
+    facts: dict[str, Any] = {key: _one_or_all(values) for key, values in found.items() if values}
+    if described:
+        facts["descriptions"] = {name: _one_or_all(values) for name, values in described.items()}
+    if processes:
+        facts["process_names"] = processes
+    return facts
+
+
+def _text(value: Any) -> Any:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+
+def _one_or_all(values: dict[Any, None]) -> Any:
+    first, *others = values
+    return [first, *others] if others else first
+
+
 def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
     facts, summary = log.facts, seen.c
     names = {"timeline": OPS, "graph": KINDS, "stacks": ("sample",)}[view]
@@ -113,13 +164,17 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
         facts["last_tick"] = int(summary.last_time)
         clock = model.parts[0].extra.get("ticks_per_second") if model.parts else None
         if clock:
+            facts["ticks_per_second"] = clock
             facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
     if view == "stacks":
-        facts["stacks"] = seen.stacks
+        if summary.first_time <= summary.last_time:
+            facts["first_time_ns"], facts["last_time_ns"] = int(summary.first_time), int(summary.last_time)
+        facts["contexts"] = seen.stacks
     if view == "graph":
         facts["parts"] = len(model.parts)
         facts["calls"] = int(summary.calls)
     totals: dict[str, int] = {}
+    units: dict[str, str] = {}
     for part, sums in seen.totals().items():
         types = model.parts[part].value_types if part >= 0 else []
         if len(types) < len(sums):
@@ -127,10 +182,16 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
         for k, n in enumerate(sums):
             name = types[k].name if k < len(types) else f"value {k}"
             totals[name] = totals.get(name, 0) + n
+            if k < len(types) and types[k].unit:
+                units[name] = types[k].unit
     if totals:
         facts["totals"] = totals
+        if units:
+            facts["units"] = units
         first = model.parts[seen.first_part()] if model.parts else Part()
         if len(first.value_types) > 1:
+            from fastprof.core.value import Column
+
             facts["default_value_type"] = first.value_types[Column(None, "--value").of(first, view)].name
         _add_inherited(log, model)
 

@@ -159,7 +159,7 @@ def sums(path: Path, name: str) -> object:
         facts = fastprof.info(str(path), from_=name).facts
     except FastprofError as error:
         return str(error).replace(str(path), "")
-    return [facts.get(fact) for fact in ("totals", "calls", "stacks")]
+    return [facts.get(fact) for fact in ("totals", "calls", "contexts")]
 
 
 @pytest.mark.parametrize("file", [f for f in GOOD if formats.get(format_of(f)).writer])

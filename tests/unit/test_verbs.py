@@ -25,7 +25,7 @@ PYTHON = {
     "view": "verbs.view.view",
 }
 # Whose tests are not in a file that is called after the verb.
-TESTS = {"convert": "test_cli.py", "info": "test_cli.py"}
+TESTS = {"convert": "test_cli.py"}
 COMMAND = re.compile(r"(?:^ *|`|-m )fastprof (\w+)", re.MULTILINE)  # in a block or in a line
 PAGES = {
     verb

@@ -167,7 +167,7 @@ class ArchiveReader(Reader):
             for i, n in enumerate(end["kinds"]):
                 c.rows[i] = n
             times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
-            if self.view == "timeline" and times:
+            if times:
                 c.first_time, c.last_time = min(first for first, _ in times), max(last for _, last in times)
             c.calls = end.get("calls", 0)
             totals = end.get("totals", [])

@@ -1,0 +1,93 @@
+"""What `fastprof info` shows to people: what a file states about itself, dates and units; --json has exact numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.cli.text import quantity, utc
+from fastprof.core.errors import UsageError
+from tests.support.paths import CORPUS
+
+HEADER = b"""version: 1
+creator: callgrind-3.19.0
+pid: 4711
+cmd: ./demo -n 5
+desc: I1 cache: 32768 B, 64 B, 8-way associative
+desc: D1 cache:
+desc: Trigger: Program termination
+events: Ir
+
+fn=main
+1 7
+"""
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, str]:
+    """The printed table."""
+    assert main(["info", *words]) == 0
+    lines = (line.split("  ", 1) for line in capsys.readouterr().out.replace("\n  ", "\n").splitlines())
+    return {name: "".join(rest).strip() for name, *rest in lines}
+
+
+def test_header_of_callgrind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "callgrind.out"
+    path.write_bytes(HEADER)
+    rows = shown(capsys, str(path))
+    assert rows["creator"] == "callgrind-3.19.0" and rows["process"] == "4711" and rows["command"] == "./demo -n 5"
+    assert rows["I1 cache"] == "32768 B, 64 B, 8-way associative" and "D1 cache" not in rows
+    facts = fastprof.info(path).facts
+    assert (facts["pid"], facts["trigger"]) == (4711, "Program termination")
+    assert facts["descriptions"] == {"I1 cache": "32768 B, 64 B, 8-way associative"}
+
+
+def test_differing_headers_are_listed_and_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "callgrind.out"
+    path.write_bytes(b"".join(b"part: %d\npid: %d\nevents: Ir\nfn=f\n1 1\n\n" % (i, i) for i in range(1, 9)))
+    assert shown(capsys, str(path))["process"] == "1, 2, 3, 4, 5, and 3 more"
+    assert fastprof.info(path).facts["pid"] == [*range(1, 9)]
+
+
+def test_dates_units_and_exact_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(CORPUS / "pprof/good/go-cpulabels.pb")
+    rows = shown(capsys, path)
+    assert rows["recorded at"].endswith(" UTC") and rows["recorded at"].startswith("20")
+    assert rows["period"] == "10.0 ms of cpu"
+    assert main(["info", path, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert facts["units"] == {"samples": "count", "cpu": "nanoseconds"}
+    assert rows["cpu"] == quantity(facts["totals"]["cpu"], "nanoseconds")
+    assert rows["duration"] == quantity(facts["duration_ns"], "nanoseconds")
+    assert rows["contexts"] == f"{facts['contexts']:,} (functions, each with its callers)"
+
+
+def test_times_of_samples_are_those_with_a_time(tmp_path: Path) -> None:
+    rows = fastprof.open(CORPUS / "perf/good/made-basic-be.data").rows()
+    times = [row["ts"] for row in rows if row["ts"]]
+    facts = fastprof.info(CORPUS / "perf/good/made-basic-be.data").facts
+    assert times and (facts["first_time_ns"], facts["last_time_ns"]) == (min(times), max(times))
+    assert "first_time_ns" not in fastprof.info(CORPUS / "folded/good/plain.folded").facts
+    fastprof.convert(CORPUS / "perf/good/made-basic-be.data", tmp_path / "x.fpa", symbolize=False)
+    archived = fastprof.info(tmp_path / "x.fpa").facts  # from the index
+    assert (archived["first_time_ns"], archived["last_time_ns"]) == (min(times), max(times))
+    fastprof.convert(CORPUS / "folded/good/plain.folded", tmp_path / "y.fpa")
+    assert "first_time_ns" not in fastprof.info(tmp_path / "y.fpa").facts
+
+
+def test_moments() -> None:
+    assert utc(0) == "1970-01-01 00:00:00.000 UTC"
+    assert utc(1_795_240_840_003_356_045) == "2026-11-21 06:00:40.003 UTC"
+    assert utc(1 << 62) == "2116-02-20 23:53:38.427 UTC"
+    assert utc((1 << 64) * 1000) == f"{(1 << 64) * 1000:,} ns"
+    assert [quantity(n, unit) for n, unit in ((0, "ns"), (1536, "bytes"), (5, "frogs"), (5, "count"))] == [
+        "0", "1.50 KiB", "5 frogs", "5",
+    ]  # fmt: skip
+
+
+def test_options_of_other_verbs_are_refused_before_the_file_is_opened() -> None:
+    with pytest.raises(UsageError, match="unknown option 'root'"):
+        fastprof.info("no such file", root="main")
