@@ -17,8 +17,9 @@ from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.inputs import Progress
 from fastprof.verbs.page import html
-from fastprof.verbs.page.content import Content, Figures, Places, figures_of
+from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.page.figures import Places, Table
 from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
@@ -135,14 +136,14 @@ class _Page:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
         asked, kept = self._asked[PRUNE], self._kept()
         places = Places(self._model, self._shown)
-        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
+        table = Table(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
 
-        def made(figures: list[Figures], n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
+        def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             self._shown.cut(asked or 0, n_contexts, fits=asked is None)
-            content = Content(self._model, self._shown, kept, figures, places, n_calls)
+            content = Content(self._model, self._shown, kept, table.first(n_rows), places, n_calls)
             return content, html(content.columns.packed(self._head(command) | content.head))
 
-        content, page = made(figures, _ALL, _ALL) if asked is not None else self._fitted(figures, made)
+        content, page = made(len(table), _ALL, _ALL) if asked is not None else self._fitted(len(table), made)
         self._say_pruned(content.head, len(content.columns["context up"]))
         labels = self._shown.labels
         self._log.count(REPORTED["merged-label-values"], labels.merged.total())
@@ -166,13 +167,11 @@ class _Page:
         self._say_pruned(content.head, len(content.columns["context up"]))
         return text
 
-    def _fitted(
-        self, figures: list[Figures], made: Callable[[list[Figures], int, int], tuple[Content, bytes]]
-    ) -> tuple[Content, bytes]:
+    def _fitted(self, n_rows: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
         """Nearly the largest page within the limit.  Calls get the room that contexts leave."""
         n_contexts, n_calls, best, grown = _CONTEXTS, _CALLS, None, False
         for _ in range(_TRIES):
-            content, page = made(figures, n_contexts, n_calls)
+            content, page = made(n_rows, n_contexts, n_calls)
             spare = _LARGEST - len(page)
             if spare >= 0:
                 best = content, page
@@ -186,12 +185,12 @@ class _Page:
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (_LARGEST / len(page)) ** 1.5)
-                n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
+                n_contexts, n_rows = int(n_contexts * share), int(n_rows * share) + 1
         content, page = best or (content, page)
         while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
             each = content.columns.nbytes("call ") / n_calls
             n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
-            more = made(figures, fitted, n_calls)
+            more = made(n_rows, fitted, n_calls)
             if len(more[1]) > _LARGEST:
                 break
             content, page = more

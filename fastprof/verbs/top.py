@@ -239,12 +239,9 @@ class Finder:
         patterns: Patterns,
         value: ValueType,
         second: ValueType | None,
-        others: dict[tuple[int, bool], list[int]] | None = None,
         same: Finder | None = None,
     ) -> None:
-        """`others`: with --tree, which callers (True) and callees of a function are listed; None: all.  `same`: one of
-        the same model, whose names are known."""
-        self._others = others
+        """`same`: one of the same model, whose names are known."""
         self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
         self._value, self._second = value, second
         self._key = _COLUMNS.get(asked[SORT], "second")
@@ -252,11 +249,14 @@ class Finder:
         self._places: dict[int, _Place] = same._places if same else {}
         self._cycles = self._numbered_cycles()
 
-    def rows_of(self, functions: Iterable[int]) -> list[Row]:
-        """The rows of these functions, if they have any, in any order, and all cycles."""
-        total, seen = self._costs.sum("self"), self._costs.seen
-        items = [self._item(i) for i in functions if i < len(seen) and seen[i]]
-        return [self._row(item, total, 0) for item in (*items, *self._cycle_items())]
+    def cycle_rows(self) -> list[Row]:
+        """The rows of cycles, in any order."""
+        total = self._costs.sum("self") if self._cycles else 0
+        return [self._row(item, total, 0) for item in self._cycle_items()]
+
+    def cycle_of(self, function: int) -> int | None:
+        """The number of the cycle that the function belongs to."""
+        return self._cycles.get(self._costs.cycle_of(function)) if self._cycles else None
 
     def found(self, log: Log, paths: list[str]) -> Top:
         costs, asked = self._costs, self._asked
@@ -305,8 +305,7 @@ class Finder:
     def _item(self, i: int) -> _Item:
         own, inclusive, calls, second = (column[i] for column in self._columns.values())
         figures = own, inclusive, calls, second
-        cycle = self._cycles.get(self._costs.cycle_of(i)) if self._cycles else None
-        return _Item(self._place(i), self._columns[self._key][i], figures, i, cycle)
+        return _Item(self._place(i), self._columns[self._key][i], figures, i, self.cycle_of(i))
 
     def _place(self, i: int) -> _Place:
         if i not in self._places:
@@ -396,7 +395,7 @@ class Finder:
             sums[1] += calls
 
         def add_function(function: int, arc: Arc) -> None:
-            add(self._place(function), self._cycle_of(function), arc.cost, arc.calls)
+            add(self._place(function), self.cycle_of(function), arc.cost, arc.calls)
 
         if item.is_cycle and into:
             for arc in costs.cycle_arcs(item.id):
@@ -405,10 +404,9 @@ class Finder:
             for member in self._members[item.id]:
                 add(self._place(member), item.cycle, self._columns["inclusive"][member], 0)
         else:
-            listed = None if self._others is None else self._others[item.id, into]
-            for arc in costs.arcs(item.id, into) if listed is None else costs.arcs_with(item.id, into, listed):
+            for arc in costs.arcs(item.id, into):
                 other = arc.caller if into else arc.callee
-                cycle = self._cycle_of(other)
+                cycle = self.cycle_of(other)
                 if not into and cycle and cycle != item.cycle:
                     add(_Place(f"<cycle {cycle}>"), None, arc.cost, arc.calls)
                 else:
@@ -422,9 +420,6 @@ class Finder:
             Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
             for (place, cycle), (cost, calls) in order
         )
-
-    def _cycle_of(self, function: int) -> int | None:
-        return self._cycles.get(self._costs.cycle_of(function))
 
 
 def _text(data: bytes) -> str:

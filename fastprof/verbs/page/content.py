@@ -13,118 +13,16 @@ A value column is a value type of one side; the old profile is side 0, the new o
 
 from __future__ import annotations
 
-from itertools import product
-
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model
-from fastprof.core.options import Options
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
-from fastprof.verbs.top import BY, TREE, Call, Finder, Row
+from fastprof.verbs.page.figures import Arc, Cost, Figures, Place, Places
 from fastprof.verbs.top_costs import thread_name
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
-
-_CALLS = 15  # most expensive callers of a function, and callees
-
-
-class _Place(NamedTuple):
-    name: str
-    file: str
-    object: str
-
-
-class Places:
-    """Functions of a model, each looked up once, and their first lines."""
-
-    def __init__(self, model: Model, shown: Shown) -> None:
-        self._model, self._shown = model, shown
-        self._known: dict[int, _Place] = {}
-        self.lines: dict[_Place, int] = {}
-
-    def __getitem__(self, function: int) -> _Place:
-        if function not in self._known:
-            f = self._model.get_function(function)
-            place = self._known[function] = _Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
-            line = f.line or self._shown.first_line(function)
-            self.lines[place] = min(line, self.lines.get(place) or line)
-        return self._known[function]
-
-
-class _Arc(NamedTuple):
-    """A caller or callee of a row."""
-
-    place: _Place
-    is_callee: int
-    costs: list[int]  # by kept value column
-    calls: list[int]  # by side
-
-
-class Figures(NamedTuple):
-    """A row of the table: the figures of a function, or of a cycle of functions, in each value column that has it."""
-
-    place: _Place
-    rows: dict[int, Row]
-    arcs: list[_Arc]
-
-    @property
-    def is_cycle(self) -> bool:
-        return any(self.place == (f"<cycle {row.cycle}>", "", "") for row in self.rows.values())
-
-
-def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> list[Figures]:
-    """The functions with the largest figures of the value columns `kept`, at least `n` of each; see _ranked."""
-    asked = Options(**{BY.name: "function", TREE.name: "both"})
-    ids = set[int]()
-    for c in kept:
-        for key in ("self", "inclusive"):
-            largest = shown.costs[c].largest(key, n)
-            ids.update(largest if len(largest) < 2 * n else largest[:n])  # many may tie with the last
-    others: dict[tuple[int, bool], list[int]] = {}
-    for function, into in product(ids, (True, False)):
-        others[function, into] = sorted(
-            {other for c in kept for other in shown.costs[c].largest_arcs(function, into, _CALLS)}
-        )
-    for function in ids.union(*others.values()):
-        places[function]  # its line
-    found: dict[_Place, dict[int, Row]] = {}
-    finder = None
-    for c in kept:
-        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, others, finder)
-        for row in finder.rows_of(ids):
-            found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
-    sides = [column.side for column in shown.columns]
-    return [Figures(place, found[place], _arcs(found[place], kept, sides)) for place in _ranked(found, kept)]
-
-
-def _ranked(found: dict[_Place, dict[int, Row]], kept: list[int]) -> list[_Place]:
-    """Rows by their best rank in the self or inclusive costs of any column.
-
-    Sorting the table by any column then shows its largest rows, however few rows fit the page.
-    """
-    best: dict[_Place, int] = {}
-    for c, key in product(kept, ("self", "inclusive")):
-        figures = [(-abs(getattr(rows[c], key) or 0), place) for place, rows in found.items() if c in rows]
-        for rank, (_, place) in enumerate(sorted(figures)):
-            best[place] = min(rank, best.get(place, rank))
-    return sorted(found, key=lambda place: (best[place], place))
-
-
-def _arcs(rows: dict[int, Row], kept: list[int], sides: list[int]) -> list[_Arc]:
-    found = []
-    for is_callee, name in enumerate(("callers", "callees")):
-        by_place: dict[_Place, dict[int, Call]] = {}
-        for c, row in rows.items():
-            for call in getattr(row, name):
-                by_place.setdefault(_Place(call.name, call.file, call.object), {})[c] = call
-        for place, by in by_place.items():
-            calls = [0, 0]
-            for c in reversed(by):
-                calls[sides[c]] = by[c].calls or 0
-            found.append(_Arc(place, is_callee, [by[c].cost if c in by else 0 for c in kept], calls))
-    return found
 
 
 class Content:
@@ -138,14 +36,14 @@ class Content:
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
         self._texts: dict[str, int] = {}
-        self._functions: dict[_Place, int] = {row.place: i for i, row in enumerate(figures)}
+        self._functions: dict[Place, int] = {row.place: i for i, row in enumerate(figures)}
         self.n_functions = sum(not row.is_cycle for row in figures)
-        self._rows([row.rows for row in figures])
+        self._rows([row.costs for row in figures])
         self._arcs([row.arcs for row in figures])
         self._contexts()
         if shown.times is not None and not shown.times.mixed:
             self._calls(shown.times, n_calls)
-        for name in _Place._fields:
+        for name in Place._fields:
             self.columns.add(f"function {name}", "I", [self._text(getattr(f, name)) for f in self._functions])
         self.columns.add("function line", "I", [places.lines.get(f, 0) for f in self._functions])
         self.head["texts"] = [*self._texts]
@@ -156,12 +54,12 @@ class Content:
     def _text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
-    def _function(self, place: _Place) -> int:
+    def _function(self, place: Place) -> int:
         return self._functions.setdefault(place, len(self._functions))
 
     # ---- the table
 
-    def _rows(self, figures: list[dict[int, Row]]) -> None:
+    def _rows(self, figures: list[dict[int, Cost]]) -> None:
         shown = self._shown
         n = len(figures)
         self.head["rows"] = n
@@ -181,7 +79,7 @@ class Content:
     def _side(self, column: int) -> int:
         return self._shown.columns[column].side
 
-    def _arcs(self, by_row: list[list[_Arc]]) -> None:
+    def _arcs(self, by_row: list[list[Arc]]) -> None:
         arcs = [arc for row in by_row for arc in row]
         self.columns.add("arc row", "I", [i for i, row in enumerate(by_row) for _ in row])
         self.columns.add("arc function", "I", [self._function(arc.place) for arc in arcs])
@@ -265,7 +163,3 @@ class Content:
 
 def _array(pointer: Pointer[int], n: int) -> list[int]:
     return list(pointer[0:n])
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,195 @@
+"""The rows of a page's table: functions, and cycles of them, with their most expensive callers and callees.
+
+All candidates are ranked by their figures alone.  Calls are looked up for the rows that are shown, so what a page costs
+follows from its size, not from the profile's.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from fastprof.core._typing import NamedTuple
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.top import BY, TREE, Finder, Row
+
+_CALLS = 15  # most expensive callers of a function, and callees
+
+
+class Place(NamedTuple):
+    name: str
+    file: str
+    object: str
+
+
+class Places:
+    """Functions of a model, each looked up once, and their first lines."""
+
+    def __init__(self, model: Model, shown: Shown) -> None:
+        self._model, self._shown = model, shown
+        self._known: dict[int, Place] = {}
+        self.lines: dict[Place, int] = {}
+
+    def __getitem__(self, function: int) -> Place:
+        place = self._known.get(function)
+        if place is None:
+            f = self._model.get_function(function)
+            place = self._known[function] = Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
+            line = f.line or self._shown.first_line(function)
+            self.lines[place] = min(line, self.lines.get(place) or line)
+        return place
+
+
+class Cost(NamedTuple):
+    """Of a row in a value column."""
+
+    self: int
+    inclusive: int | None  # None: unknown
+    calls: int | None
+    cycle: int | None
+
+
+class Arc(NamedTuple):
+    """A caller or callee of a row."""
+
+    place: Place
+    is_callee: int
+    costs: list[int]  # by kept value column
+    calls: list[int]  # by side
+
+
+class Figures(NamedTuple):
+    """A row: the figures of a function, or of a cycle of functions, in each value column that has it."""
+
+    place: Place
+    costs: dict[int, Cost]
+    arcs: list[Arc]
+    is_cycle: bool
+
+
+# callers or callees in a value column, the most expensive first: cost, calls
+_Calls = list[tuple[Place, int, int | None]]
+
+
+class Table:
+    """The functions with the largest figures of the value columns `kept`, at least `n` of each; see _rank."""
+
+    def __init__(self, model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> None:
+        self._shown, self._kept, self._places = shown, kept, places
+        self._columns = {c: {key: shown.costs[c].column(key) for key in ("self", "inclusive", "calls")} for c in kept}
+        ids = set[int]()
+        for c, key in product(kept, ("self", "inclusive")):
+            largest = shown.costs[c].largest(key, n)
+            ids.update(largest if len(largest) < 2 * n else largest[:n])  # many may tie with the last
+        # by place, then by value column: a function, or a cycle's row
+        self._found: dict[Place, dict[int, int | Row]] = {}
+        self._finders: dict[int, Finder] = {}
+        asked, finder = Options(**{BY.name: "function", TREE.name: "both"}), None
+        for c in kept:
+            event = shown.events[shown.columns[c].event]
+            self._finders[c] = finder = Finder(model, shown.costs[c], asked, (), event, None, finder)
+            seen = shown.costs[c].seen
+            for i in ids:
+                if i < len(seen) and seen[i]:
+                    self._found.setdefault(places[i], {})[c] = i
+            for row in finder.cycle_rows():
+                self._found.setdefault(Place(row.name, row.file, row.object), {})[c] = row
+        self._ranked = self._rank()
+        self._made: list[Figures] = []
+
+    def __len__(self) -> int:
+        return len(self._ranked)
+
+    def first(self, n: int) -> list[Figures]:
+        """The `n` highest ranked rows."""
+        for place in self._ranked[len(self._made) : n]:
+            found = self._found[place]
+            costs = {c: self._cost(c, of) for c, of in found.items()}
+            is_cycle = any(place == (f"<cycle {cost.cycle}>", "", "") for cost in costs.values())
+            self._made.append(Figures(place, costs, self._arcs(found), is_cycle))
+        return self._made[:n]
+
+    def _rank(self) -> list[Place]:
+        """Rows by their best rank in the self or inclusive costs of any column.
+
+        Sorting the table by any column then shows its largest rows, however few rows fit the page.
+        """
+        places = sorted(self._found)
+        best = [len(places)] * len(places)
+        for c, key in product(self._kept, ("self", "inclusive")):
+            column, mine, figures = self._columns[c][key], [], {}
+            for at, place in enumerate(places):
+                of = self._found[place].get(c)
+                if of is not None:
+                    mine.append(at)
+                    figures[at] = -abs(column[of] if isinstance(of, int) else getattr(of, key) or 0)
+            for rank, at in enumerate(sorted(mine, key=figures.__getitem__)):
+                best[at] = min(rank, best[at])
+        return [places[at] for at in sorted(range(len(places)), key=best.__getitem__)]
+
+    def _cost(self, c: int, of: int | Row) -> Cost:
+        if isinstance(of, Row):
+            return Cost(of.self, of.inclusive, of.calls, of.cycle)
+        costs, column = self._shown.costs[c], self._columns[c]
+        return Cost(
+            column["self"][of],
+            column["inclusive"][of] if costs.inclusive_known else None,
+            column["calls"][of] if costs.calls_known else None,
+            self._finders[c].cycle_of(of),
+        )
+
+    # ---- callers and callees
+
+    def _arcs(self, found: dict[int, int | Row]) -> list[Arc]:
+        arcs = []
+        functions = dict.fromkeys(of for of in found.values() if isinstance(of, int))
+        for is_callee, into in enumerate((True, False)):
+            others = {function: self._others(function, into) for function in functions}
+            by_place: dict[Place, dict[int, tuple[int, int | None]]] = {}
+            for c, of in found.items():
+                calls = self._calls(c, of, into, others[of]) if isinstance(of, int) else _of_cycle(of, into)
+                for place, cost, count in calls:
+                    by_place.setdefault(place, {})[c] = cost, count
+            for place, by in by_place.items():
+                counts = [0, 0]
+                for c in reversed(by):
+                    counts[self._shown.columns[c].side] = by[c][1] or 0
+                arcs.append(Arc(place, is_callee, [by[c][0] if c in by else 0 for c in self._kept], counts))
+        return arcs
+
+    def _others(self, function: int, into: bool) -> list[int]:
+        """The callers or callees that are listed: the most expensive ones of each value column."""
+        costs = self._shown.costs
+        return sorted({other for c in self._kept for other in costs[c].largest_arcs(function, into, _CALLS)})
+
+    def _calls(self, c: int, function: int, into: bool, listed: list[int]) -> _Calls:
+        """As `top --tree` shows them: functions outside a cycle call the cycle, not its members."""
+        costs, finder, places = self._shown.costs[c], self._finders[c], self._places
+        cycle = finder.cycle_of(function)
+        sums: dict[tuple[Place, int | None], tuple[int, int]] = {}
+        for caller, callee, cost, calls in costs.arcs_with(function, into, listed):
+            place = places[caller if into else callee]
+            number = finder.cycle_of(caller if into else callee)
+            if not into and number and number != cycle:
+                place, number = Place(f"<cycle {number}>", "", ""), None
+            if before := sums.get((place, number)):
+                cost, calls = cost + before[0], calls + before[1]
+            sums[place, number] = cost, calls
+        if into and cycle:
+            sums[Place(f"<cycle {cycle}>", "", ""), None] = self._columns[c]["inclusive"][function], 0
+        # without call counts, arcs count how often sums were made
+        known = costs.calls_known
+        rows = sorted((-abs(cost), -calls * known, place, cost, calls) for (place, _), (cost, calls) in sums.items())
+        return [(place, cost, calls if known else None) for _, _, place, cost, calls in rows]
+
+
+def _of_cycle(row: Row, into: bool) -> _Calls:
+    return [
+        (Place(call.name, call.file, call.object), call.cost, call.calls)
+        for call in (row.callers if into else row.callees)
+    ]
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
