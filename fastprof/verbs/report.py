@@ -55,6 +55,7 @@ END = plan.End(
 )
 _LARGEST = 1_900_000  # bytes of a page
 _CONTEXTS = 45_000  # to begin with
+_CELLS = 70_000  # rows, times value columns, to begin with
 _CALLS = 50_000  # of a timeline, to begin with
 _NEARLY = 0.95  # of the largest size: from here on, no more contexts are tried
 _TRIES = 20  # then the last page is taken, even if it is too large
@@ -167,30 +168,36 @@ class _Page:
         self._say_pruned(content.head, len(content.columns["context up"]))
         return text
 
-    def _fitted(self, n_rows: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
-        """Nearly the largest page within the limit.  Calls get the room that contexts leave."""
+    def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
+        """Nearly the largest page within the limit, of `most` rows.  Calls get the room that contexts leave."""
+        n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
         n_contexts, n_calls, best, grown = _CONTEXTS, _CALLS, None, False
         for _ in range(_TRIES):
             content, page = made(n_rows, n_contexts, n_calls)
             spare = _LARGEST - len(page)
             if spare >= 0:
                 best = content, page
-                fitted = n_contexts
+                fitted, fitted_rows = n_contexts, n_rows
+                if n_rows < most:  # this many might have been too many
+                    most = n_rows = min(most, n_rows + int(spare / _each(content, "row", "arc")))
+                    if spare > (1 - _NEARLY) * _LARGEST:
+                        continue
                 if n_contexts > content.head["all_contexts"] or grown or spare < (1 - _NEARLY) * _LARGEST:
                     break
-                n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content)))
+                n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content, "context")))
             elif best:
-                grown = True  # too far: the next page that fits is the last
-                n_contexts = max(fitted, int(n_contexts + spare / _each(content) / _NEARLY))
+                grown, n_rows = True, fitted_rows  # too far: the next page that fits is the last
+                n_contexts = max(fitted, int(n_contexts + spare / _each(content, "context") / _NEARLY))
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (_LARGEST / len(page)) ** 1.5)
                 n_contexts, n_rows = int(n_contexts * share), int(n_rows * share) + 1
+                most = n_rows
         content, page = best or (content, page)
         while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
             each = content.columns.nbytes("call ") / n_calls
             n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
-            more = made(n_rows, fitted, n_calls)
+            more = made(fitted_rows, fitted, n_calls)
             if len(more[1]) > _LARGEST:
                 break
             content, page = more
@@ -230,6 +237,8 @@ class _Page:
         }
 
 
-def _each(content: Content) -> float:
-    """The approximate bytes of a context in a page."""
-    return max(1.0, content.columns.nbytes("context ")) / max(1, len(content.columns["context up"]))
+def _each(content: Content, *kinds: str) -> float:
+    """The approximate bytes of an entry of the first kind in a page, with those of the other kinds."""
+    first = "context up" if kinds[0] == "context" else f"{kinds[0]} cycle"
+    nbytes = sum(content.columns.nbytes(f"{kind} ") for kind in kinds)
+    return max(1.0, nbytes) / max(1, len(content.columns[first]))

@@ -117,15 +117,18 @@ class Table:
         """
         places = sorted(self._found)
         best = [len(places)] * len(places)
-        for c, key in product(self._kept, ("self", "inclusive")):
-            column, mine, figures = self._columns[c][key], [], {}
-            for at, place in enumerate(places):
-                of = self._found[place].get(c)
-                if of is not None:
-                    mine.append(at)
-                    figures[at] = -abs(column[of] if isinstance(of, int) else getattr(of, key) or 0)
-            for rank, at in enumerate(sorted(mine, key=figures.__getitem__)):
-                best[at] = min(rank, best[at])
+        for c in self._kept:
+            mine = [(at, of) for at, place in enumerate(places) if (of := self._found[place].get(c)) is not None]
+            for key in ("self", "inclusive"):
+                if key == "self" or self._shown.costs[c].inclusive_known:
+                    column = self._columns[c][key]
+                    figures = [-abs(column[of] if isinstance(of, int) else getattr(of, key)) for _, of in mine]
+                else:
+                    figures = [0] * len(mine)
+                for rank, i in enumerate(sorted(range(len(mine)), key=figures.__getitem__)):
+                    at = mine[i][0]
+                    if rank < best[at]:
+                        best[at] = rank
         return [places[at] for at in sorted(range(len(places)), key=best.__getitem__)]
 
     def _cost(self, c: int, of: int | Row) -> Cost:
