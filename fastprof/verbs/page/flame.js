@@ -78,8 +78,8 @@ class TreeBoxes {
 
 // The calls of one thread or of all, each thread below the one before.
 class TimeBoxes {
-  // thread: its name, null: all; folded: names of those of which only the title is shown
-  constructor(data, thread, folded) {
+  // isShown: of a thread's name; folded: names of those of which only the title is shown
+  constructor(data, isShown, folded) {
     const {column, head} = data;
     this.isTimed = true;
     this.time = head.time;
@@ -97,7 +97,7 @@ class TimeBoxes {
     for (let i = 0; i < this.fn.length; i++) deepest[this.thread[i]] = Math.max(deepest[this.thread[i]], this.depth[i]);
     head.time.threads.forEach((name, t) => {
       this.first[t] = -1;
-      if (deepest[t] < 0 || (thread !== null && name !== thread)) return;
+      if (deepest[t] < 0 || !isShown(name)) return;
       const isFolded = folded.has(name);
       this.titles.push([row, name, `${isFolded ? "▸" : "▾"} ${name}`]);
       if (!isFolded) this.first[t] = row + 1;

@@ -21,12 +21,14 @@ const begin = async () => {
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
   // Figures of the table: with a selected thread they come from its contexts, unless those are estimates.
-  const ofThread = () => state.ranged || (state.thread >= 0 && !head.estimated);
+  const labels = new Labels(data);
+  const ofThread = () => state.ranged || ((state.thread >= 0 || labels.isChosen) && !head.estimated);
+  const partTitle = () => [state.thread >= 0 && "this thread", labels.title()].filter(Boolean).join(", ");
   const figuresOfThreads = new Map();
   const rowFigures = (name, k) => {
     if (state.ranged) return state.ranged[name];
     if (!ofThread()) return column(`${name} ${k}`);
-    const key = `${state.thread} ${k}`;
+    const key = `${state.thread} ${k} ${labels.id}`;
     if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, nRows));
     return figuresOfThreads.get(key)[name];
   };
@@ -44,15 +46,19 @@ const begin = async () => {
     const file = texts[filesOf[fn]], object = texts[objects[fn]];
     return [file && file !== "???" ? file + (lines[fn] ? `:${lines[fn]}` : "") : "", object].filter(Boolean).join(" · ");
   };
-  const labels = new Map();
+  const shortNames = new Map();
   const labelOf = fn => {
-    if (!labels.has(fn)) labels.set(fn, shortName(nameOf(fn)));
-    return labels.get(fn);
+    if (!shortNames.has(fn)) shortNames.set(fn, shortName(nameOf(fn)));
+    return shortNames.get(fn);
   };
   // If all threads belong to one process, their names omit it.
   const process = /^process \d+, (?=thread )/.exec(head.threads[0] || "")?.[0];
   const isOne = process && head.threads.every(name => name.startsWith(process) || name === "[pruned]");
   const threadLabel = name => isOne ? name.replace(process, "") : name;
+  const isThreadShown = () => {
+    const {threads} = labels.kept(), names = new Set(head.threads.filter((_, t) => threads[t] && (state.thread < 0 || t === state.thread)));
+    return name => names.has(name) || (state.thread < 0 && !labels.isChosen);  // contexts of a thread may be pruned
+  };
   const threadName = () => state.thread < 0 ? null : head.threads[state.thread];
 
   // ---- colours
@@ -70,7 +76,7 @@ const begin = async () => {
   });
   const view = {
     tree: null, matches: null, chosen: -1,
-    name: (fn, id) => fn === NONE && id === 0 ? "everything" : nameOf(fn),
+    name: (fn, id) => fn === NONE && id === 0 ? labels.title() || "everything" : nameOf(fn),
     label: (fn, id) => fn === NONE ? view.name(fn, id) : labelOf(fn),
     // ticks of the time axis at round times, as shares of the whole time
     marks(from, to, most) {
@@ -128,17 +134,19 @@ const begin = async () => {
     range: range => setRange(range),
     fold: name => {
       if (!folded.delete(name)) folded.add(name);
-      flame.show(new TimeBoxes(data, threadName(), folded), true);
+      flame.show(new TimeBoxes(data, isThreadShown(), folded), true);
       if (state.ranged) setRange(flame.range);
     },
   });
   const drawFlame = () => {
     if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
     view.tree = trees.get(state.thread);
+    if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
+    view.tree.costsOf = labels.id;
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
     colours.arrange(view.tree);
     if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? -1;
-    flame.show(state.order === "time" ? new TimeBoxes(data, threadName(), folded)
+    flame.show(state.order === "time" ? new TimeBoxes(data, isThreadShown(), folded)
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
     sumRange();
@@ -154,7 +162,7 @@ const begin = async () => {
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
   const hint = () => {
-    if (!view.tree.weight[0]) return `Nothing to show${events.length ? ": all values are 0" : ""}.`;
+    if (!view.tree.weight[0]) return `Nothing to show${!events.length ? "" : partTitle() ? `: no cost in ${partTitle()}` : ": all values are 0"}.`;
     const width = head.compared ? "its width is the larger of its old and new" : "its width is its";
     if (state.ranged) {
       const [from, to] = flame.range.map(share => beginText(share * head.time.length));
@@ -203,7 +211,7 @@ const begin = async () => {
       const [allText, ownText] = pair([all, own], unit()), whole = view.tree.total[k]?.[0];
       parts.push((isInclusiveKnown() ? `${allText} (${percent(all, whole)}), ` : "") +
         `self ${ownText} (${percent(own, whole)})` +
-        (state.thread >= 0 ? " of the thread" : ""));
+        (partTitle() && ` of ${partTitle()}`));
     }
     if (many && !timed) parts.push(" together. Click to zoom.");
     if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
@@ -273,7 +281,7 @@ const begin = async () => {
     const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
       (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
-      (state.ranged ? " in this range" : state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
+      (state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
   };
 
   for (const query of [narrow, roomy]) query.addEventListener("change", drawTable);
@@ -338,7 +346,7 @@ const begin = async () => {
       parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
     if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
-    else if (state.thread >= 0) parts.push(element("p", {}, "In all threads:"));
+    else if (partTitle()) parts.push(element("p", {}, labels.isChosen ? "In all samples:" : "In all threads:"));
     if (fn < nRows) {
       const box = (what, name) => {
         const texts = shownColumns().map(k => {
@@ -393,8 +401,13 @@ const begin = async () => {
   const select = byId("value");
   select.parentElement.style.display = events.length ? "" : "none";
   select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
+  const chooser = new LabelChooser({
+    labels, columns: shownColumns, unit, thread: () => state.thread,
+    setThread: t => { state.thread = threads.value = t; }, changed: () => drawAll(),
+  });
   const drawAll = () => {
     drawFlame();
+    chooser.draw();
     drawTable();
     filter();
     search();
@@ -499,7 +512,8 @@ const begin = async () => {
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value, filter: byId("filter").value,
     };
-    return new URLSearchParams(Object.entries(parts).filter(([, text]) => text)).toString();
+    const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text])];
+    return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
   let written = null, waiting = 0, isNew = false;
   const remember = isStep => {
@@ -529,6 +543,7 @@ const begin = async () => {
     byId("flip").disabled = state.order === "time";
     [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
     for (const id of ["search", "filter"]) byId(id).value = said.get(id) || "";
+    chooser.restore(said.get("by"), said.getAll("label"));
     written = null;
     const shares = name => {
       const [from, to] = (said.get(name) || "").split(",").map(Number);
@@ -567,6 +582,7 @@ const begin = async () => {
         "do not fit this page; --prune 0 keeps all. The table is exact.");
     if (head.time && head.time.left_out)
       add("time order", `${exact(head.time.left_out)} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
+    add("labels", ...labels.facts());
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
@@ -587,7 +603,8 @@ const begin = async () => {
   }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   const drawSummary = () => {
     const pruned = shownColumns().filter(k => head.cut[k]).map(k => percent(head.cut[k], head.totals[k]));
-    byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "");
+    byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "") +
+      labels.facts().map(text => ` · ${text}`).join("");
   };
   about();
   restore();

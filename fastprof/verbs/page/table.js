@@ -11,7 +11,7 @@ class Table {
     this.chosen = -1;
     this.order = [];
     this.head = element("div", {class: "row head", role: "row"});
-    this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": "Functions; arrow keys select one"});
+    this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${on.title || "Functions"}; arrow keys select one`});
     holder.append(this.head, this.rows);
     holder.addEventListener("scroll", () => this.paint());
     new ResizeObserver(() => this.paint()).observe(holder);

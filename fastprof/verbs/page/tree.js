@@ -10,8 +10,7 @@ class Tree {
   constructor(data, thread) {
     const {head, column} = data;
     const up = column("context up"), fns = column("context function"), threads = column("context thread");
-    const values = head.values.map((_, k) => column(`context self ${k}`));
-    const n = up.length, node = new Int32Array(n);  // by context: its node, -1: of another thread
+    const n = up.length, node = this.node = new Int32Array(n);  // by context: its node, -1: of another thread
     const parent = [0], fn = [NONE], from = [];
     const known = new Map();
     const one = thread >= 0 || head.threads.length < 2;
@@ -27,12 +26,19 @@ class Tree {
     const size = this.n = parent.length;
     this.parent = Int32Array.from(parent);
     this.fn = Uint32Array.from(fn);
-    this.self = values.map(() => new Float64Array(size));
-    for (let k = 0; k < values.length; k++)
-      for (let i = 0; i < n; i++) if (node[i] >= 0) this.self[k][node[i]] += values[k][i];
-    this.total = this.self.map(self => this.summed(self));
     this.depth = new Uint16Array(size);
     for (let i = 1; i < size; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
+  }
+
+  // values: the self costs of contexts, by value column
+  take(values) {
+    const {node} = this;
+    this.self = values.map(costs => {
+      const self = new Float64Array(this.n);
+      for (let i = 0; i < node.length; i++) if (node[i] >= 0) self[node[i]] += costs[i];
+      return self;
+    });
+    this.total = this.self.map(self => this.summed(self));
   }
 
   // Contexts of one thread are distinct; those of several threads merge if their functions are the same.
@@ -86,14 +92,14 @@ class Tree {
     }
   }
 
-  // Self and inclusive cost of the first `n` functions; a recursive function counts once.  Only for a single thread,
-  // because its contexts are in depth-first order.
+  // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.
   figures(k, n) {
-    const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), path = [];
-    for (let i = 1; i < this.n; i++) {
-      while (path.length && path[path.length - 1] !== this.parent[i]) {
-        const left = this.fn[path.pop()];
-        open.set(left, open.get(left) - 1);
+    const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), todo = [0];
+    while (todo.length) {
+      const i = todo.pop();
+      if (i < 0) {  // left again
+        open.set(this.fn[~i], open.get(this.fn[~i]) - 1);
+        continue;
       }
       const f = this.fn[i], above = open.get(f) || 0;
       if (f < n) {
@@ -101,7 +107,8 @@ class Tree {
         if (!above) all[f] += this.total[k][i];
       }
       open.set(f, above + 1);
-      path.push(i);
+      todo.push(~i);
+      for (let c = this.child[i]; c < this.child[i + 1]; c++) todo.push(this.children[c]);
     }
     return {"row self": own, "row inclusive": all};
   }
