@@ -207,6 +207,8 @@ def selected(
     if not asked:
         return rows
     filters = Options(**{option.name: options[option] for option in asked})
+    if input_.time_range:
+        filters = filters.with_given(time_range=input_.time_range)
     return operator.load()(rows, model, filters, log, EVERYTHING)
 
 

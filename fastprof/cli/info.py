@@ -88,7 +88,7 @@ def _shown(key: str, label: str, value: Any, facts: Mapping[str, Any]) -> Iterat
     elif key in ("first_tick", "first_time_ns"):
         last = facts["last_tick" if key == "first_tick" else "last_time_ns"]
         in_ns = key == "first_time_ns" or facts.get("ticks_per_second") == NS
-        yield "times", f"{value:,} to {last:,} {'ns' if in_ns else 'ticks'}"
+        yield "recorded times", f"{value:,} to {last:,} {'ns' if in_ns else 'ticks'}"
         if key == "first_time_ns" and "duration_ns" not in facts:
             yield "duration", quantity(last - value, "nanoseconds")
     elif key == "contexts":

@@ -94,6 +94,7 @@ class Input:
     advice: Entry | None = None  # known after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
+    time_range: tuple[int, int] | None = None  # what a relative TIME_RANGE is for this input
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """As `read`, once.  `encoded`: the caller takes Encoded batches as well."""

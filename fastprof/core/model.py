@@ -23,6 +23,7 @@ from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_table
+    from fastprof.core.times import Span
 
 # Names of enum fp_op and enum fp_kind, as printed and in SQL
 OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
@@ -241,6 +242,7 @@ class Model:
         self.formats: list[str] = []
         # display names by input, if its own name is meaningless, as for a member of an archive
         self.titles: dict[str, str] = {}
+        self.times: list[Span] = []  # of inputs of which a range of times was asked for
         self.n_cut = 0  # names that were cut, as far as readers reported
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
@@ -259,7 +261,7 @@ class Model:
     def again(self) -> Model:
         """Start over with the same input: tables and ids stay, parts are added again."""
         model = copy(self)
-        model.parts, model.inputs, model.formats = [], [], []
+        model.parts, model.inputs, model.formats, model.times = [], [], [], []
         return model
 
     def intern(self, text: str | bytes) -> int:

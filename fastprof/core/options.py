@@ -207,12 +207,14 @@ class Split(Kind):
 
 
 class Range(Kind):
-    """(first, last) of whole numbers, both included; as text A:B.  A may be left out (0), and B (no end)."""
+    """(first, last) of whole numbers, both included; as text A:B (core/times.py), kept as text if it is relative."""
 
     metavar = "A:B"
-    typed = "Sequence[int]"
+    typed = "Sequence[int] | str"
 
     def check(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.parse(value)
         if not isinstance(value, (list, tuple)) or len(value) != 2:
             raise ValueError(f"{value!r:.80} is not a range (first, last)")
         first, last = (Whole(0, UINT64).check(one) for one in value)
@@ -221,12 +223,13 @@ class Range(Kind):
         return first, last
 
     def parse(self, text: str) -> Any:
-        first, colon, last = text.partition(":")
+        from fastprof.core.times import as_numbers
+
         try:
-            return self.check((int(first or 0), int(last or UINT64)) if colon else None)
+            return as_numbers(text) or text
         except ValueError:
             raise ValueError(
-                f"{text!r:.80} is not a range A:B of whole numbers up to {UINT64}, with A <= B; either may be omitted"
+                f"{text!r:.80} is not a range A:B with A <= B, such as 2ms:5ms, 10%:20% or @1000:"
             ) from None
 
 
@@ -508,13 +511,15 @@ def available() -> int:
 
 # Filters.  A reader that applies one itself lists it (Reader.selects); for other readers an operator does.
 # docs/filters.md explains them for each view.
-TIME_RANGE: Option[tuple[int, int] | None] = Option(
+TIME_RANGE: Option[tuple[int, int] | str | None] = Option(
     "time_range",
     Range(),
     None,
     group="filters",
-    help="keep only times A to B, in ticks (timelines) or ns",
-    details="Times are as recorded, not relative to the first.  Both ends are included; either may be omitted.",
+    help="keep only times A to B: 2ms:5ms, 10%:20%, @9000:",
+    details="Times with a unit (ns, us, ms, s, min) or % count from the first time of each input; the input is then "
+    "read twice.  Plain numbers and @ are as recorded, in ticks (timelines) or ns.  Both ends are included; either may "
+    "be omitted.",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",

@@ -13,7 +13,7 @@ from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, Options, cores_of
+from fastprof.core.options import LENIENT, TIME_RANGE, Options, cores_of
 from fastprof.core.remote import is_url
 from fastprof.core.source import Source
 from fastprof.core.words import Message, spelled
@@ -95,7 +95,16 @@ def _reader(source: Source, from_: str | None, model: Model, options: Options, l
         raise FastprofError(f"{source.name}: is a directory, which {format_.name} cannot be")
     if not format_.reader:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-    return format_.reader_class()(source, model, options, log)
+    time_range = None
+    if isinstance(options.given.get(TIME_RANGE.name), str):
+        from fastprof.inputs.times import resolved
+
+        time_range = resolved(source, format_, options)
+        if time_range:
+            options = options.with_given(**{TIME_RANGE.name: time_range})
+    reader = format_.reader_class()(source, model, options, log)
+    reader.time_range = time_range
+    return reader
 
 
 class Inputs:
@@ -172,6 +181,8 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
+        if seen.time_range:  # the file was read for it already
+            options = options.with_given(**{TIME_RANGE.name: seen.time_range})
         reader = _reader(source, seen.format, self._model, options, self._log)
         yield from reader.rows(capacity, encoded=encoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
@@ -204,7 +215,7 @@ class _Closed(Input):
         self._inputs, self.path = inputs, path
         self.name, self.format, self.view = reader.name, reader.format, reader.view
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
-        self.renews_stacks = reader.renews_stacks
+        self.renews_stacks, self.time_range = reader.renews_stacks, reader.time_range
         self.identity = reader.source.identity
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:

@@ -66,7 +66,7 @@ class InfoOptions(TypedDict, total=False):
     lenient: bool
     cores: int | None
     part: int | None
-    time_range: Sequence[int] | None
+    time_range: Sequence[int] | str | None
     threads: Sequence[int]
     label: Sequence[str]
     symbols: Sequence[Path]

@@ -385,6 +385,8 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
         ("--time-range=5:1", "'5:1' is not a range A:B"),
         ("--time-range=5", "'5' is not a range A:B"),
         ("--time-range=1:18446744073709551616", "'1:18446744073709551616' is not a range A:B"),
+        ("--time-range=100:5ms", "'100:5ms' is not a range A:B"),
+        ("--time-range=101%:", "'101%:' is not a range A:B"),
         ("--level=23", "23 is not a whole number from 1 to 22"),
         ("--labels=,", "'' is not one of own, thread"),
     ],

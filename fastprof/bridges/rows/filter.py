@@ -22,12 +22,13 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.changed import Changed
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds, Summary
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
+from fastprof.core.times import Span
 from fastprof.core.words import Message, joined, spelled
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def select(
     left_out = 0
     part, threads, labels = options[PART], frozenset(options[THREADS]), _Labels(model, options[LABEL])
     chosen = ffi.new("struct fp_select *")
-    chosen.first_time, chosen.last_time = options[TIME_RANGE] or (0, UINT64)
+    asked = options[TIME_RANGE]
+    assert not isinstance(asked, str)  # fastprof/inputs/times.py
+    chosen.first_time, chosen.last_time = asked or (0, UINT64)
+    seen, clock = Summary(), 10**9
     masks = [
         (chosen.threads, _Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
         (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.asked else None,
@@ -52,6 +56,10 @@ def select(
     numbers: dict[int, int] = {}  # by part of the model: its number in this input
     for batch in batches:
         had = len(batch)
+        if asked and batch.view != "graph":
+            seen.add(batch)
+            if batch.view == "timeline":
+                clock = model.parts[batch.part].extra.get("ticks_per_second", 0)
         number = numbers.setdefault(batch.part, len(numbers) + 1)
         of_thread = batch.view != "graph" or not threads or model.parts[batch.part].thread in threads
         if (part is not None and number != part) or not of_thread:
@@ -63,6 +71,8 @@ def select(
             left_out += lib.fp_select_rows(chosen, batch.c, 0)
         if len(batch) or not had:
             yield batch
+    if seen.c.first_time <= seen.c.last_time:
+        model.times.append(Span(int(seen.c.first_time), int(seen.c.last_time), clock))
     log.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
 
 
@@ -145,6 +155,9 @@ def nothing_left(model: Model, options: Options) -> Message:
     """The message if filters leave out every row: which values would match."""
     given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
     hints = []
+    if TIME_RANGE in given:
+        covered = [span.text() for span in model.times]
+        hints.append(f"the trace covers {_some(covered)}" if covered else "no row has a time")
     if THREADS in given:
         tids = {model.row("threads", i)[2] for i in range(1, model.count("threads"))}
         tids |= {part.thread for part in model.parts if part.thread is not None}
@@ -160,7 +173,7 @@ def nothing_left(model: Model, options: Options) -> Message:
 
 def _shown(option: Option[Any], value: Any) -> list[str]:
     if option is TIME_RANGE:
-        return [":".join("" if n in (0, UINT64) else str(n) for n in value)]
+        return [value] if isinstance(value, str) else [":".join("" if n in (0, UINT64) else str(n) for n in value)]
     return [f"{one!r:.80}" for one in (value if option.several else [value])]
 
 

@@ -20,6 +20,7 @@ from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Op
 from fastprof.core.owner import owned
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
+from fastprof.core.times import Span
 from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
@@ -95,7 +96,8 @@ class ArchiveReader(Reader):
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
         self.selects = (PART,) if self.view == "graph" else (PART, TIME_RANGE, THREADS)
         self._part = options[PART]
-        self._time_range = options[TIME_RANGE] if TIME_RANGE in self.selects else None
+        asked = options[TIME_RANGE] if TIME_RANGE in self.selects else None
+        self._time_range = None if isinstance(asked, str) else asked  # not text: fastprof/inputs/times.py
         self._wanted_threads = options[THREADS] if THREADS in self.selects else ()
         self._chooses = self._part is not None or bool(self._time_range or self._wanted_threads)
         self._filter = ffi.new("struct fp_archive_filter *")
@@ -395,6 +397,10 @@ class ArchiveReader(Reader):
 
     def finish(self) -> None:
         self.log.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)
+        times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
+        if self._time_range and times:
+            clock = self.model.parts[-1].extra.get("ticks_per_second", 0) if self.view == "timeline" else 10**9
+            self.model.times.append(Span(min(first for first, _ in times), max(last for _, last in times), clock))
         self._count()
         self._tell()
 
