@@ -33,7 +33,7 @@ help:
 	@echo 'make bench            the benches'
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.5 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
-	@echo 'make docs             the part of the documentation that is made: docs/options.md'
+	@echo 'make docs             the part of the documentation that is made: docs/options.md, docs/man ...'
 	@echo 'make new-format NAME=x   a room for a text format, with tests that fail until it reads (docs/first-change.md)'
 	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
 	@echo 'make pictures         the pictures of docs/viewers.md'
@@ -63,6 +63,7 @@ docs: build
 	$(PYTHON) docs/make_options.py
 	$(PYTHON) -m docs.make_python
 	$(PYTHON) -m docs.make_matrix
+	$(PYTHON) -m docs.make_man
 
 new-format:
 	$(PYTHON) -m docs.make_new_format $(NAME)

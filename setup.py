@@ -142,6 +142,7 @@ extensions = [
 setup(
     cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions},
     libraries=[("fpcore", {"sources": sorted(glob("csrc/**/*.c", recursive=True)), "cflags": [*flags, *warnings]})],
+    data_files=[("share/man/man1", sorted(glob("docs/man/*.1")))],
     cffi_modules=["csrc/build_core.py:ffibuilder"],
     ext_modules=cythonize(
         extensions,

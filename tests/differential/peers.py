@@ -25,6 +25,7 @@ PACKAGES = {
     "dbus-run-session": "dbus-daemon",
     "flamegraph.pl": "libdevel-nytprof-perl",
     "go": "golang-go",
+    "groff": "groff-base",
     "google-pprof": "google-perftools",
     "llvm-objdump": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",

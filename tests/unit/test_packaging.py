@@ -143,6 +143,7 @@ def test_the_wheel_converts(built: tuple[Path, Path], installed: Path, tmp_path:
     run(installed / "fastprof", "convert", "-q", POOL, "-o", "out.callgrind", cwd=tmp_path)
     assert b"\nfn=" in (tmp_path / "out.callgrind").read_bytes()
     assert run(installed / "fastprof", "--version", cwd=tmp_path) == f"fastprof {fastprof.__version__}\n"
+    assert (installed.parent / "share/man/man1/fastprof-convert.1").is_file()
 
 
 @pytest.mark.slow
