@@ -26,60 +26,66 @@ EXTRA = 48  # MiB that a process may take in addition to the sums: batches, wind
 TITLE = """\
 # Memory
 
-The peak resident memory of each conversion, in MiB of the whole process on {cores} cores, measured by `make memory`.
-Memory does not grow with the length of an input, only with its distinct rows, and sums of distinct rows beyond
-`--max-memory` go to disk ([architecture.md](architecture.md#batch-and-model)).  In these inputs nearly every row is
-distinct.  `fastprof formats`, which reads nothing, takes {least}.
+```
+$ fastprof convert trace.xray --max-memory 8M -o trace.callgrind
+```
 
-"Extra" is the memory beyond those {least} MiB and, where rows are added up, beyond the default limit of 32 MiB.  Up to
-{extra} are batches, windows of files and runs, and chunks being compressed.  Letters explain higher figures, see below.
-Commands with a single figure add up nothing and refuse `--max-memory`.
+A conversion takes {least} MiB for the program, up to {extra} MiB for batches, windows of files and runs, and chunks
+being compressed, and `--max-memory` (default: 32M) for sums of distinct rows.  Larger sums go to a temporary file,
+and the output has the same bytes for every limit ([architecture.md](architecture.md#batch-and-model)).  The length
+of an input does not matter, only its distinct names, stacks and call arcs.
 
-These inputs have few parts and threads.  A part of a profile takes 3 KB in `report` and in estimates of stacks; a
-thread of a timeline takes 1 KB, 10 KB in the Firefox Profiler's format and 3 KB in a page.
+The tables show the peak resident memory of the whole process in MiB, on {cores} cores, for inputs in which nearly
+every row is distinct (`make memory` measures it).  **Extra** is what exceeds {least} MiB and, if rows are added up,
+the default limit. Letters explain an extra above {extra} ([below](#what-exceeds-the-limit)).  Commands with a
+single figure add up nothing and refuse `--max-memory`.
+
+These inputs have few parts and threads.  Each part of a profile takes 3 KB more in `report` and in estimates of
+stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox Profiler's format.
 """
 ABOUT = {
-    "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly all on call paths of their
-own, with 1.2 million distinct arcs.""",
-    "stacks": """A pprof profile of {rows:,} samples, each with its own stack of 12 of 2,000 functions: 2.4 million
-contexts.""",
+    "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly every
+one on a distinct call path, with 1.2 million distinct arcs.""",
+    "stacks": """A pprof profile of {rows:,} samples, each with a distinct stack of 12 of 2,000 functions: 2.4
+million contexts.""",
     "labelled": "A pprof profile of 1,000 stacks, each with 1,000 labels: {rows:,} distinct samples.",
-    "graph": "A Callgrind profile of {rows:,} rows in 2,000 functions: costs and calls, each at a line of its own.",
+    "graph": "A Callgrind profile of {rows:,} rows in 2,000 functions: costs and calls, each at a distinct line.",
 }
 # What may exceed the limit: why, and which commands by input.  A test holds all others to the limit.
 REASONS = {
     "a": (
-        """The distinct stacks of the model, about 40 bytes for each context.  They stay, because rows and sums refer to
-them.  If only names are written (folded, speedscope), the model has stacks of names in addition to those of addresses.
-Stacks are dropped once they are written only for a single timeline whose target allows it (pprof, folded), and for
-pprof and folded files that become a call graph or sums of functions.""",
+        """The distinct stacks of the model take about 40 bytes for each context.  They stay, because rows and sums
+refer to them.  For targets with names alone (folded, speedscope), the model has stacks of names in addition to those of
+addresses.
+Two cases drop stacks early: a single timeline that becomes pprof or folded stacks, and pprof and folded files that
+become a call graph or sums of functions.""",
         {
             "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
             "timeline": "(merge two|diff) to pprof",
         },
     ),
     "b": (
-        """The estimate of stacks holds each place and arc of a graph, and up to 2 million contexts (64 MiB) of them
+        """The estimate of stacks keeps each place and arc of the graph, and up to 2 million contexts (64 MiB)
 ([bridges.md](bridges.md#graph-to-stacks)).""",
         {"graph": "convert to (pprof|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
     "c": (
-        """A page has functions with callers and callees, so distinct arcs stay in memory in addition to contexts; the
-smaller half of the contexts is cut when they exceed the limit.""",
+        """A page lists callers and callees of functions, so distinct arcs stay in memory in addition to contexts.  If
+contexts exceed the limit, their smaller half is dropped.""",
         {"timeline": "report", "stacks": "report"},
     ),
     "d": (
-        """The stack machine, which finds calls that do not nest in a timeline, adds up calls with the default limit;
-`info` has no option for it.""",
+        """The stack machine, which finds calls that do not nest in a timeline, adds up calls within the default limit;
+`info` has no option to change it.""",
         {"timeline": "info"},
     ),
     "e": (
-        """The calls of each source line take 60 to 100 bytes for each function that a line calls, however many are
-shown: 3 million of them here, in the 2,000 lines of one file.""",
+        """Each pair of a source line and a function that it calls takes 60 to 100 bytes, shown or not: 3 million pairs
+here, in the 2,000 lines of one file.""",
         {"stacks": "annotate"},
     ),
     "f": (
-        "DuckDB: the library takes 35 to 80 MiB, and has its own limit for sorting and grouping.",
+        "DuckDB's library takes 35 to 80 MiB, and has its own limit for sorting and grouping.",
         dict.fromkeys(TABLES, "sql"),
     ),
 }

@@ -28,7 +28,7 @@ class Bar:
         self._is_shown = False
 
     def move(self, done: int, note: str = "") -> None:
-        """Set how many are done; `note` follows the figures."""
+        """Set the number done; `note` follows the figures."""
         self._done, self._note = max(0, min(done, self.total)), note
         now = time.monotonic()
         if now >= self._next:
@@ -55,7 +55,7 @@ class Bar:
         print_raw(f"\r{text}\x1b[K")
 
     def clear(self) -> None:
-        """Make room for another line; the next `move` draws again."""
+        """Erase the bar before another line is printed; the next `move` draws it again."""
         if self._is_shown:
             self._write("")
             self._is_shown = False

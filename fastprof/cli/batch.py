@@ -258,14 +258,14 @@ def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     counts = [f"{log.statuses[OK]:,} done"]
     counts += [f"{n:,} {what}" for n, what in ((log.statuses[LOSSY], "with losses"), (log.errors, "failed")) if n]
     if log.earlier:
-        counts.append(f"{log.earlier:,} of them earlier")
+        counts.append(f"{log.earlier:,} in earlier runs")
     counts += noted
     written = counted(log.bytes_written, "byte")
     print_message(f"{counted(log.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
 
 
 def _folder(args: argparse.Namespace) -> str:
-    """Where the manifest is: in the folder of outputs, or next to the store."""
+    """The folder of the manifest: that of the outputs, or of the store."""
     output: str = args.output
     return os.path.dirname(output) if args.action == "archive" else output
 
@@ -340,7 +340,7 @@ def _status(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(found.as_dict(), indent=1))
     else:
-        print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
+        print_table([("shard", "files", "done earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))
         print(f"\n{counts}; {counted(found.bytes_written, 'byte')} in {found.cpu_seconds:,.1f} CPU seconds")
         if found.unfinished:

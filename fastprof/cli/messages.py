@@ -44,7 +44,7 @@ class Steps:
         self.name = ""
 
     def __call__(self, name: str, n: int, of: int) -> None:
-        """`name` is done, number `n` of so many."""
+        """Item `name` is done, number `n` of `of`."""
         self.name, self.n = name, n
         if not self._on or of == 1:
             return

@@ -28,8 +28,9 @@ from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
-functions they call (inclusive).  --by ranks lines, files,
-objects, threads or labels.  Several inputs are added up."""
+functions they call (inclusive).  sum % adds up self % from
+the first row.  --by ranks lines, files, objects, threads or
+labels.  Several inputs are added up."""
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123

@@ -34,7 +34,7 @@ def install(extra: str) -> str:
 
 
 def counted(n: int, one: str, several: str = "") -> str:
-    """So many of them: "1 file", "2,000 files"."""
+    """A number and its noun: "1 file", "2,000 files"."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 

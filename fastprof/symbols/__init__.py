@@ -45,7 +45,7 @@ DEMANGLE = Option(
     Words("full", "templates", "short", "none", metavar="STYLE"),
     "full",
     group="symbols",
-    help="demangling style: full, templates, short or none",
+    help="demangling: full (default), templates, short or none",
     details="Demangles C++, Rust and D names: in full (default), without parameters (`templates`), also without "
     "template "
     "arguments (`short`, the default for viewers' formats: pprof, folded, speedscope ...), or not at all (`none`).",

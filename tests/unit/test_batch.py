@@ -397,7 +397,7 @@ def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFix
         (["--timeout", "0"], "0.0 is not a number of seconds"),
         (["--timeout", "soon"], "'soon' is not a number of seconds"),
         (["-j", "0"], "0 is not a whole number from 1 to 4096"),
-        (["--plan", "plan"], "not read, --plan=plan lists all inputs"),
+        (["--plan", "plan"], "not allowed, --plan=plan lists all inputs"),
         (["--plan", "plan", "--include", "*"], "--include is for `fastprof batch plan`"),
         (["-"], "standard input has no name"),
     ],
@@ -465,7 +465,7 @@ def test_status(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["batch", "status", f"{done}/out"]) == 1
     printed = capsys.readouterr().out
-    assert printed.startswith("shard   files  earlier  left  state\n1-of-1     13        0     0  done\n\n")
+    assert printed.startswith("shard   files  done earlier  left  state\n1-of-1     13             0     0  done\n\n")
     assert "12 ok, 0 lossy, 1 error, 0 crashed; " in printed
     assert printed.splitlines()[-1].startswith(f"{done}/in/host0/bad.prof: gperftools: at byte ")
     manifest = done / "out" / FOLDER / "1-of-1.jsonl"

@@ -76,14 +76,14 @@ def test_what_is_added_is_not_added_again(tmp_path: Path, capsys: pytest.Capture
     assert totals(store) == want
     before = store.read_bytes()
     assert main(command) == 0
-    assert "12 files: 12 done, 12 of them earlier" in capsys.readouterr().err
+    assert "12 files: 12 done, 12 in earlier runs" in capsys.readouterr().err
     assert store.read_bytes() == before
     # a file that has changed takes the place of what it was, a new one is added, one that was removed comes back
     (inputs / "host0" / "0.callgrind").write_text(DUMP.format(0, 1000))
     (inputs / "host0" / "new.callgrind").write_text(DUMP.format(0, 2000))
     compact.remove(str(store), ["host1/1.callgrind"])
     assert main(command) == 0
-    assert "13 files: 13 done, 10 of them earlier" in capsys.readouterr().err
+    assert "13 files: 13 done, 10 in earlier runs" in capsys.readouterr().err
     assert totals(store) == want | {"host0/0.callgrind": 1000, "host0/new.callgrind": 2000}
     # and all, if they are asked for in another way
     assert main([*command, "--level", "19"]) == 0

@@ -49,7 +49,7 @@ def test_shards_that_were_never_begun_are_missing(folder: Path, capsys: pytest.C
     assert states() == {"1-of-4": "missing", "2-of-4": "done", "3-of-4": "missing", "4-of-4": "done"}
     assert status() == 1
     printed = capsys.readouterr().out
-    assert "\n3-of-4      0        0     0  missing\n" in printed and printed.endswith("\n2 of 4 shards not done\n")
+    assert "\n3-of-4      0             0     0  missing\n" in printed and printed.endswith("\n2 of 4 shards not done\n")
     assert main(["batch", "status", "out", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["unfinished"] == ["1-of-4", "3-of-4"]
     convert("--shard", "1/4")
@@ -85,7 +85,7 @@ def test_another_number_of_shards_is_refused(folder: Path, capsys: pytest.Captur
     capsys.readouterr()
     for words in (["--shard", "1/8"], ["--shard", "1/3"], ["--shard", "1/8", "--dry-run"]):
         convert(*words, code=2)
-        said = f"{words[0]}={words[1]}: out has outputs of 4 shards; use --shard=I/4, no --shard for all that is left, "
+        said = f"{words[0]}={words[1]}: out has outputs of 4 shards; use --shard=I/4, no --shard for all that remain, "
         assert capsys.readouterr().err == f"fastprof: {said}or remove out/{FOLDER} to start over\n"
     with pytest.raises(UsageError, match=r"^shard=1/8: out has outputs of 4 shards; use shard=I/4, no shard= for "):
         fastprof.batch_convert("in", "out", to="folded", shard=(1, 8))

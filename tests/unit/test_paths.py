@@ -155,7 +155,7 @@ def test_a_hostile_plan(
 
 def test_names_of_a_plan_that_are_one(dump: Path) -> None:
     store_of(dump, "a\0b")
-    with pytest.raises(FastprofError, match="plan: line 3: the name 'a' is that of line 2"):
+    with pytest.raises(FastprofError, match="plan: line 3: the name 'a' repeats line 2"):
         read_plan(plan(("dump.callgrind", "a"), ("dump.callgrind", "a")))
     with pytest.raises(UsageError, match=r"would both become out/a\.folded"):
         fastprof.batch_convert([], "out", to="folded", plan=plan(("dump.callgrind", "a"), ("s.fpa:a", "./a")))

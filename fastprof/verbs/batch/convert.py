@@ -283,7 +283,7 @@ def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
                 )
             )
     if paths:
-        raise UsageError(Message("{given}: not read, {--plan:=}{path} lists all inputs", given=paths[0], path=path))
+        raise UsageError(Message("{given}: not allowed, {--plan:=}{path} lists all inputs", given=paths[0], path=path))
     return read_plan(path)
 
 

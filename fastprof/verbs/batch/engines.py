@@ -69,7 +69,7 @@ def begun(
 
 
 class Dask:
-    """Jobs as tasks of Dask.  In a task a worker of the pool runs them, because a file may kill it: Dask would give
+    """Jobs as tasks of Dask.  In a task a worker of the pool runs them, because a file may crash it: Dask would give
     up all of the task.  A task whose own worker is lost goes to another one.
 
     A worker first proves that it sees the same files (proof.py), for which this process writes a token into `folder`;
@@ -221,7 +221,7 @@ _proven: set[str] = set()  # texts of proofs, in a worker of Dask
 
 
 def work(jobs: list[Job], how: dict[str, Any], proof: Proof) -> dict[str, Any]:
-    """A task, on a worker of Dask: its address, why it cannot do such tasks, and the records of what it did."""
+    """A task, on a worker of Dask: its address, why it cannot do such tasks, and the records of its jobs."""
     distributed: Any = import_module("distributed")
     worker = distributed.get_worker().address
     unproven = None if proof["text"] in _proven else why_unproven(proof)

@@ -37,7 +37,7 @@ def find(
     *,
     lenient: bool = False,
 ) -> list[File]:
-    """The files that are given, and those in folders and below, the largest first.
+    """The given files, and those in and below given folders, largest first.
 
     A file below a given folder is named after its path relative to that, a file given itself after that path:
 
@@ -157,7 +157,7 @@ def _hashed(name: str) -> int:
 
 
 def write_plan(path: str, files: Sequence[File]) -> None:
-    """Errors: FastprofError, also for what `read_plan` would refuse."""
+    """Errors: FastprofError, also for files that `read_plan` would refuse."""
     refuse_same_names(files)
     _refuse_bad_names(files)
     with Sink(path) as sink:
@@ -200,7 +200,7 @@ def read_plan(path: str) -> list[File]:
         else:
             found.append(File(**entry))
             if (before := first.setdefault(found[-1].name, number)) != number:
-                raise FastprofError(f"{path}: line {number}: the name {found[-1].name!r:.80} is that of line {before}")
+                raise FastprofError(f"{path}: line {number}: the name {found[-1].name!r:.80} repeats line {before}")
     if len(found) != n_files:
         raise FastprofError(f"{path}: {counted(len(found), 'file')}, expected {n_files or 'a plan'}")
     return found

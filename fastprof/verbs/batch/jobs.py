@@ -1,4 +1,4 @@
-"""A job: one file to convert.  It and its record are plain dicts of JSON, so that any engine can carry them.
+"""A job: one file to convert.  A job and its record are JSON objects, so that any engine can transport them.
 
     job     {"input": "/d/a.prof", "size": 1024, "mtime_ns": ..., "output": "/o/a.prof.callgrind", "to": "callgrind",
              "from": None, "options": {"lenient": True}, "key": "8f2c...", "durable": False}

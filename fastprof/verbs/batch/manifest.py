@@ -183,7 +183,7 @@ def shard_of(path: str) -> tuple[int, int] | None:
 
 
 def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
-    """One number of shards at a time in a folder: of two numbers, some files would be done twice, others never.
+    """Only one number of shards in a folder: with two, some files would be done twice and others never.
 
     A run of all files, 1 of 1, may continue ended shards, and vice versa.
     Errors: UsageError; FastprofError while the others are running.
@@ -191,7 +191,7 @@ def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
     for path in manifests(outdir):
         _, of = shard_of(path) or shard
         if of != shard[1] and 1 not in (of, shard[1]):
-            instead = Message("{--shard:=}I/{of}, no {--shard} for all that is left", of=of)
+            instead = Message("{--shard:=}I/{of}, no {--shard} for all that remain", of=of)
             restart = f"remove {os.path.join(outdir, FOLDER)} to start over"
             raise UsageError(
                 Message(
@@ -216,7 +216,7 @@ def manifest_of(store: str) -> list[str]:
 
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
-    """The lines of a manifest; a torn last one is left out.  Errors: FastprofError."""
+    """The lines of a manifest, without a torn last line.  Errors: FastprofError."""
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):

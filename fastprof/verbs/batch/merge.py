@@ -319,5 +319,5 @@ def _record(job: Job, found: dict[str, Any], began: float) -> Record:
 
 
 def _holds(target: Format) -> Holds:
-    """The content of a partial: all that the target needs.  The value type to keep is known only at the end."""
+    """The content of a partial: everything that the target needs.  The value type to keep is known only at the end."""
     return target.holds._replace(values=True, keeps_stacks=True, model_order=True)

@@ -56,7 +56,7 @@ class _Worker:
             self._jobs.write(json.dumps(job).encode() + b"\n")
 
     def take(self) -> tuple[Record | None, bool]:
-        """The record of its job, if that is done, and whether the process lives.  Call it when data has arrived."""
+        """The record of its job, if done, and whether the process is alive.  Call it when data has arrived."""
         data = os.read(self.records.fileno(), 1 << 16)
         *lines, self._partial = (self._partial + data).split(b"\n")
         if lines and not self.began:
@@ -75,7 +75,7 @@ class _Worker:
             self.deadline = time.monotonic() + self._timeout
 
     def end(self) -> int:
-        """Its exit code; it is killed if it is still there."""
+        """Its exit code; kills it if it is still running."""
         self.process.kill()
         self._jobs.close()
         self.records.close()
@@ -91,7 +91,7 @@ def _beginning() -> Iterator[None]:
 
 
 class Pool:
-    """`n` workers, each begun when there is a job for it.
+    """`n` workers, each started when it gets its first job.
 
     with Pool(2, timeout=60) as pool:
         for record in pool.run(jobs): ...
@@ -117,13 +117,13 @@ class Pool:
         self._again: deque[tuple[Job, int]] = deque()  # jobs to be tried again, and the number of that try
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
-        """The records of all jobs, each when it is done.  Errors: FastprofError if a worker cannot be begun."""
+        """The records of all jobs, each when it is done.  Errors: FastprofError if a worker cannot be started."""
         waiting = iter(jobs)
         while self._fill(waiting):
             yield from self._wait()
 
     def _fill(self, waiting: Iterator[Job]) -> bool:
-        """Give a job to each idle worker, and start workers as long as jobs are left.  Is there any work?"""
+        """Give jobs to idle workers, and start workers while jobs are left.  Returns whether any job is running."""
         idle = [worker for worker in self._workers if worker.job is None]
         while idle or len(self._workers) < self._n:
             job, tries = self._again.popleft() if self._again else (next(waiting, None), 1)

@@ -18,9 +18,9 @@ class ShardStatus(NamedTuple):
 
     shard: str  # "1-of-8"
     files: int
-    earlier: int  # of them done by earlier runs
-    left: int  # of them not done yet
-    state: str  # one of the words above: stopped before its end; never begun; a later run has all that it left
+    earlier: int  # files done by earlier runs
+    left: int  # files not done yet
+    state: str  # one of the words above; missing: never begun; replaced: a later run has taken over its files
 
 
 class BatchStatus(NamedTuple):
@@ -28,7 +28,7 @@ class BatchStatus(NamedTuple):
 
     shards: list[ShardStatus]
     statuses: Counter[str]  # of all files ever converted to this folder
-    failed: list[Record]  # those of them without an output, and inputs that could not be listed
+    failed: list[Record]  # files without an output, and inputs that could not be listed
     bytes_written: int
     cpu_seconds: float
 

@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(function: str, parent: int) -> None:
-    """Do jobs until standard input ends.  `function` is MODULE:NAME; `parent` is the process that began this one."""
+    """Do jobs until standard input ends.  `function` is MODULE:NAME; `parent` is the process that started this one."""
     begin(parent)
     # prints go to standard error, so that they cannot mix with records
     jobs, records = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -30,7 +30,7 @@ def main(function: str, parent: int) -> None:
 
 
 def begin(parent: int) -> None:
-    """A process that lives as long as `parent`, which began it and ends it."""
+    """A process that runs as long as `parent`, which starts and ends it."""
     for number in ENDING:  # a terminal sends them to all processes; the parent ends this one
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
