@@ -127,13 +127,25 @@ def annotate(
 
 
 def annotated(
-    pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, wanted: list[str]
+    pipelines: Sequence[plan.Pipeline],
+    model: Model,
+    asked: Options,
+    log: Log,
+    *,
+    wanted: list[str],
+    sources: Sources | None = None,
+    value: str | None = None,
 ) -> Annotation:
-    shown = (_Functions if asked[ASM] else _Files)(model, asked, log, wanted)
+    """`sources`: where source files are looked up, else as `include` says.  `value`: the name of the value type to sort
+    by, else the default one."""
+    if asked[ASM]:
+        shown: _Shown = _Functions(model, asked, log, wanted)
+    else:
+        shown = _Files(model, asked, log, wanted, sources or Sources(asked[INCLUDE], wanted))
     (pipeline,) = pipelines
     for batch in pipeline.rows(model, log):
         shown.put(batch)
-    return shown.annotation()
+    return shown.annotation(value)
 
 
 class _Shown:
@@ -157,12 +169,13 @@ class _Shown:
             self._asked_for.add(group)
         return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
 
-    def annotation(self) -> Annotation:
-        """After the last row."""
+    def annotation(self, name: str | None) -> Annotation:
+        """After the last row.  `name`: of the value type to sort by, if there is one of it."""
         for wanted in self._wanted:
             if wanted not in self._matched:
                 raise FastprofError(f"{inputs_of(self._model)}it has no costs in a file named {wanted}")
-        self._value = value = self.places.default
+        named = (k for k, value_type in enumerate(self.places.value_types) if value_type.name == name)
+        self._value = value = next(named, self.places.default)
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._log)
         no_costs = [0] * len(found.totals)
@@ -245,9 +258,9 @@ class _Shown:
 
 
 class _Files(_Shown):
-    def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
+    def __init__(self, model: Model, options: Options, log: Log, wanted: list[str], sources: Sources) -> None:
         super().__init__(model, options, log, wanted)
-        self._sources = Sources(options[INCLUDE], wanted)
+        self._sources = sources
 
     def _names(self, group: int) -> tuple[str, str]:
         name = self._text(group)

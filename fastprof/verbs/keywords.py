@@ -216,6 +216,7 @@ class DiffOptions(InfoOptions, total=False):
 
 class ReportOptions(InfoOptions, total=False):
     prune: float | None
+    source: Sequence[Path]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

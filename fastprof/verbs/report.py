@@ -11,18 +11,22 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Share, checked
+from fastprof.core.options import FolderPath, Option, Options, Share, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
+from fastprof.core.words import Message
 from fastprof.inputs import Progress
+from fastprof.verbs import annotate
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.page.figures import Places, Table
 from fastprof.verbs.page.picture import Picture
+from fastprof.verbs.page.source import Source
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
+from fastprof.verbs.sources import Confined
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -38,11 +42,21 @@ PRUNE: Option[float | None] = Option(
     details="SHARE is of the total.  The pruned callees of a caller become one [pruned].  Default: the smallest share "
     "that keeps the page below 2 MB.",
 )
+SOURCE: Option[tuple[str, ...]] = Option(
+    "source",
+    FolderPath("DIR"),
+    (),
+    several=True,
+    group="output",
+    help="include source lines with their costs from files below DIR; repeatable",
+    details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.  No other file is opened, "
+    "whatever the profile names and wherever links lead.  Reads the profile twice.",
+)
 
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
-    options=(PRUNE, bridges.MAX_MEMORY),
+    options=(PRUNE, SOURCE, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
@@ -99,16 +113,46 @@ def report(
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
 
-    log: Log = run(END, [[path] for path in paths], asked, from_, progress, {"output": output, "command": command})
+    given_: dict[str, Any] = {"output": output, "command": command}
+    if asked[SOURCE]:
+        given_["source"] = _lines(paths, output, asked, from_, progress)
+    log: Log = run(END, [[path] for path in paths], asked, from_, progress, given_)
     return log
 
 
+def _lines(paths: list[str], output: Path, asked: Options, from_: str | None, progress: Progress | None) -> Source:
+    """The source lines of the profiles, as `annotate` finds them."""
+    if "-" in paths:
+        raise UsageError(Message("{--source} reads the profile twice, and standard input (-) can be read only once"))
+    if _is_picture(output):
+        raise UsageError(Message("{--source} has no effect: a picture has no source lines"))
+    for folder in asked[SOURCE]:
+        if not os.path.isdir(folder):
+            raise UsageError(Message("{--source:=}{folder} is not a directory", folder=folder))
+    found = Source()
+    for side, path in enumerate(paths):
+        given = {"wanted": [], "sources": Confined(asked[SOURCE]), "value": asked[bridges.VALUE]}
+        found.add(side, run(annotate.END, [[path]], asked, from_, progress, given, idle=lambda option: None))
+    return found
+
+
+def _is_picture(output: Path) -> bool:
+    return os.fspath(output).lower().endswith(".svg")
+
+
 def written(
-    pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, output: Path, command: str
+    pipelines: Sequence[plan.Pipeline],
+    model: Model,
+    asked: Options,
+    log: Log,
+    *,
+    output: Path,
+    command: str,
+    source: Source | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, asked, log)
+    page = _Page(pipelines, model, asked, log, source)
     with Sink(output) as sink:
-        sink.write(page.picture() if os.fspath(output).lower().endswith(".svg") else page.text(command))
+        sink.write(page.picture() if _is_picture(output) else page.text(command))
         sink.commit()
         log.facts["output_bytes"] = sink.output_bytes
     return log
@@ -117,8 +161,10 @@ def written(
 class _Page:
     """The data of a page, and its text."""
 
-    def __init__(self, pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log) -> None:
-        self._model, self._asked, self._log = model, asked, log
+    def __init__(
+        self, pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, source: Source | None
+    ) -> None:
+        self._model, self._asked, self._log, self._source = model, asked, log, source
         self._compared = pipelines[-1].side > 0
         self._inputs = [
             {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
@@ -142,10 +188,14 @@ class _Page:
         def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             self._shown.cut(asked or 0, n_contexts, fits=asked is None)
             content = Content(self._model, self._shown, kept, table.first(n_rows), places, n_calls)
+            if self._source:
+                self._source.add_to(content.columns, content.head, self._shown, kept)
             return content, html(content.columns.packed(self._head(command) | content.head))
 
         content, page = made(len(table), _ALL, _ALL) if asked is not None else self._fitted(len(table), made)
         self._say_pruned(content.head, len(content.columns["context up"]))
+        if self._source:
+            self._source.log(self._log)
         labels = self._shown.labels
         self._log.count(REPORTED["merged-label-values"], labels.merged.total())
         for name, n in labels.left_out.items():

@@ -7,6 +7,10 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("inputs-passed-over", "only-zeros", "unread-inputs"),
     not_representable={
+        "cut-sources": (
+            "source file with lines that do not fit the page",
+            "source files with lines that do not fit the page",
+        ),
         "merged-label-values": (
             "value of a label too small for the page, merged into [others]",
             "values of labels too small for the page, merged into [others]",
@@ -23,6 +27,7 @@ REPORTED = reported(
         "idle-options": "{option} had no effect on any of these files",
         "label-left-out": "label {name:.80} has {n:,} values, too many for {--max-memory}: the page has none of them",
         "mangled-names": "{path}: {names}",
+        "missing-page-sources": "source files not found: {n:,}, first {first}; {--source:=}DIR adds a folder",
         "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR adds a directory to search",
         "no-disassembly": "{error}",
         "no-instructions": "{reason}",

@@ -7,6 +7,10 @@ import stat
 from collections.abc import Iterator, Sequence
 
 UNKNOWN = ("", "???")  # names of unknown files in profiles
+# of what Confined looks up: a profile may name anything
+_LONGEST_NAME = 4096
+_MOST_FOLDERS = 256
+_LARGEST = 1 << 24  # bytes of a file
 
 
 class Sources:
@@ -39,6 +43,30 @@ class Sources:
         for path in self._named:
             if ends_alike(path, name):
                 yield path
+
+
+class Confined(Sources):
+    """Finds source files below folders, and nothing else, whatever a profile names and wherever links lead.
+
+    Names are looked up as below `include` above.
+    """
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        super().__init__(folders, ())
+        self._roots = [os.path.join(os.path.realpath(folder), "") for folder in folders]
+
+    def _places(self, name: str) -> Iterator[str]:
+        if name in UNKNOWN or len(name) > _LONGEST_NAME or "\0" in name:
+            return
+        folders = _folders(name)[-_MOST_FOLDERS:]
+        for directory in self._include:
+            for i in range(len(folders)):
+                place = os.path.join(directory, *folders[i:])
+                if not _is_file(place):
+                    continue
+                real = os.path.realpath(place)
+                if any(real.startswith(root) for root in self._roots) and os.stat(real).st_size <= _LARGEST:
+                    yield real
 
 
 def ends_alike(one: str, other: str) -> bool:

@@ -288,6 +288,7 @@ const begin = async () => {
 
   // ---- the selected function
 
+  const sources = new Sources(data);
   const arcs = new Map();
   column("arc row").forEach((row, at) => {
     if (!arcs.has(row)) arcs.set(row, []);
@@ -363,9 +364,18 @@ const begin = async () => {
           boxes.push(element("div", {}, element("span", {}, head.compared ? `calls, ${side ? "new" : "old"}` : "calls"), exact(column(`row calls ${side}`)[fn])));
       parts.push(element("div", {class: "figures"}, ...boxes));
     }
+    parts.push(...sources.panel(texts[filesOf[fn]], lines[fn], nextLine(fn), {
+      columns: shownColumns(), compared: head.compared, unit: unit(), isPart: ofThread(), draw: drawDetails,
+    }));
     if (shownColumns().some(k => has(`row inclusive ${k}`)))
       parts.push(element("h3", {}, "Callers"), callsTable(fn, 0), element("h3", {}, "Callees"), callsTable(fn, 1));
     holder.replaceChildren(...parts);
+  };
+  const nextLine = fn => {  // of the next function in its file; 0: it is the last one
+    let next = 0;
+    for (let other = 0; other < names.length; other++)
+      if (filesOf[other] === filesOf[fn] && lines[other] > lines[fn] && (!next || lines[other] < next)) next = lines[other];
+    return next;
   };
 
   // ---- searching
@@ -583,6 +593,7 @@ const begin = async () => {
     if (head.time && head.time.left_out)
       add("time order", `${exact(head.time.left_out)} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
     add("labels", ...labels.facts());
+    add("source", ...sources.facts());
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
