@@ -1,6 +1,6 @@
 """Writes memory.md, the memory of each conversion: `make memory`, which takes some minutes.
 
-Each figure is from a process of its own, on an input in which nearly every row is distinct.
+Each figure is from a separate process, on an input in which nearly every row is distinct.
 """
 
 from __future__ import annotations

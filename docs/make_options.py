@@ -16,7 +16,7 @@ Made from their declarations in the code by `make docs`.  A keyword is an argume
 `open`.  `fastprof VERB --help` shows the shared options of a verb, `fastprof VERB --help-all` all of them with details,
 `fastprof formats NAME` those of one format.
 
-`-O NAME=VALUE` sets an option of one format; some also have a flag of their own.  A switch takes `yes`, `no` or no
+`-O NAME=VALUE` sets an option of one format; some also have a flag.  A switch takes `yes`, `no` or no
 value.  `-O FORMAT.NAME=VALUE` is for a name that both formats of a conversion have.  In Python `root="main"` and
 `folded={"root": "main"}` do the same:
 

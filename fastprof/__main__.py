@@ -13,9 +13,9 @@ _INTERRUPTED = 130  # what cli.main returns then, and what a shell shows of a pr
 def main() -> int:
     """Run the command line.
 
-    Ctrl-C ends the process by SIGINT itself, after everything is cleaned up: a shell whose command exits normally goes
-    on with its loop.  While modules are imported, and at the end, it ends the process at once: there is nothing to
-    clean up, and Python would print a traceback.  (It does so before this module is found.)
+    Ctrl-C ends the process by SIGINT itself, after everything is cleaned up, because a shell continues its loop if the
+    command exits normally.  While modules are imported, and at the end, it ends the process immediately: there is
+    nothing to clean up, and Python would print a traceback.  (It does so before this module is found.)
     """
     handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it is ignored
     if handled:

@@ -122,7 +122,7 @@ struct fp_perf_reader {
     struct fp_table dump_names;
     struct fp_perf_dump *dumps; /* what is left of lists of code */
     uint32_t n_dumps, cap_dumps;
-    uint32_t dump_pid, dump_name; /* that is asked for */
+    uint32_t dump_pid, dump_name; /* the requested one */
     uint64_t next_code;           /* the time when the next code appears */
     uint32_t *build_ids;          /* by string, the name of an object: its build id */
     uint32_t cap_build_ids;

@@ -1,7 +1,7 @@
 /* FDR: the records of buffers (xray/records.h has their layout) to timeline rows.
  *
  * A range of bytes holds one or more whole buffers.  Most records are function
- * records, which have a loop of their own; all others are handled one by one.
+ * records, which have a separate loop; all others are handled one by one.
  */
 #include "xray/private.h"
 #include "xray/records.h"

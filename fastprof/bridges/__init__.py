@@ -1,7 +1,7 @@
 """The operators that a plan consists of, and their options.  The code of each operator is in a wing of this folder.
 
-An operator is a function (batches, model, options, log, holds) -> batches.  `holds` says what the target has room
-for.  Each operator says `when` a plan needs it; BEFORE, BRIDGES and AFTER are the order in which they stand.
+An operator is a function (batches, model, options, log, holds) -> batches.  `holds` is what the target has room
+for.  Each operator declares `when` a plan needs it; they run in the order BEFORE, BRIDGES, AFTER.
 docs/bridges.md shows with small examples what each operator keeps and loses.
 """
 

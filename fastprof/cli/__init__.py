@@ -1,4 +1,4 @@
-"""The command line: one module per verb, imported when that verb is asked for."""
+"""The command line: one module per verb, imported when the verb is used."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _in_units(key: str, value: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
-    """Texts of several parts are lines of their own; numbers and short words are one."""
+    """Texts of several parts are printed as separate lines, numbers and short words in one line."""
     if not isinstance(value, list):
         yield name, value
     elif sum(len(str(one)) + 2 for one in value) <= 100:

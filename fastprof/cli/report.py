@@ -22,7 +22,7 @@ from fastprof.verbs.report import options, report
 DESCRIPTION = """\
 Write an interactive HTML page for a profile of any format:
 flame graph, functions, callers and callees, and calls in
-order of time. The page is one file and loads nothing else.
+time order.  The page is one file and loads nothing else.
 With two inputs, it compares the second with the first."""
 EXAMPLES = """\
 examples:

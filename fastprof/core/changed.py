@@ -20,7 +20,7 @@ class Changed:
         self._last = -1
 
     def lend(self, batch: Batch, change: Callable[[Part], Part]) -> Iterator[Batch]:
-        """Yields `batch`.  Until the next one is asked for, the model has the changed part in place of the batch's."""
+        """Yield `batch`.  Until the next one is requested, the model has the changed part instead of the batch's."""
         parts, index = self._model.parts, batch.part
         if index not in self._parts:
             self._parts[index] = parts[index], change(parts[index]), change

@@ -286,9 +286,9 @@ class Format(NamedTuple):
     """One entry of the registry, made by a door.
 
     `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
-    or SURE; it never raises and does not know the file's name.  `claims` says whether
-    a directory, given by its path, is one input of the format; `could_be` whether an unrecognized input may be of this
-    format, if its name has one of the suffixes.  `reader` and
+    or SURE; it never raises and does not know the file's name.  `claims` returns whether
+    a directory, given by its path, is one input of the format; `could_be` whether an unrecognized input with one of the
+    suffixes may be of this format.  `reader` and
     `writer` are "module:class" in the format's package, imported when first used.
     """
 
@@ -337,7 +337,7 @@ class Format(NamedTuple):
 
 
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
-    """Source -> batches.  Each batch is valid until the next one is asked for."""
+    """Source -> batches.  Each batch is valid until the next one is requested."""
     batch = Batch(reader.view, capacity or CAPACITY[reader.view])
     for offset, length in reader.ranges():
         yield from decode(reader, batch, offset, length)
@@ -409,7 +409,7 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
 
 
 def batches_of(view: str, n_values: int, part: int, pull: Callable[[fp_batch], int]) -> Iterator[Batch]:
-    """Batches of `part`, each valid until the next is asked for; at least one, which may be empty.
+    """Batches of `part`, each valid until the next is requested; at least one, which may be empty.
 
     `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises other
     statuses itself, except that a batch that cannot grow is a MemoryError here.

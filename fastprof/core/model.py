@@ -85,7 +85,7 @@ class Part:
 
     Text is bytes where it comes from a file, so that nothing is lost to an
     encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
-    comments of other formats with key b"".  FIELDS and EXTRA say what each may be.
+    comments of other formats with key b"".  FIELDS and EXTRA declare their types.
     """
 
     # Written out: importing dataclasses costs a tenth of a short conversion.

@@ -27,8 +27,8 @@ INT64 = (1 << 63) - 1
 class Kind:
     """The values that an option takes.
 
-    `check` takes a value from Python, `parse` a text from the command line.  Both return the value as it is kept and
-    raise ValueError with the reason.
+    `check` takes a value from Python, `parse` a text from the command line.  Both return the stored value, or raise
+    ValueError with the reason.
     """
 
     metavar = "TEXT"
@@ -323,9 +323,9 @@ class Option(Generic[T]):
     `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show
     it.  `key` distinguishes it from options of that name of other formats.
 
-    `kept_unused`: values that are accepted where nothing uses the option, so that a script may pass it for every
-    file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default is among
-    them.  Any other value is refused there.
+    `kept_unused`: values that are accepted even if nothing uses the option, so that a script may pass them for every
+    file: "do not look up addresses" is true if nothing looks them up.  They include False for a switch that is on by
+    default.  Other values are refused if nothing uses the option.
     """
 
     def __init__(

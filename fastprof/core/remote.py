@@ -183,7 +183,7 @@ class _Remote:
 
 
 def interruptible(call: Callable[[], Any]) -> Any:
-    """The result of `call`.  It runs in a thread of its own, because obstore blocks signal handlers."""
+    """The result of `call`.  It runs in another thread, because obstore blocks signal handlers."""
     from queue import SimpleQueue
 
     from fastprof.core.workers import begin

@@ -150,10 +150,10 @@ class Sink:
     target's suffix chooses the compression.
 
     With `durable` False the caller synchronizes the file to disk, not `commit`.  With more than one of `cores` much
-    output is compressed in a thread of its own, or written there if it is a file that is not compressed.
+    output is compressed in another thread, or written there if it is an uncompressed file.
 
-    With `budget` no more than so many bytes are written, before compression; the excess is only counted, in
-    `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
+    With `budget`, at most that many bytes are written, before compression; the excess is only counted, in `written`,
+    and `commit` refuses it.  Standard output and the like then get nothing before `commit`.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class Sink:
         self._background = self._stream = Background(_compressor(made, kind), made, self._packed, _FEW)
 
     def _write_in_background(self) -> None:
-        """From here on a thread of its own writes."""
+        """From here on another thread writes."""
         from fastprof.core.workers import Background, Collected
 
         file = _Counted(self._raw)

@@ -65,10 +65,10 @@ class Source:
     """A window over a file, a pipe, a remote object or bytes, decompressed.
 
     A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
-    absolute in the decompressed bytes.  `seekable` says whether `select` may
-    go backwards; `spool` makes that possible, through a temporary file.
-    `again` says whether another Source can read the same from its beginning.
-    `pinned` says whether `pin` has given it its size and identity.
+    absolute in the decompressed bytes.  `seekable`: `select` may go backwards;
+    `spool` makes that possible, through a temporary file.
+    `again`: another Source can read the same from its beginning.
+    `pinned`: `pin` has set its size and identity.
     `identity` decides whether a file or object that was opened by its path is
     still the same and unchanged when it is opened again; None for others.
     A remote object cannot seek, unless `use_ranges` makes it so.
@@ -78,7 +78,7 @@ class Source:
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
     `lost` is called with the code to count: `Log.count`.
-    With more than one of `cores` a large compressed file is decompressed ahead of the window, in a thread of its own.
+    With more than one of `cores` another thread decompresses a large compressed file ahead of the window.
     """
 
     def __init__(
@@ -318,7 +318,7 @@ class Source:
         self._show_progress()
 
     def _check_length(self, nbytes: int) -> None:
-        """May a line or record be longer than so many bytes?  Few compressed bytes may be one of any length."""
+        """Whether a line or record may exceed this many bytes.  Few compressed bytes may expand to any length."""
         if nbytes < LONGEST:
             return
         raise FastprofError(

@@ -89,7 +89,7 @@ class State:
 
 
 def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]:
-    """The profiles of these names or patterns, in their order in the store; all if there are none.
+    """The profiles with these names or patterns, in the order of the store; all if none are given.
 
     Errors: UsageError for one that no profile has.
     """

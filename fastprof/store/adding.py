@@ -140,7 +140,7 @@ class Adding:
         """Add the profile of a piece that was written with this `base`.
 
         Its sections are copied.  Only those that got a base since then are compressed again: of the
-        first profiles, which several processes read at once.  Errors: as of `add`.
+        first profiles, which several processes read in parallel.  Errors: those of `add`.
         """
         known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
 

@@ -1,7 +1,7 @@
 """Readable names from linker symbols.
 
 C++ (Itanium) goes through LLVM's own demangler (llvm_demangler.py), so names are spelled as llvm-symbolizer
-spells them; Rust (v0 and legacy) and D have small rules of their own here. Every distinct name is worked out
+spells them; Rust (v0 and legacy) and D have small parsers here. Every distinct name is worked out
 once.
 """
 

@@ -12,7 +12,7 @@ from fastprof.core._typing import Generic, T
 class FileCache(Generic[T]):
     """Results by file, the `most` recently used ones.
 
-    A file that has changed (device, inode, size or time) is read again.  Several threads may ask at once.
+    A file that has changed (device, inode, size or time) is read again.  Safe to use from several threads.
     """
 
     def __init__(self, most: int) -> None:

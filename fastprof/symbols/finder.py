@@ -131,7 +131,7 @@ class Finder:
         return None
 
     def _of_unknown_build(self, by_path: list[Names], path: str, build_id: str) -> Found:
-        """The first of these files of which nothing says that it is of another build."""
+        """The first of these files that is not known to be of another build."""
         for names in by_path:
             is_own = names.path == path  # not below the sysroot
             if names.reason or _differs(names, build_id):

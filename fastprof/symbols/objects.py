@@ -55,7 +55,7 @@ class ElfObject(ElfFile):
     something can). After the first lookup `note` names unreadable debug information. `refused` are the names so far
     that would take too much to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
-    `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.  Several threads may ask at once.
+    `.build-id/xx/yyyy.debug` trees; `sysroot` is also put before them.  Safe to use from several threads.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Functions, files and lines for the run-time addresses of a profiled process.
 
-A profile says which files were mapped where (`Mapping`). A `Finder` finds those files.  `Symbolizer` turns a run-time
-address into one of the file, as the file wants it (ElfObject.link_address), and asks for its names.
+A profile records which files were mapped where (`Mapping`). A `Finder` finds those files.  `Symbolizer` converts a
+run-time address into an address of the file (ElfObject.link_address) and looks up its names.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Symbolizer:
         self._finder.expect(self.mappings[index] for index in range(known, len(self.mappings)))
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
-        """The locations of run-time addresses, in their order.  Each object is asked once for all new addresses.
+        """The locations of run-time addresses, in order.  All new addresses of an object are looked up together.
 
         `returns` marks all addresses, or each, as return addresses: the byte before is looked up, which is inside the
         call. The next instruction may belong to another line or even another function.

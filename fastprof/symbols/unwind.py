@@ -1,4 +1,4 @@
-"""Tables that say where callers are: .eh_frame and .debug_frame of an ELF file (csrc/symbols/unwind.h)."""
+"""Tables that locate callers: .eh_frame and .debug_frame of an ELF file (csrc/symbols/unwind.h)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def annotate(
 
     Without `files` shows each file that is found and has a function of `threshold` of the total or more.
     Name a file as in the profile, or by the end of its path: zip/inflate.c.
-    `given`: the options `context`, `threshold`, `include` and `asm`, and those of docs/options.md that say how to read.
+    `given`: the options `context`, `threshold`, `include` and `asm`, and those for reading in docs/options.md.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
 
     >>> import fastprof

@@ -6,7 +6,7 @@
     places.end(0)        {file: (39382, [68305]), ...}: its largest function has 39,382, all of it 68,305
     places.rows(file)    batches of its rows, by line
 
-Memory: the self costs of each function in each file, and the rows of what is kept.
+Memory: the self costs of each function in each file, and the kept rows.
 """
 
 from __future__ import annotations

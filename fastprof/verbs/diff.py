@@ -176,7 +176,7 @@ def written(
     output: str,
     onward: Options,
 ) -> Difference:
-    """The totals.  The differences are the input of a plan of their own, which leads to `output`."""
+    """The totals.  The differences are the input of a second plan, which leads to `output`."""
     view = pipelines[0].view
     if view == "stacks" and BY in options:
         what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
@@ -284,7 +284,7 @@ class _Both(Input):
 
     def _kept(self, pairs: list[tuple[int, int]]) -> list[int]:
         """The events of the result."""
-        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # one has no rows, if filters say so
+        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # filters may leave one without rows
         kept = [e for e, pair in enumerate(pairs) if everything or -1 not in pair]
         if not kept and pairs:
             what = "{inputs}{--intersect:name}: no value type is common to both"

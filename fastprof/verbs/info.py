@@ -73,7 +73,7 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
         summary = _summarize(pipeline, model, log)
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
-    # the stack machine adds parts of its own, which are not the input's
+    # the stack machine adds parts, which are not the input's
     parts = [part for part in model.parts if pipeline.view != "timeline" or "ticks" not in part.extra]
     named = {"file": reader.name, "format": reader.format, "view": pipeline.view}
     log.facts = named | {key: value for key, value in stated(parts).items() if key not in log.facts} | log.facts

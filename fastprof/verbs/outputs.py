@@ -71,7 +71,7 @@ class Outputs:
 
     In a format made for viewers (Format.budget) a file keeps to --budget.  bridges/budget buffers the rows until it is
     known how many fit; the output is measured and, if still too large, written again.
-    A timeline of which `most_rows` would fit is written as it comes.
+    A timeline of at most `most_rows` rows is written while it is read.
     """
 
     def __init__(

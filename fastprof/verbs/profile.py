@@ -46,8 +46,8 @@ def pulled(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, l
 class _Pass:
     """A pass over the input from its beginning to its end.
 
-    Passes may take turns, as those of a query that joins a profile with itself do, in threads of their own.  The tables
-    of their models are the same, so each reads only in its turn and numbers its parts and inputs for itself.
+    Passes in different threads may take turns, as in a query that joins a profile with itself.  Their models share
+    tables, so each pass reads only in its turn, and has its own numbers of parts and inputs.
     """
 
     def __init__(self, profile: Profile, path: Any, format_: str | None) -> None:
@@ -170,11 +170,11 @@ class Profile:
         self.log, self.model.parts, self.model.inputs = shown.log, shown.model.parts, shown.model.inputs
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches; each has memory of its own."""
+        """The batches; each has separate memory."""
         return self.batches()
 
     def batches(self, *, reuse: bool = False) -> Iterator[Batch]:
-        """The batches from the beginning.  With `reuse` each is valid until the next one is asked for."""
+        """The batches from the beginning.  With `reuse` each is valid until the next one is requested."""
         rows = self._rows(_BATCHES)
         return rows if reuse else map(Batch.copy, rows)
 

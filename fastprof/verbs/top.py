@@ -154,7 +154,7 @@ def top(
     """The rows that cost most, of one or several inputs together.
 
     `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles` are explained in docs/top.md;
-    `value` chooses the value type; the other options are those of docs/options.md that say how to read.
+    `value` chooses the value type; docs/options.md lists the other options, for reading.
     Errors: FastprofError and its kinds.
 
     >>> import fastprof

@@ -28,6 +28,10 @@ CONSTRUCTIONS = {
     r"\btells? (why|whether|which|what)\b": "states, is set, decides",
     r"\b(told|tells?) \w* ?apart\b": "distinguish",
     r"\bstands? (in|at|before|behind|beside)\b": "is in, follows, comes before",
+    r"\bsays? (whether|which|how|what)\b": "states, records, decides",
+    r"\b(most|about|into|than|in|have) so many\b": "this many, n",
+    r"\b(is|are) asked for\b": "is requested",
+    r"\bin (a )?threads? of (its|their) own\b": "in another thread",
 }
 EXCEPTIONS: dict[str, str] = {}  # a line, stripped: why it stays.  Ten at most.
 
@@ -75,6 +79,10 @@ def test_few_exceptions() -> None:
         "`reason` tells why there is none",
         "threads are told apart by number",
         "the count stands in section 0",
+        "`seekable` says whether it may go back",
+        "at most so many bytes",
+        "valid until the next one is asked for",
+        "it is compressed in a thread of its own",
     ],
 )
 def test_finds_them(line: str) -> None:

@@ -88,7 +88,7 @@ class Fit:
         return self.rank(group, nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The lowest rank at which a group's calls take at most so many bytes, by estimate."""
+        """The lowest rank at which a group's calls take at most this many bytes, by estimate."""
         return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
 
     def estimated(self, group: int, rank: int) -> int:

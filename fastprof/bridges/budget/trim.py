@@ -87,7 +87,7 @@ class Trim:
         return 0 if few else self.rank(group, 2 * nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The lowest rank at which the stacks take at most so many bytes, by estimate."""
+        """The lowest rank at which the stacks take at most this many bytes, by estimate."""
         left, rank = self.estimated(group, 0), 0
         while left > nbytes and rank < self.highest:
             left -= int(self._c.bytes[rank])

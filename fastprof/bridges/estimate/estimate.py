@@ -7,7 +7,7 @@ becomes
     main > a 10     main > b 5      main > a > c 20     main > b > c 5
 
 It is right if the calls of c cost the same under main > a as under any other
-caller of a; a graph does not say.
+caller of a, which a graph does not record.
 Kept: every function's self cost and every total, to the unit; so is every line's, unless there are too many.
 Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of a function was run for;
 all lines are divided alike.

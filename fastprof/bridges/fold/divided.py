@@ -1,4 +1,4 @@
-"""The rows of a timeline divided among several tables, each of which takes those of its own threads."""
+"""The rows of a timeline divided among several tables, by thread of the timeline."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class _Lent:
 
 
 class Divided:
-    """Accumulators 0 to n - 1, of which each takes the rows of its share (struct fp_shares *) of the threads.
+    """Accumulators 0 to n - 1; each takes the rows of its share (struct fp_shares *) of the threads.
 
-    The first rows they take at once; after many, each takes them in a thread of its own while the next rows are
+    They take the first rows immediately; after many, each takes its rows in a worker thread while the next rows are
     read.  That thread also decodes Encoded batches.  The reading thread holds the model's lock throughout, except
     while `put` waits.
     """

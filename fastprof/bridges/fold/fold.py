@@ -48,7 +48,7 @@ def to_graph(
     Timelines of several inputs are parts.  Each is folded by itself, because sums of ticks are rounded to nanoseconds;
     then they are added up, which is the same however many there are.
 
-    Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
+    Values: calls, and time in nanoseconds, or in ticks with `time_unit` ticks or an unknown clock.
     """
     by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, log)
     one, rows = _of_parts(batches, lambda: _Graph(model, options, log, "graph", by, mended), _Graph.rows)
@@ -102,7 +102,7 @@ def _of_parts(
 ) -> tuple[M | None, Iterator[Batch]]:
     """A machine that has read all, if that is one part; else the rows of one after the other.
 
-    Only one machine is in memory at a time: the next part is read when the rows of the one before are out.
+    Only one machine is in memory at a time: the next part is read after the rows of the previous one are written.
     """
 
     def read(part: Iterable[Batch]) -> M:

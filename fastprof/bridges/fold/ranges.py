@@ -44,7 +44,7 @@ class Ranges:
         # Sums that are made ahead take as much as records that are not packed, if no two have one key.
         n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
         self._ends = self._choose_ends(n_arcs)
-        self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
+        self._at = [0] * len(runs)  # by run: the position in its index where the next range begins
         self._pull: Pull = lambda to, n: 0  # of the range that is being read
         self._n_begun = 0  # ranges
         self._n_threads, self._workers = n_threads, Workers(n_threads)
@@ -54,7 +54,7 @@ class Ranges:
         self._go_on()
 
     def _choose_ends(self, n_arcs: int) -> list[Key | None]:
-        """Of ranges of about so many arcs: the keys between them.  The first one has no beginning, the last no end."""
+        """The keys between ranges of about `n_arcs` arcs.  The first range has no beginning, the last no end."""
         runs = self._runs.runs
         n = sum(run.n_arcs for run in runs) // n_arcs
         every = 1 + sum(len(run.keys) for run in runs) // _KEYS

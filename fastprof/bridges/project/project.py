@@ -9,7 +9,7 @@ becomes
 
 Kept: every value type as an event, its total to the unit; objects, files,
 functions, lines and addresses exactly as recorded (a caller's address is the
-one its call returns to, where the profile says so).
+return address of its call, if the profile records it).
 Recursion: the arcs into a function add up to its inclusive cost, in which each
 sample counts once.  Only the outermost arc of a recursion has a cost.
 Lost: which arcs occurred in the same sample.  If a function is the root of some

@@ -4,7 +4,7 @@
 
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
 
-core/value.py says which one.  If it is 0 in all rows without being asked for, a warning names the others.
+core/value.py decides which.  If the default is 0 in all rows, a warning names the others.
 """
 
 from __future__ import annotations

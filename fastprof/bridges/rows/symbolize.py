@@ -3,8 +3,8 @@
     frame 0x55d0c0401196 in /usr/bin/app    becomes    lerp geo.h:12, inlined into move game.cpp:88
 
 Kept: the address, its mapping, its flags; a frame that has lines already.
-Each distinct address is looked up once, together with the others that are new in
-its batch.  A warning for each object says how many addresses have no symbol, and
+Each distinct address is looked up once, together with the other new addresses of
+its batch.  A warning for each object states how many addresses have no symbol, and
 why.
 """
 

@@ -227,7 +227,7 @@ class Table:
         return int(self._c.dropped)
 
     def batches(self, part: int) -> Iterator[Batch]:
-        """The rows, as batches of `part`, each valid until the next is asked for; at least one, which may be empty."""
+        """The rows, as batches of `part`, each valid until the next is requested; at least one, which may be empty."""
         if len(self._runs):
             self._spill()
             windows = _Windows(self._c, self._runs, self._max_memory)

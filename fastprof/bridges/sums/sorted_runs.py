@@ -65,7 +65,7 @@ class Runs:
         self.runs.append(Run(self.file, start, self.file.nbytes - start, self.width))
 
     def whole(self, nbytes: int) -> int:
-        """The items of as many records as fit into so many bytes, one at least."""
+        """The items of as many records as fit into this many bytes, at least one."""
         items = max(self.width, nbytes // self.size)
         return items - items % self.width
 
@@ -112,7 +112,7 @@ class Words(Sorted):
         self._kept, self._signed = kept, signed
 
     def widen(self, width: int) -> None:
-        """From now on records have so many words.  Those before have 0 in the words that they lack."""
+        """Set the words of the following records.  Earlier records have 0 in additional words."""
         self.width = max(width, self.width)
 
     def new(self, n: int) -> Merger:

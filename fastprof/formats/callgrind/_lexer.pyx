@@ -86,8 +86,8 @@ cdef class Lexer:
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events, bint keeps_names=False):
         """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay.
 
-        Without `has_events` the caller is asked at the first cost line, if the part may have the `n_values` of the
-        previous part.
+        Without `has_events`, the first cost line returns FP_ASK if the part may inherit the `n_values` of the previous
+        part.
         `keeps_names`: the current names and the base position stay as well.
         """
         cdef Body *body = &self.body

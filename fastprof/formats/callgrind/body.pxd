@@ -44,7 +44,7 @@ cdef struct Body:
     uint32_t object, file
     uint32_t block_file        # of the last fl=, or UNSET
     uint32_t cost_file         # of the last self cost line of the function, else the function's
-    uint32_t call_file         # of the last call or jump line with an fi= of its own, else UNSET
+    uint32_t call_file         # of the last call or jump line with a separate fi=, else UNSET
     uint64_t call_address      # and where that line was
     uint32_t call_line
     uint32_t function          # or UNRESOLVED, and then:
@@ -108,7 +108,7 @@ cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint de
 
 
 cdef inline void begin_context(Body *body) noexcept nogil:
-    """A block of the same function for another caller or recursion level, which may have no fn= of its own."""
+    """A block of the same function for another caller or recursion level, which may have no separate fn=."""
     body.begun = True
     body.counts.contexts += 1
     if body.by_cost_file and body.in_function:
@@ -283,7 +283,7 @@ cdef inline bint block_is_due(const Body *body) noexcept nogil:
 
 
 cdef inline int flush_block(Body *body, fp_batch *b) noexcept nogil:
-    """A function that was named without rows gets a row of its own.  OK, FP_FULL or FP_E_NOMEM."""
+    """Adds a row for a function that is named but has no rows.  OK, FP_FULL or FP_E_NOMEM."""
     cdef int status
     if not block_is_due(body):
         return OK

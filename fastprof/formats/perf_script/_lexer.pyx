@@ -24,7 +24,7 @@ cdef enum:
     CACHED_LINES = 1 << 20  # distinct frame lines that are cached
     LONGEST_CACHED = 1 << 14  # bytes of such a line
     HEADER = 1 << 16  # bytes of comments that are kept
-    # The value types of a part are those of the events in so many samples, so that they do not depend on batch sizes.
+    # The events in this many samples decide the value types of a part, so they do not depend on batch sizes.
     ROWS = 1 << 16
 
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff

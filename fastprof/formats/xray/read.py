@@ -126,7 +126,7 @@ class XRayReader(Reader):
                 lib.fp_xray_drop(self.x)
 
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
-        """The buffers in order of time.  In lenient mode each is a range of its own, so that damage ends with it."""
+        """The buffers in time order.  In lenient mode each is a separate range, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
         most = 0 if self.options[LENIENT] else ALL
         while lib.fp_xray_range(self.x, most, offset, nbytes):

@@ -53,7 +53,7 @@ class Labels:
     # ---- while contexts are added up
 
     def shrink(self, most: int) -> None:
-        """Leaves out keys until there are at most so many sums."""
+        """Leave out keys until at most `most` sums are left."""
         if self.left_out:
             self._leave_out()
         while self.c.keys.n > most:
