@@ -10,6 +10,7 @@ import pytest
 from fastprof import report, top
 from tests.differential.test_report_browser import AT, choose, click, drive, text_of, value
 from tests.support.paths import CORPUS
+from tests.support.xraylog import FdrLog
 from tests.unit.test_report_labels import labelled
 
 FIGURES = (
@@ -88,6 +89,38 @@ def test_values_of_several_keys_combine_and_stand_in_the_address(tmp_path: Path)
     assert chips == "tenant: a \u2715"
     assert back == of_both
     assert [row[0] for row in none] == ["5", "0"]
+
+
+def test_threads_and_processes_are_keys(tmp_path: Path) -> None:
+    log = FdrLog(version=5)
+    for tid, pid, length in ((11, 1, 30), (12, 1, 50), (21, 2, 70)):
+        log.buffer(tid=tid, pid=pid).cpu(0, 1000).enter(1, 0).exit(1, length)
+    (tmp_path / "t.xray").write_bytes(log.bytes())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    expected = {row.name: row.self for row in top(tmp_path / "t.xray", by="thread").rows}
+    keys, threads, processes, of_process, of_thread, selected = (
+        one
+        for one in drive(
+            tmp_path / "page.html",
+            value("[...document.querySelectorAll('#key option')].map(o => o.text)"),
+            choose("#key", "thread"),
+            value(VALUES),
+            choose("#key", "process"),
+            value(VALUES),
+            choose("#label", "2"),
+            value("fastprof.view.tree.total[fastprof.state.event.old][0]"),
+            choose("#label", "all 2"),
+            choose("#key", "thread"),
+            click_value(0),
+            value("fastprof.view.tree.total[fastprof.state.event.old][0]"),
+            value("document.querySelector('#thread').selectedOptions[0].text"),
+        )
+        if one is not None
+    )
+    assert keys == ["none", "process", "thread"]
+    assert {name: int(cost) for cost, _, name in threads} == expected
+    assert {name: int(cost) for cost, _, name in processes} == {"1": 80, "2": 70}
+    assert (of_process, of_thread, selected) == (70, 70, "process 2, thread 21")
 
 
 def test_a_page_without_labels_has_no_chooser(tmp_path: Path) -> None:

@@ -112,6 +112,34 @@ def test_costs_of_one_context_in_several_label_sets(tmp_path: Path) -> None:
     assert len(found.columns["label set"]) == 2 + 1 + 0
 
 
+def test_values_are_alike_whatever_the_order_of_labels_and_their_kind(tmp_path: Path) -> None:
+    """A sample may have labels in any order, a value as number or text, and a key several times."""
+    samples: list[Sample] = [
+        ("main;f", {"a": "1", "b": "2"}, 10),
+        ("main;f", {"b": "2", "a": "1"}, 20),
+        ("main;f", {"b": 2, "a": 1}, 40),
+    ]
+    report(labelled(tmp_path / "a.pb", samples), tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    assert found.samples() == {(("(unknown)", "main", "f"), ("a=1", "b=2")): 70}
+    assert found.columns["set size"] == [0, 2]
+
+
+def test_a_value_of_any_length_and_bytes(tmp_path: Path) -> None:
+    """A text that is as long as a page has no entry of its own."""
+    long, odd = "x" * 500_000, "</script>\\\x00\u2028=é"
+    samples: list[Sample] = [
+        ("f", {"k=": long}, 10),
+        ("f", {"k=": odd}, 20),
+        ("f", {"": "v"}, 5),
+        ("f", {"k=": "y"}, 1),
+    ]
+    report(labelled(tmp_path / "a.pb", samples), tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    assert by_set(found) == {"k==[others]": 10, f"k=={odd}": 20, "=v": 5, "k==y": 1}
+    assert len(found.bytes) < 200_000
+
+
 def random_samples(rng: random.Random, n: int, requests: int) -> list[Sample]:
     return [
         (

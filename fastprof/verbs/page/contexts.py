@@ -61,6 +61,7 @@ class Shown:
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self._has_labels = False  # those that are shown
         self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
@@ -185,7 +186,6 @@ class Shown:
         for costs in self.costs:
             costs.end()
         self._fits(lib.fp_contexts_end(self.contexts, self._err))
-        self.labels.end()
         if self.times is not None:
             self.times.end()
 
@@ -206,6 +206,9 @@ class Shown:
 
     def cut(self, least: float, most: int, *, fits: bool = False) -> None:
         """Keep contexts with at least this share, at most `most`; with `fits` as many labels as fit a page."""
+        if not self._has_labels:
+            self._has_labels = True
+            self.labels.choose(limited=fits)
         self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
         while fits and self.labels.fit():
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))

@@ -12,7 +12,7 @@ memory is limited too: then the key with the most values is left out.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ from fastprof.verbs.top_costs import label_value
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_context_labels, fp_err
+    from fastprof.core._typing import T
 
 _MOST_ENTRIES = 60_000  # of contexts in a page: a third of its size
 _MOST_VALUES = 1_000  # of a key
@@ -38,12 +39,11 @@ Set = tuple[Value, ...]
 
 
 class Labels:
-    """Those of a struct fp_contexts.  After `end`, label sets are indices of `sets`."""
+    """Those of a struct fp_contexts.  After `choose`, label sets are indices of `sets`."""
 
     def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], None], err: fp_err) -> None:
         """`fits` raises an error if a status of the C core is one; its details are in `err`."""
         self._model, self.c, self._fits, self._err = model, c, fits, err
-        self._values: dict[tuple[int, ...], Value] = {}
         self._most = _MOST_VALUES
         self.sets: list[Set] = [()]
         self.merged: Counter[str] = Counter()  # by key: values that have no entry of their own
@@ -86,33 +86,71 @@ class Labels:
 
     # ---- results
 
-    def end(self) -> None:
-        """After the last sample."""
-        if self.c.keys.n > 1:
-            self._merge(self._model.count("labels"), self._set)
+    def choose(self, *, limited: bool) -> None:
+        """After the last sample: gives label sets their numbers.  `limited`: with as many values as a page may have.
 
-    def _value(self, label: int) -> Value:
-        _, key, *value = words = self._model.row("labels", label)
-        if words[1:] not in self._values:
-            self._values[words[1:]] = Value(_decoded(self._model.string(key)), label_value(self._model, *value))
-        return self._values[words[1:]]
-
-    def _set(self, label: int) -> Iterator[Value]:
-        while label:
-            yield self._value(label)
-            after = self._model.row("labels", label)[lib.FP_LABEL_NEXT]
-            label = after if after < label else 0
-
-    def _merge(self, n: int, change: Callable[[int], Iterable[Value]]) -> None:
-        """Replaces each label set i < n by the set of the values `change(i)`."""
+        Sets are chains of labels, of which there may be one a sample.  Those whose values are added up become the same
+        chain, so Python sees few sets.
+        """
+        if self.c.keys.n == 1:
+            return
+        model = self._model
+        n, width = model.count("labels"), 4 * lib.FP_LABEL_WIDTH
+        raw = bytes(ffi.buffer(model.c.labels.words, n * width))
+        after = memoryview(raw).cast("I")[lib.FP_LABEL_NEXT :: lib.FP_LABEL_WIDTH].tolist()
+        known: dict[bytes, int] = {}  # a label without the rest of its chain
+        label_of = [known.setdefault(raw[i * width + 4 : (i + 1) * width], i) for i in range(n)]
+        used = self._costs(n)
+        costs: dict[int, float] = defaultdict(float)
+        for i, share in used.items():
+            while i:
+                costs[label_of[i]] += share
+                i = after[i] if after[i] < i else 0
+        keys = memoryview(raw).cast("I")[lib.FP_LABEL_KEY :: lib.FP_LABEL_WIDTH]
+        names = {key: _decoded(model.string(key)) for key in {keys[label] for label in costs}}
+        key_of = {label: names[keys[label]] for label in costs}
+        kept = self._largest(costs, key_of, self._value, limited=limited)
+        texts = {label: kept.get(label) or Value(key, _OTHERS) for label, key in key_of.items()}
+        chains: dict[tuple[Value, int], int] = {}
+        sets: list[Set] = [()]
+        to = [0] * n  # first its chain
+        for i in range(1, n):
+            if label_of[i] not in texts:
+                continue
+            chain = texts[label_of[i]], to[after[i]] if after[i] < i else 0
+            if chain not in chains:
+                chains[chain] = len(sets)
+                sets.append(_sorted({chain[0], *sets[chain[1]]}))
+            to[i] = chains[chain]
         found: dict[Set, int] = {(): 0}
-        to = [0] * n
-        for i in self._costs(n):
-            # a key may have several values
-            values = tuple(sorted(set(change(i)), key=lambda value: (value.key, value.text or "")))
-            to[i] = found.setdefault(values, len(found))
+        for i in range(n):
+            to[i] = found.setdefault(sets[to[i]], len(found)) if i in used else 0
         self._map(to)
         self.sets = [*found]
+
+    def _value(self, label: int) -> Value:
+        _, key, *value = self._model.row("labels", label)
+        return Value(_decoded(self._model.string(key)), label_value(self._model, *value))
+
+    def _largest(
+        self, costs: dict[T, float], key_of: dict[T, str], value_of: Callable[[T], Value], *, limited: bool = True
+    ) -> dict[T, Value]:
+        """The values that a page has room for, those of each key that cost most.  The others are counted."""
+        kept: dict[T, Value] = {}
+        of_key: Counter[str] = Counter()
+        room = _MOST_TEXT
+        for one in sorted(costs, key=costs.__getitem__, reverse=True):  # of equal ones the first
+            key = key_of[one]
+            if not limited or (of_key[key] < self._most and room > 0):
+                value = value_of(one)
+                nbytes = len((value.text or "").encode("utf-8", "replace"))
+                if not limited or nbytes <= room:
+                    of_key[key] += 1
+                    room -= nbytes
+                    kept[one] = value
+                    continue
+            self.merged[key] += 1
+        return kept
 
     def _costs(self, n: int) -> dict[int, float]:
         """By label set: its share of the costs of all, on average over the value types."""
@@ -124,34 +162,23 @@ class Labels:
         return {i: share for i, share in shares if share}
 
     def fit(self) -> bool:
-        """Adds up values, the smallest of each key, if a page has no room for them.  Returns whether it did."""
-        if len(self.sets) == 1:
+        """Adds up more values, the smallest of each key, if a page has no room for them.  Returns whether it did."""
+        n, sets = self.c.n_entries, self.sets
+        if n <= _MOST_ENTRIES:
             return False
         costs: dict[Value, float] = defaultdict(float)
-        for i, share in self._costs(len(self.sets)).items():
-            for value in self.sets[i]:
-                costs[value] += share
-        if self.c.n_entries > _MOST_ENTRIES:
-            largest = max(Counter(value.key for value in costs).values())
-            self._most = min(self._most, largest) // 2
-        kept, n_text = set[Value](), 0
-        of_key: Counter[str] = Counter()
-        for value in sorted(costs, key=lambda value: (-costs[value], value.key, value.text or "")):
-            if value.text is not _OTHERS and of_key[value.key] < self._most:
-                n_text += len(value.text.encode("utf-8", "replace"))
-                if n_text > _MOST_TEXT:
-                    break
-                of_key[value.key] += 1
-                kept.add(value)
-        merged = [value for value in costs if value.text is not _OTHERS and value not in kept]
-        if not merged:
-            return False
-        self.merged.update(value.key for value in merged)
-        sets = self.sets
-        self._merge(
-            len(sets), lambda i: (value if value in kept else value._replace(text=_OTHERS) for value in sets[i])
-        )
-        return True
+        for i, share in self._costs(len(sets)).items():
+            for value in sets[i]:
+                if value.text is not _OTHERS:
+                    costs[value] += share
+        largest = max(Counter(value.key for value in costs).values(), default=0)
+        self._most = int(min(self._most, largest) * 0.9 * _MOST_ENTRIES / n)
+        kept = self._largest(costs, {value: value.key for value in costs}, lambda value: value)
+        found: dict[Set, int] = {(): 0}
+        changed = (_sorted({v if v in kept else v._replace(text=_OTHERS) for v in values}) for values in sets)
+        self._map([found.setdefault(values, len(found)) for values in changed])
+        self.sets = [*found]
+        return len(kept) < len(costs)
 
     def add_to(self, columns: Columns, head: dict[str, Any], text: Callable[[str], int], kept: list[int]) -> None:
         """The columns of a page, after its contexts were cut."""
@@ -179,6 +206,10 @@ class Labels:
         for k, column in enumerate(kept):
             costs = list(c.entry_self[column * n : (column + 1) * n]) if column < c.n_values else [0] * n
             columns.add(f"label self {k}", "d", costs)
+
+
+def _sorted(values: Iterable[Value]) -> Set:
+    return tuple(sorted(values, key=lambda value: (value.key, value.text or "")))
 
 
 def _decoded(name: bytes) -> str:
