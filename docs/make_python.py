@@ -42,6 +42,28 @@ for row in fastprof.top("out.folded", n=5).rows:
 their details. Editors complete them, and type checkers refuse a wrong name or value (`fastprof/verbs/keywords.py`). An
 option of a format is given by its name or in a dictionary of that format: `root="main"`, `folded={"root": "main"}`.
 
+## Notebooks
+
+What `top`, `diff`, `info` and other functions return is shown as a table with exact figures; what `report` returns is
+the page, in a frame whose scripts cannot reach the notebook:
+
+```python
+fastprof.top("cpu.pb.gz", n=5)
+fastprof.report("cpu.pb.gz", "cpu.html")
+```
+
+A table of a profile ([tables.md](tables.md)) becomes a data frame in one call:
+
+```python
+with fastprof.open("cpu.pb.gz") as profile:
+    samples = pandas.DataFrame(profile.table("samples"))  # needs no pyarrow
+    samples = polars.DataFrame(profile.table("samples"))
+```
+
+For millions of rows `pandas.DataFrame.from_arrow(profile.table("samples"))` is faster; it needs pandas 3 and pyarrow.
+
+## Names
+
 A module is imported when one of its names is first used. Other names are not part of the interface.
 
 | name | module | |

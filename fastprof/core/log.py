@@ -114,6 +114,14 @@ class Log:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
         return f"Log({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what was found and counted."""
+        from fastprof.core.html import pairs
+
+        counts = {name: getattr(self, name).texts() for name in _COUNTS}
+        warnings = {"warnings": self.warnings} if self._warnings else {}
+        return pairs(self.facts | {"rows": self.rows} | counts | warnings)
+
     def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
         """Count `n` more of an entry of a folder's table, with the values of its fields."""
         counts: Counts = getattr(self, entry.kind)

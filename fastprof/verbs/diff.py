@@ -74,6 +74,33 @@ class Difference(NamedTuple):
     n_changed: int  # rows that differ in values[shown], of which `rows` may have the first only
     log: Log
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the changed rows, with exact figures."""
+        from fastprof.core.html import table
+
+        k, head = self.shown, ("old", "new", "difference", "function", "callee", "file", "line", "object")
+        if not self.values:
+            return table(head[:0], (), f"{self.old} and {self.new}: no values")
+        cells = [
+            (
+                row.old[k],
+                row.new[k],
+                row.new[k] - row.old[k],
+                row.name,
+                row.callee,
+                row.file,
+                row.line or None,
+                row.object,
+            )
+            for row in self.rows
+            if row.old[k] != row.new[k]
+        ]
+        kept = [i for i in range(len(head)) if i < 4 or {row[i] for row in cells} - {None, ""}]
+        value = self.values[k]
+        of = f"{value.name} {value.unit}".strip()
+        caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
+        return table([head[i] for i in kept], ([row[i] for i in kept] for row in cells), caption)
+
     def grown(self, percent: float) -> list[Value]:
         """The values whose totals grew by more than `percent`; from 0 any growth is more."""
         return [v for v in self.values if v.new > v.old and (not v.old or growth(v.old, v.new) > percent)]

@@ -211,13 +211,7 @@ class Profile:
         Missing values are None.  For millions of rows `table` is faster.
         Errors: UsageError for a table that the profile does not have.
         """
-        return self._dicts(self.table(name or self.tables[0]))
-
-    @staticmethod
-    def _dicts(table: Table) -> Iterator[dict[str, Any]]:
-        decoder = Decoder()
-        for rows in table._rows():
-            yield from decoder.rows(len(rows), rows.columns)
+        return iter(self.table(name or self.tables[0]))
 
     def _rows(self, end: plan.End) -> Generator[Any]:
         if self._closed:
@@ -291,6 +285,12 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table {self.name} of {self._profile.name}>"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows as dicts: `pandas.DataFrame(table)` needs no pyarrow."""
+        decoder = Decoder()
+        for rows in self._rows():
+            yield from decoder.rows(len(rows), rows.columns)
 
     def _rows(self) -> Generator[Rows]:
         return self._remembered(self._profile._rows(table_end(self.name)))

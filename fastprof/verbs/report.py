@@ -83,6 +83,22 @@ def options() -> list[Option[Any]]:
     return plan.options_of(END)
 
 
+class Page(Log):
+    """The log of a page, which a notebook shows as the page itself as long as its file is there."""
+
+    output: Path | None = None
+
+    def _repr_html_(self) -> str:
+        from fastprof.core.html import frame
+
+        try:
+            with open(os.fspath(self.output or ""), encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, TypeError, ValueError):  # standard output, a file object, a URL, a compressed file
+            return super()._repr_html_()
+        return frame(text)
+
+
 def report(
     inputs: Path | Iterable[Path],
     output: Path,
@@ -91,10 +107,12 @@ def report(
     progress: Progress | None = None,
     command: str = "",
     **given: Unpack[ReportOptions],
-) -> Log:
+) -> Page:
     """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
 
     An `output` that ends in .svg gets the flame graph alone, as a picture.
+
+    A notebook shows the page that is returned.
 
     `command` is shown on the page as the command that made it.  docs/report.md explains `prune`; `value` selects one
     value type; docs/options.md lists the options for reading.
@@ -116,8 +134,10 @@ def report(
     given_: dict[str, Any] = {"output": output, "command": command}
     if asked[SOURCE]:
         given_["source"] = _lines(paths, output, asked, from_, progress)
-    log: Log = run(END, [[path] for path in paths], asked, from_, progress, given_)
-    return log
+    page = Page()
+    page.take_all(run(END, [[path] for path in paths], asked, from_, progress, given_))
+    page.output = output
+    return page
 
 
 def _lines(paths: list[str], output: Path, asked: Options, from_: str | None, progress: Progress | None) -> Source:

@@ -138,6 +138,28 @@ class Top(NamedTuple):
     log: Log
     inputs: list[str]
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the rows, with exact figures."""
+        from fastprof.core.html import table
+
+        columns: dict[str, list[Any]] = {
+            self.second.name if self.second else "": [row.second for row in self.rows],
+            "self": [row.self for row in self.rows],
+            "self %": [round(100 * row.self_share, 1) for row in self.rows],
+            "inclusive": [row.inclusive for row in self.rows],
+            "incl. %": [round(100 * (row.inclusive_share or 0), 1) for row in self.rows],
+            "calls": [row.calls for row in self.rows],
+            "function": [row.name for row in self.rows],
+            "file": [row.file for row in self.rows],
+            "line": [row.line or None for row in self.rows],
+            "object": [row.object for row in self.rows],
+        }
+        known = {name: cells for name, cells in columns.items() if not {*cells} <= {None, ""}}
+        if "inclusive" not in known:
+            known.pop("incl. %", None)
+        of = f"{self.value.name} {self.value.unit}".strip()
+        return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")
+
 
 def options() -> list[Option[Any]]:
     """The options of `top`."""
