@@ -17,6 +17,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  pip looks at requires-python only
 
 import os
 import shlex
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -29,6 +30,8 @@ from setuptools.command.build_ext import build_ext
 
 SANITIZE = os.environ.get("FASTPROF_SANITIZE", "")
 DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"
+# One wheel for Python 3.11 and all later ones, of functions that they all have.  Python without its lock has no such.
+ABI3 = not sysconfig.get_config_var("Py_GIL_DISABLED")
 KIND = ("debug" if DEBUG else "release") + (f"-sanitize-{SANITIZE}" if SANITIZE else "")
 BUILD = Path("build", f"{KIND}-{sys.implementation.cache_tag}")
 
@@ -130,11 +133,33 @@ class BuildExtensions(build_ext):
         make_incremental(self.compiler)
         super().build_extensions()
 
+    def build_extension(self, extension):
+        super().build_extension(extension)
+        self.drop_others(extension)
+
+    def copy_extensions_to_source(self):
+        super().copy_extensions_to_source()
+        for extension in self.extensions:
+            self.drop_others(extension)
+
+    def drop_others(self, extension):
+        """Removes the same extension for one version of Python alone: Python would prefer it."""
+        made = Path(self.get_ext_fullpath(extension.name))
+        for other in made.parent.glob(f"{made.name.partition('.')[0]}.*.so"):
+            if other.name != made.name:
+                other.unlink()
+
 
 warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"]
 extensions = [
     Extension(
-        path[:-4].replace("/", "."), [path], include_dirs=["csrc"], extra_compile_args=flags, extra_link_args=link
+        path[:-4].replace("/", "."),
+        [path],
+        include_dirs=["csrc"],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if ABI3 else [],
+        py_limited_api=ABI3,
+        extra_compile_args=flags,
+        extra_link_args=link,
     )
     for path in sorted(glob("fastprof/**/*.pyx", recursive=True))
 ]
@@ -143,6 +168,7 @@ setup(
     cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions},
     libraries=[("fpcore", {"sources": sorted(glob("csrc/**/*.c", recursive=True)), "cflags": [*flags, *warnings]})],
     data_files=[("share/man/man1", sorted(glob("docs/man/*.1")))],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},
     cffi_modules=["csrc/build_core.py:ffibuilder"],
     ext_modules=cythonize(
         extensions,

@@ -5,7 +5,7 @@ The structures are fixed by that interface.  Every exported array holds a
 reference to its owner, so the memory outlives the exporter.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AsString
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.errno cimport EIO, ENOMEM
@@ -103,9 +103,9 @@ cdef int start_schema(ArrowSchema *s, bytes name, bytes format_, metadata) excep
     memset(s, 0, sizeof(ArrowSchema))
     Py_INCREF(strings)
     s.private_data = <PyObject *>strings
-    s.name, s.format, s.release = PyBytes_AS_STRING(name), PyBytes_AS_STRING(format_), release_schema
+    s.name, s.format, s.release = PyBytes_AsString(name), PyBytes_AsString(format_), release_schema
     if metadata:
-        s.metadata = PyBytes_AS_STRING(strings[2])
+        s.metadata = PyBytes_AsString(strings[2])
     return 0
 
 
@@ -300,7 +300,7 @@ cdef int stream_next(ArrowArrayStream *s, ArrowArray *out) noexcept with gil:
 
 
 cdef const char *stream_error(ArrowArrayStream *s) noexcept with gil:
-    return PyBytes_AS_STRING((<_Stream>s.private_data).error)
+    return PyBytes_AsString((<_Stream>s.private_data).error)
 
 
 cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
