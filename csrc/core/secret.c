@@ -1,16 +1,22 @@
 #if defined(__linux__)
-#define _DEFAULT_SOURCE /* getrandom */
+#define _DEFAULT_SOURCE /* syscall */
 #endif
 #include "core/secret.h"
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
 #include <sys/random.h>
+#endif
 
 void fp_secret_take(struct fp_secret *s) {
 #if defined(FP_DEBUG) /* so that findings of fuzzers are reproducible */
     s->key[0] = s->key[1] = 1;
 #else
 #if defined(__linux__)
-    const int is_random = getrandom(s->key, sizeof s->key, GRND_NONBLOCK) == sizeof s->key;
+    enum { NONBLOCK = 1 }; /* GRND_NONBLOCK; glibc has getrandom since 2.25, wheels are for 2.17 */
+    const int is_random = syscall(SYS_getrandom, s->key, sizeof s->key, NONBLOCK) == sizeof s->key;
 #else
     const int is_random = !getentropy(s->key, sizeof s->key);
 #endif
