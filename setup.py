@@ -15,9 +15,11 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036  pip looks at requires-python only after it has run this file
     sys.exit(f"fastprof needs Python 3.11 or later, this is {sys.version.split()[0]}")
 
+import gzip
 import os
 import shlex
 import sysconfig
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -27,6 +29,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 SANITIZE = os.environ.get("FASTPROF_SANITIZE", "")
 DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"
@@ -150,6 +153,26 @@ class BuildExtensions(build_ext):
                 other.unlink()
 
 
+class ReproducibleSdist(sdist):
+    """The same bytes for the same files, whenever and wherever it is made."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
+        assert format == "gztar" and not root_dir, (format, root_dir)
+        path = f"{base_name}.tar.gz"
+        with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+            with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                for name in sorted(map(str, Path(base_dir).rglob("*"))):
+                    tar.add(name, recursive=False, filter=self.same_everywhere)
+        return path
+
+    @staticmethod
+    def same_everywhere(member):
+        member.uid = member.gid = member.mtime = 0
+        member.uname = member.gname = ""
+        member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+        return member
+
+
 warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"]
 extensions = [
     Extension(
@@ -165,7 +188,7 @@ extensions = [
 ]
 
 setup(
-    cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions},
+    cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions, "sdist": ReproducibleSdist},
     libraries=[("fpcore", {"sources": sorted(glob("csrc/**/*.c", recursive=True)), "cflags": [*flags, *warnings]})],
     data_files=[("share/man/man1", sorted(glob("docs/man/*.1")))],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},

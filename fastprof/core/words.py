@@ -28,9 +28,24 @@ ARGUMENTS = {
 }
 
 
+DISTRIBUTION = "fastprof-tools"  # its name in registries, which have another project called fastprof
+
+
 def install(extra: str) -> str:
-    """How to install an extra of pyproject.toml: from a clone, as the registry has another project of this name."""
-    return f"run `pip install '.[{extra}]'` in the clone of fastprof"
+    """How to install an extra of pyproject.toml: again from the folder that fastprof was installed from, if it was."""
+    import json
+    from importlib import metadata
+
+    try:
+        origin = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        origin = {}
+    if "dir_info" not in origin:
+        return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
+    from urllib.parse import unquote, urlsplit
+
+    editable = "-e " if origin["dir_info"].get("editable") else ""
+    return f"run `pip install {editable}'.[{extra}]'` in {unquote(urlsplit(origin['url']).path)}"
 
 
 def counted(n: int, one: str, several: str = "") -> str:

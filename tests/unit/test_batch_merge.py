@@ -201,7 +201,9 @@ def test_timelines_are_not_for_a_tree(tmp_path: Path) -> None:
 def test_without_dask(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     for verb, output in ((fastprof.batch_merge, "out.callgrind"), (fastprof.batch_convert, "outdir")):
-        with pytest.raises(UsageError, match=r"engine=dask needs Dask: run `pip install '\.\[dask\]'` in the clone"):
+        with pytest.raises(
+            UsageError, match=r"engine=dask needs Dask: run `pip install (?:-e )?'(?:\.|fastprof-tools)\[dask\]'`"
+        ):
             verb([inputs], tmp_path / output, to="callgrind", engine="dask")
     assert [path.name for path in tmp_path.iterdir()] == [inputs.name]
 

@@ -372,7 +372,10 @@ def test_the_other_clouds(scheme: str, bucket: Bucket, monkeypatch: pytest.Monke
 
 def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(FastprofError, match=r"^s3://b/x: URLs need obstore: run `pip install '\.\[remote\]'` in"):
+    with pytest.raises(
+        FastprofError,
+        match=r"^s3://b/x: URLs need obstore: run `pip install (?:-e )?'(?:\.|fastprof-tools)\[remote\]'`",
+    ):
         Source("s3://b/x")
 
 

@@ -144,7 +144,7 @@ def test_damage_is_said_as_everywhere() -> None:
 
 def test_without_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(UsageError, match=r"sql needs DuckDB: run `pip install '\.\[sql\]'` in the clone"):
+    with pytest.raises(UsageError, match=r"sql needs DuckDB: run `pip install (?:-e )?'(?:\.|fastprof-tools)\[sql\]'`"):
         fastprof.sql(POOL, "from spans")
 
 

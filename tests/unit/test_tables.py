@@ -348,7 +348,9 @@ def test_errors_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UsageError, match="table= has no effect"):
         fastprof.convert(POOL, tmp_path / "out.callgrind", table="spans")
     monkeypatch.setitem(sys.modules, "arro3", None)
-    with pytest.raises(UsageError, match=r"parquet needs arro3-io: run `pip install '\.\[parquet\]'` in the clone"):
+    with pytest.raises(
+        UsageError, match=r"parquet needs arro3-io: run `pip install (?:-e )?'(?:\.|fastprof-tools)\[parquet\]'`"
+    ):
         fastprof.convert(POOL, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
 
