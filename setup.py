@@ -159,10 +159,13 @@ class ReproducibleSdist(sdist):
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
         assert format == "gztar" and not root_dir, (format, root_dir)
         path = f"{base_name}.tar.gz"
-        with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-            with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                for name in sorted(map(str, Path(base_dir).rglob("*"))):
-                    tar.add(name, recursive=False, filter=self.same_everywhere)
+        with (
+            open(path, "wb") as file,
+            gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            for name in sorted(map(str, Path(base_dir).rglob("*"))):
+                tar.add(name, recursive=False, filter=self.same_everywhere)
         return path
 
     @staticmethod

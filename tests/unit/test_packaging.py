@@ -15,12 +15,14 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import fastprof
+from fastprof.core import words
 from tests.differential.peers import need
 from tests.support.paths import REPO
 
@@ -169,12 +171,43 @@ def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
     assert b'Argument 2 to "convert" has incompatible type "int"' in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("origin", "advice"),
+    [
+        ('{"dir_info": {}, "url": "file:///home/a%20b/fastprof"}', "`pip install '.[sql]'` in /home/a b/fastprof"),
+        ('{"dir_info": {"editable": true}, "url": "file:///src"}', "`pip install -e '.[sql]'` in /src"),
+        ('{"archive_info": {}, "url": "file:///dist/x.whl"}', "`pip install 'fastprof-tools[sql]'`"),
+        (None, "`pip install 'fastprof-tools[sql]'`"),
+        ("damaged", "`pip install 'fastprof-tools[sql]'`"),
+    ],
+)
+def test_an_extra_is_installed_as_fastprof_was(
+    origin: str | None, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        @staticmethod
+        def read_text(name: str) -> str | None:
+            assert name == "direct_url.json"
+            return origin
+
+    monkeypatch.setattr(metadata, "distribution", {"fastprof-tools": Installed}.__getitem__)
+    assert words.install("sql") == f"run {advice}"
+
+
+def test_a_copy_without_metadata_advises_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert words.install("sql") == "run `pip install 'fastprof-tools[sql]'`"
+
+
 def test_no_text_installs_another_project() -> None:
-    """The registry's `fastprof` is another one: advice names the extra of a clone."""
+    """The registry's `fastprof` is another one: advice names the extra of a clone, or `fastprof-tools`."""
     files = [*(REPO / "fastprof").rglob("*.py"), *(REPO / "docs").rglob("*.md"), REPO / "README.md"]
     said = [match[0] for path in files for match in re.finditer(r"pip install [^`\n&]*", path.read_text())]
     assert len(said) > 5
-    assert [words for words in said if re.search(r"\bfastprof\b", words)] == []
+    assert [text for text in said if re.search(r"\bfastprof\b(?!-tools)", text)] == []
     extras = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = {name for path in files for name in re.findall(r"install\('(\w+)'\)|'\.\[(\w+)\]'", path.read_text())}
     assert {"sql", "dask", "parquet", "remote"} <= {a or b for a, b in named} <= extras.keys()
