@@ -17,7 +17,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) tsan bench growth race docs memory pictures new-format
+	$(CYTHON_TARGETS:%=fuzz-cython-%) tsan bench growth race docs memory pictures site new-format
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -35,6 +35,7 @@ help:
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md, docs/man ...'
 	@echo 'make new-format NAME=x   a room for a text format, with tests that fail until it reads (docs/first-change.md)'
+	@echo 'make site             the documentation site: build/site/html/index.html'
 	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
 	@echo 'make pictures         the pictures of docs/viewers.md'
 
@@ -70,6 +71,10 @@ new-format:
 
 memory: build
 	$(PYTHON) -m docs.make_memory
+
+site: build
+	.venv/bin/pip install -q -e '.[site]'
+	$(PYTHON) -m docs.make_site
 
 pictures: build
 	tests/viewers/install

@@ -1,11 +1,9 @@
-#if defined(__linux__)
-#define _DEFAULT_SOURCE /* syscall */
-#endif
 #include "core/secret.h"
 
 #if defined(__linux__)
 #include <sys/syscall.h>
-#include <unistd.h>
+
+extern long syscall(long number, ...); /* the core includes nothing of files, where this is declared */
 #else
 #include <sys/random.h>
 #endif

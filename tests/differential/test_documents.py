@@ -27,6 +27,7 @@ PAGES = {
 BLOCKS = {
     "README.md": (10, 5),
     "docs/annotate.md": (1, 1),
+    "docs/get-started.md": (5, 3),
     "docs/merge-diff.md": (1, 1),
     "docs/report.md": (1, 1),
     "docs/store.md": (2, 2),
