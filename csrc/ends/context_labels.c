@@ -26,6 +26,7 @@ void fp_context_labels_clear(struct fp_context_labels *l) {
     fp_table_clear(&l->keys);
     free(l->sums);
     free(l->self);
+    free(l->shown);
     clear_columns(l);
 }
 
@@ -135,6 +136,16 @@ int fp_context_labels_move(struct fp_context_labels *l, const uint32_t *to, cons
     return renew(l, to, kept, NULL, 0, err);
 }
 
+int fp_context_labels_show(struct fp_context_labels *l, const uint32_t *map, uint32_t n) {
+    uint32_t *shown = malloc(((size_t)n + 1) * sizeof *shown);
+    if (!shown) return FP_E_NOMEM;
+    if (n) memcpy(shown, map, n * sizeof *shown);
+    free(l->shown);
+    l->shown = shown;
+    l->n_shown = n;
+    return 0;
+}
+
 void fp_context_labels_sum(const struct fp_context_labels *l, uint32_t n, double *sums) {
     for (uint32_t i = 1; i < l->keys.n; i++) {
         const uint32_t set = fp_table_row(&l->keys, i)[KEY_SET];
@@ -207,12 +218,14 @@ int fp_context_labels_fill(struct fp_context_labels *l, const uint32_t *place, c
     struct fp_keyed *items = malloc(n_keys * sizeof *items);
     int64_t *values = calloc(n_keys, row_bytes(l));
     int status = l->set && l->entry_context && l->entry_set && l->entry_self && items && values ? FP_DONE : FP_E_NOMEM;
+    uint32_t n_items = 0;
     for (uint32_t i = 0; i < n_keys && status == FP_DONE; i++) {
         const uint32_t *row = fp_table_row(&l->keys, i + 1);
-        items[i] = (struct fp_keyed){.key = row[KEY_SET], .more = place[row[KEY_PLACE]], .item = i + 1};
+        const uint32_t set = row[KEY_SET] < l->n_shown ? l->shown[row[KEY_SET]] : row[KEY_SET];
+        if (set) items[n_items++] = (struct fp_keyed){.key = set, .more = place[row[KEY_PLACE]], .item = i + 1};
     }
-    if (status == FP_DONE && fp_sort_keyed(items, n_keys)) status = FP_E_NOMEM;
-    status = status == FP_DONE ? fill_entries(l, items, n_keys, self, n, values, err) : no_memory(err);
+    if (status == FP_DONE && fp_sort_keyed(items, n_items)) status = FP_E_NOMEM;
+    status = status == FP_DONE ? fill_entries(l, items, n_items, self, n, values, err) : no_memory(err);
     free(items);
     free(values);
     return status;

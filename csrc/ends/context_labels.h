@@ -37,6 +37,8 @@ struct fp_context_labels {
     int64_t *sums; /* of sample i: [i * n_values ..] */
     int64_t *self; /* of key i */
     uint32_t cap_sums, cap_self;
+    uint32_t *shown; /* what the columns have for each label set, as far as n_shown; then they are unchanged */
+    uint32_t n_shown;
 };
 
 /* Adds the labelled rows of a batch, after fp_project_put with the same arguments.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW
@@ -46,6 +48,9 @@ int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *
 
 /* Replaces each label set i < n by map[i]; 0: none.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_context_labels_map(struct fp_context_labels *l, const uint32_t *map, uint32_t n, struct fp_err *err);
+
+/* From now on the columns have map[i] for each label set i < n; 0: none.  0 or FP_E_NOMEM. */
+int fp_context_labels_show(struct fp_context_labels *l, const uint32_t *map, uint32_t n);
 
 /* Adds to sums[i * n_values ..] the values of label set i < n, without their signs. */
 void fp_context_labels_sum(const struct fp_context_labels *l, uint32_t n, double *sums);

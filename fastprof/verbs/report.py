@@ -216,10 +216,10 @@ class _Page:
         self._say_pruned(content.head, len(content.columns["context up"]))
         if self._source:
             self._source.log(self._log)
-        labels = self._shown.labels
-        self._log.count(REPORTED["merged-label-values"], labels.merged.total())
-        for name, n in labels.left_out.items():
-            self._log.warn(REPORTED["label-left-out"], name=name, n=n)
+        labels = content.head.get("labels", {"keys": (), "left_out": ()})
+        self._log.count(REPORTED["merged-label-values"], sum(key["merged"] for key in labels["keys"]))
+        for key in labels["left_out"]:
+            self._log.warn(REPORTED["label-left-out"], name=key["name"], n=key["values"])
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = content.n_functions
         return page

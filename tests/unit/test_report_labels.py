@@ -178,6 +178,20 @@ def test_values_that_do_not_fit_are_added_up_and_said(
     assert all(name in shown or cost <= smallest for name, cost in expected.items())
 
 
+def test_values_are_kept_that_only_a_smaller_page_has_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first try with few contexts has all label sets in [pruned]; in the page each context has one."""
+    monkeypatch.setattr("fastprof.verbs.page.labels._MOST_ENTRIES", 100)
+    monkeypatch.setattr("fastprof.verbs.report._CONTEXTS", 10)
+    samples: list[Sample] = [(f"main;f{i}", {"request": f"r{i}"}, 1 + i) for i in range(900)]
+    report(labelled(tmp_path / "a.pb", samples), tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    assert found.head["labels"]["keys"] == [{"name": "request", "merged": 0}]
+    assert len(found.columns["value text"]) == 900
+    assert found.head["cut"] == [0]
+
+
 def test_labels_that_take_too_much_memory_are_left_out_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

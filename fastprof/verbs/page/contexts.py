@@ -209,6 +209,7 @@ class Shown:
         if not self._has_labels:
             self._has_labels = True
             self.labels.choose(limited=fits)
+        self.labels.begin()
         self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
         while fits and self.labels.fit():
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))

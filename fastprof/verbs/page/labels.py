@@ -39,7 +39,7 @@ Set = tuple[Value, ...]
 
 
 class Labels:
-    """Those of a struct fp_contexts.  After `choose`, label sets are indices of `sets`."""
+    """Those of a struct fp_contexts.  After `choose`, columns have indices of `sets`."""
 
     def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], None], err: fp_err) -> None:
         """`fits` raises an error if a status of the C core is one; its details are in `err`."""
@@ -48,6 +48,9 @@ class Labels:
         self.sets: list[Set] = [()]
         self.merged: Counter[str] = Counter()  # by key: values that have no entry of their own
         self.left_out: dict[str, int] = {}  # keys, and how many values they had
+        self._all: list[Set] = [()]  # those of `choose`
+        self._chosen: Counter[str] = Counter()  # its `merged`
+        self._costs_of: dict[Value, float] = {}
         self._without = [0]  # by label set of the model: the same without those keys
 
     # ---- while contexts are added up
@@ -126,7 +129,7 @@ class Labels:
         for i in range(n):
             to[i] = found.setdefault(sets[to[i]], len(found)) if i in used else 0
         self._map(to)
-        self.sets = [*found]
+        self._all, self._chosen = [*found], self.merged
 
     def _value(self, label: int) -> Value:
         _, key, *value = self._model.row("labels", label)
@@ -161,24 +164,35 @@ class Labels:
         shares = ((i, sum(sums[i * k + j] / totals[j] for j in range(k))) for i in range(n))
         return {i: share for i, share in shares if share}
 
+    def begin(self) -> None:
+        """Before contexts are cut: shows all values."""
+        self.merged, self._most = Counter(self._chosen), _MOST_VALUES
+        self._show(self._all)
+
     def fit(self) -> bool:
         """Adds up more values, the smallest of each key, if a page has no room for them.  Returns whether it did."""
-        n, sets = self.c.n_entries, self.sets
+        n = self.c.n_entries
         if n <= _MOST_ENTRIES:
             return False
-        costs: dict[Value, float] = defaultdict(float)
-        for i, share in self._costs(len(sets)).items():
-            for value in sets[i]:
-                if value.text is not _OTHERS:
-                    costs[value] += share
-        largest = max(Counter(value.key for value in costs).values(), default=0)
-        self._most = int(min(self._most, largest) * 0.9 * _MOST_ENTRIES / n)
+        if not self._costs_of:
+            for i, share in self._costs(len(self._all)).items():
+                for value in self._all[i]:
+                    if value.text is not _OTHERS:
+                        self._costs_of[value] = self._costs_of.get(value, 0) + share
+        costs, before = self._costs_of, {value for values in self.sets for value in values}
+        largest = max(Counter(value.key for value in before).values())
+        self.merged, self._most = Counter(self._chosen), int(min(self._most, largest) * 0.9 * _MOST_ENTRIES / n)
         kept = self._largest(costs, {value: value.key for value in costs}, lambda value: value)
+        self._show([_sorted({v if v in kept else v._replace(text=_OTHERS) for v in of}) for of in self._all])
+        return {value for values in self.sets for value in values} != before
+
+    def _show(self, sets: Sequence[Set]) -> None:
+        """`sets`: of each of those that were chosen, what is shown."""
         found: dict[Set, int] = {(): 0}
-        changed = (_sorted({v if v in kept else v._replace(text=_OTHERS) for v in values}) for values in sets)
-        self._map([found.setdefault(values, len(found)) for values in changed])
+        to = [found.setdefault(values, len(found)) for values in sets]
+        if lib.fp_context_labels_show(self.c, ffi.new("uint32_t[]", to), len(to)):
+            raise MemoryError("no memory for the labels of contexts")
         self.sets = [*found]
-        return len(kept) < len(costs)
 
     def add_to(self, columns: Columns, head: dict[str, Any], text: Callable[[str], int], kept: list[int]) -> None:
         """The columns of a page, after its contexts were cut."""
