@@ -40,7 +40,7 @@ class End(NamedTuple):
     holds: Holds = EVERYTHING
     options: tuple[Option[Any], ...] = ()  # that it uses itself
     does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
-    fixes: Mapping[Option[Any], Any] = {}  # options that users cannot give, and their values here
+    fixes: Mapping[Option[Any], Any] = {}  # options that users cannot set, and their values here
     writes: bool = False  # a profile, in the format of its name
     single: bool = False  # takes one input, which may be a directory if its format is one
     code: str = ""
@@ -169,7 +169,7 @@ class Pipeline(NamedTuple):
                     log.warn(input_.advice, file=input_.name)
 
     def _takes_encoded(self, asked: bool) -> bool:
-        """Is there only one input, directly followed by an operator or an end that decodes rows?"""
+        """Whether a single input is directly followed by an operator or end that decodes rows."""
         first, *others = self.branches
         if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
             return False
@@ -181,7 +181,7 @@ class Plan(NamedTuple):
     end: End
     inputs: list[Input]
     pipelines: list[Pipeline]  # by side, then by view; of an end with one view there is one for each side
-    used: set[Option[Any]]  # by readers, operators and the end; or they would add an operator
+    used: set[Option[Any]]  # by readers, operators and the end, or because they would add an operator
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
 
@@ -212,7 +212,7 @@ def selected(
     return operator.load()(rows, model, filters, log, EVERYTHING)
 
 
-_MOST_STREAMS = 16  # inputs that are read at the same time: each has its file open, and windows
+_MOST_STREAMS = 16  # inputs read at the same time; each has an open file, and windows
 
 
 def make(
@@ -242,7 +242,7 @@ def make(
 
 
 def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
-    """Filters have to apply to each input, other options to one."""
+    """Filters must apply to every input, other options to at least one."""
     sources = [formats.get(input_.format) for input_ in inputs if input_.format]
     used: set[Option[Any]] = {LENIENT, CORES}
     used.update(*(source.reads for source in sources))
@@ -277,7 +277,7 @@ def _pipeline(
         facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
-        # similar inputs share a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
+        # similar inputs share a branch, so that arcs, contexts and symbols are shared from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
         if any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))

@@ -136,7 +136,7 @@ LABELS: Option[tuple[str, ...] | None] = Option(
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="labels to keep, e.g. own,cpu or none (default: own)",
+    help="labels: own (the input's; default), cpu, ... or none",
     details="A comma-separated list of own (the labels of the input), thread, process, part and cpu; or none.  "
     "Samples with different labels are not added up.",
 )

@@ -23,12 +23,12 @@ from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.errors import printable
 
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
-# What `narrow` columns keep on a terminal that is too small: all but the last one, it, and it when all else is done.
+# Characters that `narrow` columns keep on a small terminal: all but the last; the last; the last as a last resort.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
 _BRACKET = re.compile(r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]")
 _NAME_END = re.compile(r"[\w>)]")
-_WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not make every row that long.
+_WIDEST = 1000  # A longer cell overflows its column, because a name of a megabyte must not widen every row.
 
 
 def terminal_width(fd: int = 1) -> int | None:
@@ -72,8 +72,8 @@ class Screen(NamedTuple):
 
 PIPE = Screen()
 
-# Units by the names that value types give them: how many of the smallest one, and the names of the larger ones, each
-# with the figure from which on the next one is used.  Counts are exact up to 999,999,999.
+# Units by their names in value types: the factor to the smallest unit, and the names of the larger units, each with
+# the figure from which the next one is used.  Counts are exact up to 999,999,999.
 _TIME = (("ns", 1, 10**3), ("us", 10**3, 999_500), ("ms", 10**6, 999_500_000), ("s", 10**9, 10**99))
 _BYTES = (("B", 1, 1 << 10), ("KiB", 1 << 10, 1 << 20), ("MiB", 1 << 20, 1 << 30), ("GiB", 1 << 30, 10**99))
 _COUNT = (("", 1, 10**9), ("G", 10**9, 999_500 * 10**6), ("T", 10**12, 10**99))

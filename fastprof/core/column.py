@@ -54,7 +54,7 @@ _AT_A_TIME = 4096  # rows; a multiple of 8, because a byte of the validity bitma
 
 
 class Decoder:
-    """Rows of columns as dicts.  It caches texts: a batch has those of earlier batches, followed by new ones."""
+    """Rows of columns as dicts.  Caches texts: a batch has the texts of earlier batches, followed by new ones."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, list[str]] = {}

@@ -55,12 +55,12 @@ class Summary:
         self.overflowed |= bool(lib.fp_batch_summarize(batch.c, self.c))
 
     def totals(self) -> dict[int, list[int]]:
-        """By part, because value types may differ between parts; -1: all, if they were added so."""
+        """Sums by part, because value types may differ between parts; -1: sums of all parts, if added as one."""
         found = self._others | {self._part: (self._totals, self.c.n_totals)}
         return {part: ffi.unpack(totals, n) for part, (totals, n) in sorted(found.items()) if n}
 
     def first_part(self) -> int:
-        """The part whose rows came first; 0 if all were added as one."""
+        """The part with the first rows; 0 if all were added as one."""
         return next((part for part in (*self._others, self._part) if part >= 0), 0)
 
     def count(self, model: Model) -> None:
@@ -97,7 +97,7 @@ class Input:
     time_range: tuple[int, int] | None = None  # what a relative TIME_RANGE is for this input
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
-        """As `read`, once.  `encoded`: the caller takes Encoded batches as well."""
+        """Like `read`, once.  `encoded`: the caller also takes Encoded batches."""
         raise NotImplementedError
 
 
@@ -190,7 +190,7 @@ class Writer:
         self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
 
     def put_all(self, batches: Iterable[Batch]) -> None:
-        """`put` each of the batches."""
+        """Call `put` for each batch."""
         for batch in batches:
             self.model.check_memory()
             self.put(batch)
@@ -366,7 +366,7 @@ def finish(reader: Reader) -> None:
 
 
 def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:
-    """A range of the source -> full batches.  What is left over stays in `batch`."""
+    """A range of the source -> full batches.  Remaining rows stay in `batch`."""
     source = reader.source
     err = ffi.new("struct fp_err *")
     in_, c = source.in_, batch.c

@@ -55,11 +55,11 @@ class FileError(FastprofError, OSError):
 
 
 class OutOfOrder(Exception):
-    """Rows were passed on unsorted, and one of them came too late: the work starts over and sorts (plan.make)."""
+    """A row came too late in input that was expected to be in order: the work starts over and sorts (plan.make)."""
 
 
 class Outgrown(Exception):
-    """The output exceeds the budget against expectation: the work starts over and buffers rows (verbs/outputs.py)."""
+    """The output unexpectedly exceeds the budget: the work starts over and buffers rows (verbs/outputs.py)."""
 
 
 class FormatError(FastprofError):

@@ -38,7 +38,7 @@ class Counts(Mapping[str, int]):
             self._counts[entry, tuple(values.items())] += int(n)
 
     def drop(self, code: str) -> None:
-        """Forget what has this code."""
+        """Remove the entries with this code."""
         self._counts = Counter({key: n for key, n in self._counts.items() if key[0].code != code})
 
     def counted(self) -> Iterator[tuple[Entry, Values, int]]:
@@ -144,7 +144,7 @@ class Log:
         return [{"code": entry.code, "text": entry.text(values, flags=flags)} for entry, values in self._warnings]
 
     def take(self, other: Log) -> None:
-        """Add what another log counts, and its warnings."""
+        """Add the counts and warnings of another log."""
         self.rows.update(other.rows)
         for name in _COUNTS:
             getattr(self, name).take(getattr(other, name))

@@ -294,7 +294,7 @@ class Model:
         return self._row(lib.fp_model_function, object_id, *strings, line)
 
     def line(self, function_id: int, line: int = 0, column: int = 0, outer: int = 0) -> int:
-        """An entry of a line chain; `outer` is the entry of what it is inlined into, entered before."""
+        """An entry of a line chain; `outer` is the earlier entry that it is inlined into."""
         function_id = self._known("functions", function_id)
         outer = self._known("lines", outer)
         return self._row(lib.fp_model_line, function_id, line, column, outer)
@@ -314,7 +314,7 @@ class Model:
     def label(
         self, key: str | bytes, string: str | bytes = b"", number: int = 0, unit: str | bytes = b"", after: int = 0
     ) -> int:
-        """The label set `after` (0: none) and one label more."""
+        """The label set `after` (0: none) plus one label."""
         after = self._known("labels", after)
         strings = self.intern(key), self.intern(string)
         return self._row(lib.fp_model_label, after, *strings, number, self.intern(unit))
@@ -445,7 +445,7 @@ class Batch:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is a row other than the beginning of a buffer."""
+        """Whether any row is not the beginning of a buffer."""
         if self.view != "timeline":
             return len(self) > 0
         return bytes(self["op"]).count(lib.FP_OP_BUFFER) < len(self)

@@ -59,7 +59,7 @@ class Text(Kind):
 
 
 class FilePath(Text):
-    """A file, or a directory where the option takes one."""
+    """A file, or a directory if the option takes one."""
 
     typed = "Path"
     completes = "file"
@@ -388,13 +388,13 @@ class Options:
         self._defaults: Mapping[str, Any] = {}
 
     def with_defaults(self, **defaults: Any) -> Options:
-        """The same, but those that were not given have these defaults, by name."""
+        """The same, with these defaults, by name, for options that were not given."""
         other = Options(**self.given)
         other._defaults = defaults
         return other
 
     def with_given(self, **given: Any) -> Options:
-        """The same, and these as if they had been given, too."""
+        """The same, with these options as if they had been given."""
         other = Options(**self.given | given)
         other._defaults = self._defaults
         return other
@@ -418,7 +418,7 @@ class Options:
         return self._defaults.get(option.name, option.default)
 
     def __contains__(self, option: Option[Any]) -> bool:
-        """Was it given, even with its default?"""
+        """Whether it was given, even with its default."""
         return option.key in self.given or option.name in self.given
 
     def __repr__(self) -> str:

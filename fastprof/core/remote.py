@@ -304,7 +304,7 @@ class Download:
 
 
 class Ranges:
-    """An object that can seek.  Each MiB read costs a request; the last ones are cached."""
+    """An object that can seek.  Each MiB read costs a request; the last blocks are cached."""
 
     def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
         self._remote, self.size, self._identity = remote, size, identity

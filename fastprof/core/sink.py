@@ -38,8 +38,8 @@ def _taken(done: Any, n: int) -> int:
 
 
 class _Foreign:
-    """The caller's file object.  It may keep what it is given, or pass it to another thread, so it only gets `bytes`:
-    views would show memory that is reused and freed."""
+    """The caller's file object.  It may keep the data, or pass it to another thread, so it only gets `bytes`: views
+    would show memory that is reused and freed."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -270,7 +270,7 @@ class Sink:
 
     @property
     def output_bytes(self) -> int:
-        """Bytes that the target has so far; after `commit` its length."""
+        """Bytes written to the target so far; after `commit` its length."""
         return self.written if self._packed is None else int(self._packed.written)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -405,7 +405,7 @@ def _temporary_name(target: str) -> str:
 
 
 def _open_nameless(folder: str, permissions: int) -> int | None:
-    """A file in `folder` that has no name; None where the system, or the file system, has no such files."""
+    """An unnamed file in `folder`; None if the system or the file system does not support them."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
     try:

@@ -40,7 +40,7 @@ LONGEST = 64 << 20  # bytes of a line or record: of a stack 100,000 functions de
 
 
 class _Rejoined:
-    """A stream whose first bytes (`head`) were already taken from it.  Reading begins with them again."""
+    """A stream whose first bytes (`head`) were already read.  Reading begins with them again."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head = head
@@ -184,7 +184,7 @@ class Source:
         return self.identity != before
 
     def pin(self, size: int, identity: tuple[Any, ...]) -> None:
-        """Read a file as it was with this size and identity, without what was appended since then."""
+        """Read a file with this size and identity, without bytes appended later."""
         self.size = self.compressed_size = size
         self.identity, self.pinned = identity, True
 
@@ -381,7 +381,7 @@ class Source:
         return have
 
     def read_next(self, offset: int, into: memoryview) -> None:
-        """As `read_into`, for callers that read all of the input, so that it counts as progress."""
+        """Like `read_into`, for callers that read the whole input: counts as progress."""
         self.bytes_read += self.read_into(offset, into)
         self._show_progress()
 

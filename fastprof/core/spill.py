@@ -17,7 +17,7 @@ not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, b
 
 
 class Spilled:
-    """A temporary file without a name, made when something is first written.  It ends with this object."""
+    """An unnamed temporary file, created at the first write.  It is removed with this object."""
 
     def __init__(self) -> None:
         self._file: Any = None
@@ -48,19 +48,19 @@ class Spilled:
 
 
 class Groups(Spilled):
-    """The same for bytes that come mixed and are read back group by group."""
+    """The same for bytes of several groups, written in any order and read back group by group."""
 
     def __init__(self) -> None:
         super().__init__()
         self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offset in the file, bytes
 
     def add(self, group: int, buffer: fp_buf) -> None:
-        """Write away what a struct fp_buf holds; the caller empties it."""
+        """Write the content of a struct fp_buf; the caller empties it."""
         self._blocks.setdefault(group, []).append((self.nbytes, int(buffer.n)))
         self.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
 
     def take(self, group: int, buffer: fp_buf) -> None:
-        """Write away what a struct fp_buf holds, and free that."""
+        """Write the content of a struct fp_buf, and free it."""
         if buffer.n:
             self.add(group, buffer)
             lib.fp_buf_free(ffi.addressof(buffer))

@@ -136,7 +136,7 @@ class _Streams(_Decompressed):
         return bool(part)
 
     def _begin(self) -> bool:
-        """Is there another stream?"""
+        """Whether another stream follows."""
         while True:
             self._data = self._data.lstrip(b"\0")
             if len(self._data) >= len(self._magic) or not self._more():

@@ -78,7 +78,7 @@ class Threads:
 
 
 class _Free:
-    """Numbers from 1 to `most`, each taken once."""
+    """Distinct numbers from 1 to `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = self._next = most

@@ -61,7 +61,7 @@ class _Spelled:
         self._flag, self._flags = flag, flags
 
     def __getattr__(self, name: str) -> _Spelled:
-        """-O FORMAT.NAME: to `format`, what follows a dot is an attribute."""
+        """-O FORMAT.NAME: str.format takes the text after a dot as an attribute."""
         return _Spelled(f"{self._flag}.{name}", self._flags)
 
     def __format__(self, spec: str) -> str:

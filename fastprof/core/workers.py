@@ -74,7 +74,7 @@ class Workers:
         self._ended = False  # nothing more is begun
 
     def __len__(self) -> int:
-        """Calls whose results were not taken."""
+        """The number of calls with results not taken yet."""
         return len(self._given)
 
     def give(self, call: Callable[[], Any]) -> None:
@@ -130,7 +130,7 @@ class Workers:
             del error  # its traceback refers to this
 
     def stop(self) -> None:
-        """End the threads: calls that have begun are made to their end, others are not begun."""
+        """End the threads: finish the calls that have begun, drop the others."""
         with self._changed:
             self._ended = True
             self._waiting.clear()
@@ -161,7 +161,7 @@ class Ahead:
         return piece
 
     def readinto(self, into: memoryview) -> int:
-        """Fill `into` with what comes next; the number of bytes, 0 at the end."""
+        """Fill `into` with the next bytes; returns their number, 0 at the end."""
         if not self._piece and not self._ended:
             self._ended = True  # also if this fails
             self._piece = memoryview(self._workers.result())
@@ -178,7 +178,7 @@ class Ahead:
         return bytes(data[: self.readinto(memoryview(data))])
 
     def stop(self) -> None:
-        """End the thread, whether it is done or not."""
+        """End the thread, even if it is not done."""
         self._ended = True
         self._workers.stop()
         self._make = bytes  # it may refer to this

@@ -72,7 +72,7 @@ def _write(
 
 
 class AlreadyStored(FastprofError):
-    """A profile's name is taken in the store."""
+    """The store already has a profile of this name."""
 
 
 class Adding:
@@ -199,7 +199,7 @@ class Adding:
         return copied
 
     def remove(self, name: str) -> None:
-        """Take a profile out of the store.  Its bytes stay in the file: other sections may be stored against them."""
+        """Remove a profile from the store.  Its bytes stay in the file, because they may be bases of other sections."""
         number = self._named.pop(name).number
         if self._added and number >= self._added[0].number:  # numbers ascend
             self._added = [member for member in self._added if member.number != number]
@@ -224,7 +224,7 @@ class Adding:
             raise
 
     def _cut(self, end: int) -> None:
-        """Truncate the file to `end`.  If that fails, the rest stays, as after a killed process."""
+        """Truncate the file to `end`.  If that fails, the remaining bytes stay, as after a killed process."""
         with suppress(OSError):
             self._file.truncate(end)
 

@@ -41,12 +41,12 @@ class Bases:
         if key[1] not in (TABLES, ROWS):
             return None
         if key not in self._before:
-            # once for all profiles that are added: most sections have a base, so a section without one may be far back
+            # once for all added profiles: most sections have a base, so a section without one may be far back
             self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
         return self._before[key]
 
     def note(self, added: Member) -> None:
-        """Register the sections of an added profile as bases of the next ones."""
+        """Register the sections of an added profile as bases of later sections."""
         for key, offset in keyed(added):
             if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset

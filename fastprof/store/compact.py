@@ -57,7 +57,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
         # A fixed name, so that the leftover of a killed process can be removed.  The lock excludes others.
-        # Without the store's, which may be as long as a name can be.
+        # It does not contain the store's name, which may have the maximum length.
         inode = os.fstat(file.fileno()).st_ino
         new = os.path.join(os.path.dirname(there), f".fastprof-{inode:x}.compact")
         try:

@@ -97,7 +97,7 @@ class ElfFile:
             elif "\0" in self.path:
                 return "file name with a NUL byte"
             elif not os.path.isdir(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
-                return "not a file"  # a pipe would be waited for
+                return "not a file"  # opening a pipe would block
             else:
                 with open(self.path, "rb") as file:
                     self._identity = _identity(os.fstat(file.fileno()))

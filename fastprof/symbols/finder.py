@@ -217,7 +217,7 @@ class Finder:
         return None if part.reason else part
 
     def _vdso(self, build_id: str) -> Found:
-        """The vdso: kernel code in every process, in no file.  It is this process's own, if the kernel is the same."""
+        """The vdso: kernel code in every process, in no file.  This process's is used if the kernel is the same."""
         if not build_id:
             return None, "the kernel's own code, and no build id identifies the kernel"
         if self._own_vdso is None:
@@ -293,7 +293,7 @@ def _is_named(path: str, name: str) -> bool:
 
 
 def _fits(file: Names, path: str) -> bool:
-    """Whether a file is an object's by its name, or by what it is for the kernel."""
+    """Whether a file is an object's by its name, or by its role for the kernel."""
     if kernel.is_kernel(path):
         return isinstance(file, kernel.Kallsyms) or (isinstance(file, ElfObject) and file.is_kernel)
     name = os.path.basename(path)

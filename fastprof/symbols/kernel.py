@@ -100,7 +100,7 @@ class Kallsyms(NameTable):
         return moved_kernel(address, offset, self.address_of)
 
     def address_of(self, name: str) -> int | None:
-        """The address of a symbol, None if it is not there."""
+        """The address of a symbol; None if it is missing."""
         end = b" " + name.encode()
         return next((int(line[: self._width], 16) for line in self._lines if line.endswith(end)), None)
 

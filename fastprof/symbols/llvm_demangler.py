@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
-MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; then the helper is not used any more
+MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; after that the helper is not used
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
@@ -143,7 +143,7 @@ class _Helper:
             except OSError:
                 pass  # it cannot be started, or has ended
             finally:
-                # also when a signal interrupts the wait: the next name must not get this one's answer
+                # also if a signal interrupts the wait, because the next name must not get this answer
                 if not answer.endswith(b"\n"):
                     self.close()
                     answer = _TOO_MUCH

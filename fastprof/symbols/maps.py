@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import NamedTuple
 
-# Nothing is tried a second time (`*+`), so that any line takes linear time.
-# Groups are not repeated like that: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
+# No piece backtracks (`*+`), so any line takes linear time.
+# No possessive groups: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
 _HEX = rb"(?:0x)?([0-9a-fA-F]++)"
 _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.

@@ -65,7 +65,7 @@ class Mappings:
         )
 
     def add(self, mappings: Iterable[Mapping]) -> None:
-        """Add mappings of the same process.  Takes time for the new ones, and little for the old."""
+        """Add mappings of the same process.  Known mappings take little time."""
         n = len(self)
         for start, limit, offset, path, build_id in mappings:
             self._start.append(start)
@@ -106,7 +106,7 @@ class Mappings:
         nearest = self._order[at]
         if address < self._limit[nearest]:
             return nearest
-        # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
+        # not in the nearest range, but perhaps in a wider one that starts earlier (a catch-all 0..2**64-1)
         if self._covers is None:
             self._covers = self._cover()
         bounds, first = self._covers

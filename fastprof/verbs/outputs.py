@@ -131,7 +131,7 @@ class Outputs:
         self._first: Sink | None = self._new(output)
 
     def _new(self, path: Any) -> Sink:
-        cores = 1 if self._split else self._cores  # all files stay open until all are there
+        cores = 1 if self._split else self._cores  # all files stay open until all are complete
         return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 
     def write(self, rows: Iterator[Batch]) -> None:

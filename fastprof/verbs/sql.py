@@ -80,7 +80,7 @@ class Answer:
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
             raise UsageError("the query is not in UTF-8")
         self._offer(query)
-        # queries are untrusted: they see the profiles, and no files
+        # queries are untrusted: they can read the profiles, but no files
         self._db.execute("set enable_external_access = false; set lock_configuration = true")
         answer = self._db.execute(query)
         if answer is None:
@@ -179,7 +179,7 @@ def _read(source: Any) -> bytes:
     return part
 
 
-_CONFIG: dict[str, Any] = {"python_enable_replacements": False}  # the program's variables are no tables
+_CONFIG: dict[str, Any] = {"python_enable_replacements": False}  # the program's variables are not tables
 _NUMBERS = {"NUMBER", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"}
 _NUMBERS |= {f"U{name}" for name in _NUMBERS}
 

@@ -70,7 +70,7 @@ class _HTTPServer(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         self._open: set[Any] = set()
-        self._asking: dict[Any, float] = {}  # connections without a whole request: until when they may stay so
+        self._asking: dict[Any, float] = {}  # connections without a complete request, and their deadlines
         self._changing = Lock()
         super().__init__(*arguments)
 
@@ -189,7 +189,7 @@ class Server:
         target = os.path.join(self._folder, name)
         with self._lock:
             if not os.path.exists(target):
-                # the page alone is pruned; a viewer's format reports other options that it does not use
+                # only the page is pruned; a viewer's format reports other options that it does not use
                 rest = {name: value for name, value in self._options.items() if name != PRUNE.name}
                 convert(self._path, target, from_=self._from, **rest)
         with open(target, "rb") as file:

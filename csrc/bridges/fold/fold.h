@@ -32,7 +32,7 @@
  *   fp_fold_pull_tree                       records of contexts
  *   fp_fold_stacks                          stacks rows of these records, merged with spilled runs (fp_fold_tree)
  *
- * FP_FULL asks for a different action from each kind of function:
+ * What the caller must do after FP_FULL:
  *
  *   fp_fold_put                             the table is full: spill it; the whole batch has been added
  *   fp_fold_feed                            the table is full: spill it and call again

@@ -41,7 +41,7 @@ class Pruned(NamedTuple):
 
 
 class Trim:
-    """All rows of stacks, kept apart by what becomes a file: `groups`."""
+    """All rows of stacks, one group for each output file."""
 
     highest: int = lib.FP_TRIM_RANKS
     least = "with everything in [pruned]"  # what is left at the highest rank

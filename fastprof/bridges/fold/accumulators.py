@@ -41,7 +41,7 @@ class Accumulator:
         return self._check(status, self._err)
 
     def know(self, like: Accumulator | None = None, known: tuple[int, int] | None = None) -> None:
-        """Take up functions and threads of the model.  `like`: a table that knows them; `known`: how many there are."""
+        """Register the functions and threads of the model.  `like`: a table that has them; `known`: their numbers."""
         if known is None or known != self.known:
             with self._lock:
                 if lib.fp_fold_register(self.fold, like.fold if like else ffi.NULL):
@@ -75,7 +75,7 @@ class Accumulator:
         self._order()
 
     def join(self, other: Accumulator) -> None:
-        """Take over the contents of another table, which has ended; this one has not."""
+        """Join another table, which has ended, to this one, which has not."""
         self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
         self._joined.append(other)
 
@@ -87,7 +87,7 @@ class Accumulator:
         raise NotImplementedError
 
     def _write_away(self, keep_hot: bool) -> None:
-        """Write what the machine has to sorted runs; `keep_hot`: or most of it."""
+        """Spill the machine's sums as sorted runs; with `keep_hot`, not those with the most calls."""
         raise NotImplementedError
 
 
@@ -190,7 +190,7 @@ class Paths(Accumulator):
 
 
 def streamed(merge: Merge, threads: ExitStack) -> Pull:
-    """The bytes of `merge`, as input of another merge; made by a thread that ends with `threads`."""
+    """The bytes of `merge`, as input of another merge; a thread produces them and ends with `threads`."""
     from fastprof.core.workers import Ahead
 
     chunk = ffi.new("uint8_t[]", _STREAM)

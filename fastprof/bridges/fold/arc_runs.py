@@ -31,7 +31,7 @@ class ArcRun(NamedTuple):
 
 
 class ArcRuns:
-    """They are written to one unnamed temporary file.  `model` has their functions."""
+    """Runs of arcs in one unnamed temporary file.  `model` has their functions."""
 
     def __init__(self, model: fp_model, check: Check) -> None:
         self.model, self.check = model, check
@@ -43,7 +43,7 @@ class ArcRuns:
         return len(self.runs)
 
     def add(self, pull: Pull) -> None:
-        """Write what `pull` gives as one more run."""
+        """Write the records from `pull` as a new run."""
         if len(self.runs) == sorted_runs.MOST_RUNS:
             self._join()
         file, n_arcs, index = self._file, 0, array("Q")
@@ -61,7 +61,7 @@ class ArcRuns:
         self.runs.append(ArcRun(file, begin, int(pack.nbytes), n_arcs, index[0::3], index[1::3], index[2::3]))
 
     def _join(self) -> None:
-        """Make one run of all."""
+        """Merge all runs into one."""
         from fastprof.bridges.fold.ranges import Ranges
 
         joined = ArcRuns(self.model, self.check)

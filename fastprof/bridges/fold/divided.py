@@ -190,7 +190,7 @@ class Divided:
         self._workers = {}
 
     def end(self) -> None:
-        """All rows were put.  Errors: those of the tables."""
+        """End the tables after the last row.  Errors: those of the tables."""
         self._wait()
         if self._errors:
             raise self._errors.pop()

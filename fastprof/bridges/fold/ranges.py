@@ -73,7 +73,7 @@ class Ranges:
         self._pull = _given(self._workers.result()) if mine is None else self._sums(*mine)
 
     def _go_on(self) -> None:
-        """Begin ranges until the threads have enough to do.  At least one, if one is left."""
+        """Begin ranges until all threads are busy; at least one, if any is left."""
         while self._n_begun + 1 < len(self._ends) and len(self._workers) < self._n_threads + _MANY - 1:
             range_ = self._take()
             if all(one is None for one in self._next) and self._workers.n_ready() < _FEW:

@@ -136,7 +136,7 @@ class _Graph:
             raise MemoryError("no memory for the call graph")
 
     def _add_up(self) -> None:
-        """Make graphs of the stacks so far, and drop these."""
+        """Convert the stacks so far to graphs, and drop them."""
         c, n = self._c, len(self._events)
         self._check(lib.fp_project_end(c, self._err))
         totals = ffi.new("int64_t[]", n + 1)

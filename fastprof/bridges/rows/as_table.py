@@ -83,7 +83,7 @@ _LAYOUTS = {
 
 
 class Rows:
-    """Rows of a table, for Arrow (PyCapsule interface).  Their memory is their own."""
+    """Rows of a table, for Arrow (PyCapsule interface).  They own their memory."""
 
     def __init__(self, c: fp_ends_columns, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
         self.c, self.columns, self.metadata = c, columns, metadata
@@ -125,7 +125,7 @@ class _Texts:
 
 
 def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]:
-    """`array`, or one twice as large with the same first `used` items."""
+    """`array`, or a copy of its first `used` items in an array of twice the size."""
     if need <= len(array):
         return array
     larger: Pointer[int] = ffi.new(type_, 2 * need)
@@ -187,7 +187,7 @@ class _Table:
                 break
 
     def end(self) -> Iterator[Rows]:
-        """Yields the rest; an empty table if there were no rows."""
+        """Yield the remaining rows, or an empty table if there were none."""
         if self._rows.n or not self._given:
             yield self._full()
         c, log = self.c, self._log
@@ -330,7 +330,7 @@ def of_timeline(
 def of_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
-    """The same of stacks.  Errors: FastprofError for value types that come too late."""
+    """The same for stacks.  Errors: FastprofError for value types that first appear in a later part."""
     return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log)
 
 

@@ -94,7 +94,7 @@ class _Mask:
 
 
 class _Labels:
-    """Which label sets have the labels asked for: of each key one of its values."""
+    """Which label sets have the requested labels: for each key, one of its values."""
 
     def __init__(self, model: Model, asked: Iterable[str]) -> None:
         self._model = model

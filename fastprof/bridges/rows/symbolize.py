@@ -65,7 +65,7 @@ class _Ranges:
         self._latest = (array("Q"), array("Q"))
 
     def overlap(self, start: int, limit: int) -> bool:
-        """Does a range overlap one of these?"""
+        """Whether a range overlaps one of these."""
         for starts, limits in (self._most, self._latest):
             at = bisect.bisect_left(starts, start)
             if (at and start < limits[at - 1]) or (at < len(starts) and starts[at] < limit):
@@ -138,7 +138,7 @@ class _Names:
             yield frame, model.frame(mapping, address, flags, line)
 
     def _map(self) -> None:
-        """Gives each new mapping to the last process, or to a new one if it overlaps a mapping there."""
+        """Assign each new mapping to the last process, or to a new one if it overlaps a mapping there."""
         model, taken = self._model, self._taken
         new: list[Mapping] = []
         for i in range(len(self._process_of), model.count("mappings")):

@@ -191,7 +191,7 @@ class Table:
         self._runs = Runs(1)
 
     def widen(self, value_types: list[ValueType]) -> None:
-        """Columns for these value types; those of earlier rows come first."""
+        """Columns for these value types, after those of earlier rows."""
         self.value_types = [*value_types]
         self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
@@ -213,7 +213,7 @@ class Table:
         return self.reorder(in_any_order((self._model.parts[index] for index in self._columns), self.value_types))
 
     def reorder(self, order: list[int]) -> list[ValueType]:
-        """Column k will come out as that of value type order[k]; the value types in this order."""
+        """Set the output columns: column k is value type order[k].  Returns the value types in this order."""
         self._order = [] if order == [*range(len(order))] else order
         return [self.value_types[k] for k in order]
 
@@ -257,7 +257,7 @@ class Table:
         return status
 
     def _spill(self) -> None:
-        """Write the rows in memory as a run; merge runs into one when there are many."""
+        """Spill the rows in memory as a run; if there are many runs, merge them into one."""
         self._check(lib.fp_aggregate_finish(self._c, self._err))
         self._write(self._runs, None)
         lib.fp_aggregate_empty(self._c)

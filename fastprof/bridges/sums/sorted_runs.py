@@ -54,7 +54,7 @@ class Runs:
         return len(self.runs)
 
     def add(self, pull: Pull) -> None:
-        """Write what `pull` gives as one more run."""
+        """Write the records from `pull` as a new run."""
         start = self.file.nbytes
         n = self.whole(_CHUNK)
         chunk = ffi.new(f"{self.item}[]", n)
@@ -98,7 +98,7 @@ class Sorted(Runs):
         return Merge(self, others, windows)
 
     def _join(self) -> None:
-        """Make one run of all."""
+        """Merge all runs into one."""
         joined = self.with_runs([])
         joined.add(self.merge().pull)
         self.runs, self.file = joined.runs, joined.file

@@ -58,7 +58,7 @@ def to_sum(
 def repeated(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, part by part, equal ones summed up, in the order in which they came."""
+    """The rows of one input, part by part, with equal rows added up, in their order of appearance."""
     sums = StackSums(model, options, log, holds)
     current, n_values, columns = -1, 0, ffi.NULL
     types: list[ValueType] = []
@@ -106,7 +106,7 @@ class StackSums:
         self._runs = _runs()
 
     def begin(self, part: Part) -> None:
-        """The rows to come are of this part."""
+        """Set the part of the following rows."""
         model, label, thread = self._model, 0, 0
         if "part" in self._separating and part.number:
             label = model.label("part", number=part.number)
@@ -135,7 +135,7 @@ class StackSums:
         self._fits(status, types)
 
     def _limit(self) -> int:
-        """Keys that there may be in memory."""
+        """The maximum number of keys in memory."""
         return max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * int(self._c.n_values)))
 
     def _widen(self, n_values: int) -> None:

@@ -26,7 +26,7 @@ from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
 _TOGETHER = 50  # jobs of a task at least, so that many share a process's cached symbols
-_TRIES = 2  # by workers at one file, before this machine tries it
+_TRIES = 2  # workers that try a file before this machine does
 _SECONDS_TO_CONNECT = 30
 _SAME_TIME_NS = 10**9  # file systems round times
 _SECONDS_TO_SEE = 10.0  # an output of a worker
@@ -119,7 +119,7 @@ class Dask:
             tasks: dict[Any, list[Job]] = {}
 
             def submit(task: list[Job], workers: list[str] | None) -> None:
-                # only preferred: if all of these are lost, Dask must not wait for them
+                # a preference only, because Dask must not wait for them if all are lost
                 on = {"workers": workers, "allow_other_workers": True} if workers else {}
                 future = self._client.submit(work, task, self._how, proof, pure=False, **on)
                 tasks[future] = task

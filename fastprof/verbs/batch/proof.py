@@ -21,7 +21,7 @@ from fastprof.verbs.batch.jobs import Job
 
 Proof = dict[str, Any]
 
-_BLOCK, _BLOCKS = 1 << 16, 16  # bytes of a file that are compared; all of one with no more
+_BLOCK, _BLOCKS = 1 << 16, 16  # bytes of a file that are compared; a smaller file is compared as a whole
 _INPUTS = 16  # that are compared
 _TOKEN = ".token"
 
