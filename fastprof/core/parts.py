@@ -309,7 +309,7 @@ def _counts_of(part: Part, name: str) -> list[text_counts.TextCounts]:
 
 
 def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, text_counts.TextCounts]]]:
-    """The number of parts, and counts of texts by key; of too many keys, the smallest."""
+    """The number of descriptions, and counts of texts by key; of too many keys, the first in order."""
     total = 0
     found: dict[bytes, list[text_counts.TextCounts]] = {}
     for part in parts:

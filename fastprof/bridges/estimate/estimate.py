@@ -130,7 +130,7 @@ def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:
 
 
 class _Group:
-    """The sums of one output part."""
+    """The rows of one output part."""
 
     def __init__(self, model: Model, by: str, prune: float) -> None:
         new = lib.fp_estimate_new(model.c, _BY[by], prune)
