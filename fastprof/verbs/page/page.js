@@ -568,55 +568,7 @@ const begin = async () => {
   addEventListener("popstate", restore);
   addEventListener("hashchange", restore);
 
-  // ---- inputs, totals, title
-
-  const about = () => {
-    const facts = [];
-    const add = (name, ...texts) => {
-      for (const text of texts) facts.push(element("dt", {}, name), element("dd", {}, text));
-    };
-    for (const input of head.inputs)
-      add(head.compared ? input.side ? "new" : "old" : "input", `${input.name} (${input.format}, ${input.view})`);
-    add("program", ...head.programs);
-    for (const event of events) {
-      const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
-      add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
-    }
-    if (head.compared) add("colours", "red: costs more in the new profile; blue: costs less. Stronger colours are larger shares of " +
-      "the zoomed box. The width of a box is the larger of its two costs.");
-    if (head.estimated) add("estimate", "a call graph does not record whole stacks, so the flame graph is estimated; " +
-      "its self costs are exact. The table, callers and callees are exact.");
-    const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
-    if (head.cut.some(value => value))
-      add("pruned", `${cut.join(", ")} of the cost is in [pruned]: of ${exact(head.all_contexts)} contexts, the smallest ` +
-        "do not fit this page; --prune 0 keeps all. The table is exact.");
-    if (head.time && head.time.left_out)
-      add("time order", `${exact(head.time.left_out)} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
-    add("labels", ...labels.facts());
-    add("source", ...sources.facts());
-    for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
-    if (head.command) add("command", head.command);
-    add("made by", head.made_by);
-    const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
-      ...head.time ? [["w a s d", "zoom and pan in time order"]] : []];
-    byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
-      element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
-  };
-  const inputs = head.inputs.map(input => input.name.split("/").pop());
-  const named = head.compared
-    ? [0, 1].map(side => inputs.filter((_, i) => head.inputs[i].side === side).join(", ")).join(" → ")
-    : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
-  byId("title").textContent = named;
-  document.title = `${named} - fastprof report`;
-  const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
-    const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
-    return `${event.name}: ${sides.join(" → ")}`;
-  }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
-  const drawSummary = () => {
-    const pruned = shownColumns().filter(k => head.cut[k]).map(k => percent(head.cut[k], head.totals[k]));
-    byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "") +
-      labels.facts().map(text => ` · ${text}`).join("");
-  };
+  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText, labels, sources});
   about();
   restore();
   root.dataset.ready = "yes";
