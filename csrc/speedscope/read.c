@@ -15,6 +15,8 @@ enum speedscope_key {
     LINE,
     TYPE,
     UNIT,
+    EXPORTER,
+    TITLE,
     VALUE,
     VALUE_UNIT,
     SAMPLES_OF,
@@ -88,6 +90,8 @@ static uint8_t key_of(const struct fp_speedscope_read *r) {
     } keys[] = {{"shared", SHARED, 1},
                 {"profiles", PROFILES, 1},
                 {"activeProfileIndex", ACTIVE, 1},
+                {"exporter", EXPORTER, 1},
+                {"name", TITLE, 1},
                 {"frames", FRAMES, 2},
                 {"name", NAME, IN_FRAME},
                 {"file", FILE_, IN_FRAME},
@@ -400,6 +404,16 @@ static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_b
 
 /* ---- the text ---- */
 
+/* A text of the whole file. */
+static int copy(struct fp_speedscope_read *r, struct fp_speedscope_text *to) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    to->n = n < sizeof to->p ? (uint32_t)n : (uint32_t)sizeof to->p;
+    memcpy(to->p, p, to->n);
+    return FP_DONE;
+}
+
 static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_OBJECT_END)
@@ -413,6 +427,9 @@ static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch
     if (j->depth == 1 && r->path[1] == ACTIVE && j->token == FP_JSON_NUMBER &&
         fp_json_number(j->text, j->text_n, 0, &r->active, NULL))
         r->active = 0;
+    if (j->depth == 1 && (r->path[1] == EXPORTER || r->path[1] == TITLE) && j->token == FP_JSON_STRING &&
+        copy(r, r->path[1] == TITLE ? &r->title : &r->exporter))
+        return fp_fail(err, FP_E_NOMEM, 0, "the file's name");
     return in_frames(r) && !r->second ? frame_token(r, in, err) : FP_DONE;
 }
 

@@ -42,6 +42,11 @@ struct fp_speedscope_profile {
     uint32_t column; /* sampled: the value column of its weights */
 };
 
+struct fp_speedscope_text {
+    uint8_t p[256]; /* what is longer is cut */
+    uint32_t n;
+};
+
 struct fp_speedscope_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
@@ -56,6 +61,7 @@ struct fp_speedscope_read {
     uint64_t rounded;               /* weights other than times that had a fraction */
     uint64_t nested;                /* frames of samples that are arrays themselves */
     uint64_t n_first, n_second;     /* of the current profile: values kept, and read back */
+    struct fp_speedscope_text exporter, title;
 
     /* private from here on */
     struct fp_json json;

@@ -5,7 +5,7 @@
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
-enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, STACK, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER };
+enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, STACK, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER, META };
 
 struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time) {
     struct fp_trace_read *r = calloc(1, sizeof *r);
@@ -311,6 +311,29 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
 
 /* ---- the text ---- */
 
+/* A key or value of the file's metadata.  Only whole pairs are kept, as long as there is room. */
+static int note(struct fp_trace_read *r) {
+    const struct fp_json *j = &r->json;
+    const int is_key = j->token == FP_JSON_KEY;
+    const uint32_t before = is_key ? 0 : r->n_key;
+    r->n_key = 0;
+    if (!is_key && (!before || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER && j->token != FP_JSON_WORD)))
+        return FP_DONE;
+    size_t n;
+    const uint8_t *p = fp_json_plain(j, &r->scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    const size_t room = sizeof r->stated - r->n_stated - before;
+    if (n >= room || memchr(p, 0, n)) return FP_DONE;
+    uint8_t *to = r->stated + r->n_stated + before;
+    memcpy(to, p, n);
+    to[n] = 0;
+    if (is_key)
+        r->n_key = (uint32_t)n + 1;
+    else
+        r->n_stated += before + (uint32_t)n + 1;
+    return FP_DONE;
+}
+
 /* A token outside of events. */
 static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
@@ -319,9 +342,11 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
     if (j->token == FP_JSON_KEY && j->depth == 1) {
-        r->field = fp_json_is(j, "traceEvents") ? ARGS : OTHER; /* ARGS: the events follow */
+        const int is_meta = fp_json_is(j, "metadata") || fp_json_is(j, "otherData");
+        r->field = fp_json_is(j, "traceEvents") ? ARGS : is_meta ? META : OTHER; /* ARGS: the events follow */
         r->samples += (uint64_t)fp_json_is(j, "samples");
     }
+    if (j->depth == 2 && r->field == META && note(r)) return fp_no_memory(err);
     if (begins_events) {
         r->in_events = r->seen_events = 1;
         r->events_depth = j->depth + 1;

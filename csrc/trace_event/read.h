@@ -93,6 +93,9 @@ struct fp_trace_read {
     uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
     uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
 
+    uint8_t stated[4096]; /* of the file's metadata: keys and values, each followed by 0 */
+    uint32_t n_stated;
+
     struct fp_json json; /* counts, too */
     int32_t pairing;     /* by time, to pair begins and ends */
 
@@ -100,6 +103,7 @@ struct fp_trace_read {
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
     uint32_t field, arg_field;
+    uint32_t n_key; /* bytes behind n_stated: a key that waits for its value */
     struct fp_buf scratch;
     uint32_t *function_of; /* by string: the function of that name */
     uint32_t cap_functions;

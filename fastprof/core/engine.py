@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -93,6 +93,7 @@ class Input:
     renews_stacks: bool = False  # adds stacks again after Model.empty_stacks
     advice: Entry | None = None  # known after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
+    stated: Mapping[str, Any] = {}  # for `info`: what the file states about itself, apart from its parts; once read
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
     time_range: tuple[int, int] | None = None  # what a relative TIME_RANGE is for this input
 

@@ -76,7 +76,11 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
     # the stack machine adds parts, which are not the input's
     parts = [part for part in model.parts if pipeline.view != "timeline" or "ticks" not in part.extra]
     named = {"file": reader.name, "format": reader.format, "view": pipeline.view}
-    log.facts = named | {key: value for key, value in stated(parts).items() if key not in log.facts} | log.facts
+    log.facts = (
+        named
+        | {key: value for key, value in (stated(parts) | dict(reader.stated)).items() if key not in log.facts}
+        | log.facts
+    )
     _add_summary(log, model, pipeline.view, summary)
     return log
 

@@ -78,6 +78,36 @@ def test_times_of_samples_are_those_with_a_time(tmp_path: Path) -> None:
     assert "first_time_ns" not in fastprof.info(tmp_path / "y.fpa").facts
 
 
+def test_what_json_states_of_itself(tmp_path: Path) -> None:
+    """Its own strings alone, as long as there is room; not those of frames and of events."""
+    frames = [{"name": "f", "exporter": "x"}]
+    sampled = {"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1}
+    profile = {"exporter": "rbspy\u00e9", "shared": {"frames": frames, "name": "no"}, "name": "n" * 300}
+    profile["profiles"] = [sampled | {"samples": [[0]], "weights": [1]}]
+    facts = fastprof.info(json.dumps(profile).encode()).facts
+    assert (facts["exporter"], facts["name"]) == ("rbspy\u00e9", "n" * 256)
+
+    event = {"ph": "X", "name": "f", "ts": 1, "dur": 1, "pid": 1, "tid": 1, "args": {"metadata": {"a": "no"}}}
+    meta = {
+        "os": "Linux",
+        "cut": {"deep": "no"},
+        "list": ["no"],
+        "long": "x" * 5000,
+        "nul": "\0",
+        "cores": 8,
+        "v": "\n",
+    }
+    for trace in (
+        {"traceEvents": [event], "metadata": meta, "otherData": {"version": "1"}},
+        {"metadata": meta, "otherData": {"version": "1"}, "traceEvents": [event | {"ts": 5}, event]},
+    ):
+        facts = fastprof.info(json.dumps(trace).encode()).facts
+        assert facts["metadata"] == {"os": "Linux", "cores": "8", "v": "\n", "version": "1"}
+    many = {"metadata": {f"key {i}": f"value {i}" for i in range(1000)}, "traceEvents": [event]}
+    found = fastprof.info(json.dumps(many).encode()).facts["metadata"]
+    assert found.items() <= many["metadata"].items() and 100 < len(found) < 1000
+
+
 def test_moments() -> None:
     assert utc(0) == "1970-01-01 00:00:00.000 UTC"
     assert utc(1_795_240_840_003_356_045) == "2026-11-21 06:00:40.003 UTC"

@@ -170,4 +170,8 @@ class SpeedscopeReader(Reader):
         log.count(REPORTED["unreadable-rest"], r.bad_end)
         log.count(REPORTED["other-profiles"], self._others)
         log.count(REPORTED["rounded-weights"], r.rounded)
+        texts = {"name": r.title, "exporter": r.exporter}
+        self.stated = {
+            key: bytes(text.p[0 : text.n]).decode("utf-8", "replace") for key, text in texts.items() if text.n
+        }
         log.facts["profiles"] = int(r.n_profiles)

@@ -137,6 +137,9 @@ class TraceEventReader(Reader):
             },
         )
         log.facts["events"] = int(r.events)
+        texts = [text.decode("utf-8", "replace") for text in bytes(r.stated[0 : r.n_stated]).split(b"\0")[:-1]]
+        if texts:
+            self.stated = {"metadata": dict(zip(texts[::2], texts[1::2], strict=True))}
 
 
 def reader(source: Source, model: Model, options: Options, log: Log) -> Reader:
