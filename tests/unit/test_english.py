@@ -31,6 +31,8 @@ CONSTRUCTIONS = {
     r"\bsays? (whether|which|how|what)\b": "states, records, decides",
     r"\b(most|about|into|than|in|have) so many\b": "this many, n",
     r"\b(is|are) asked for\b": "is requested",
+    r"\bbeside\b(?!-)": "next to, in addition to",
+    r"\bbehind (the|it|its|a|an) (?!URL)": "after",
     r"\bin (a )?threads? of (its|their) own\b": "in another thread",
 }
 EXCEPTIONS: dict[str, str] = {}  # a line, stripped: why it stays.  Ten at most.

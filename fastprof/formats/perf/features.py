@@ -1,4 +1,4 @@
-"""What a recording says about itself: sections behind the records, or records in a pipe."""
+"""The metadata of a recording: sections after the records, or records in a pipe."""
 
 from __future__ import annotations
 

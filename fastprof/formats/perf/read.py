@@ -237,7 +237,7 @@ class PerfReader(Reader):
                     raise MemoryError("no memory for fields of tracepoints")
 
     def _read_features(self, start: int, end: int) -> None:
-        """The sections behind the records.  One that is damaged does not stop the others."""
+        """The sections after the records.  A damaged section does not stop the others."""
         found = self._header
         table = start + found.data.offset + found.data.nbytes
         entries = self.source.read_at(table, 16 * len(found.features))
