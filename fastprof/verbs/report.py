@@ -15,7 +15,7 @@ from fastprof.core.options import FolderPath, Option, Options, Share, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
-from fastprof.core.words import Message
+from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate
 from fastprof.verbs.page import html
@@ -216,10 +216,11 @@ class _Page:
         self._say_pruned(content.head, len(content.columns["context up"]))
         if self._source:
             self._source.log(self._log)
-        labels = content.head.get("labels", {"keys": (), "left_out": ()})
-        self._log.count(REPORTED["merged-label-values"], sum(key["merged"] for key in labels["keys"]))
-        for key in labels["left_out"]:
-            self._log.warn(REPORTED["label-left-out"], name=key["name"], n=key["values"])
+        if labels := content.head.get("labels"):
+            self._log.count(REPORTED["merged-label-values"], sum(key["merged"] for key in labels["keys"]))
+            for first in labels["left_out"][:1]:
+                values = counted(first["values"], "value")
+                self._log.warn(REPORTED["labels-left-out"], n=labels["n_left_out"], name=first["name"], values=values)
         self._log.rows["contexts"] = len(content.columns["context up"])
         self._log.rows["functions"] = content.n_functions
         return page

@@ -25,7 +25,7 @@ REPORTED = reported(
         "worker-not-believed": "Dask: worker {worker}: {why}; its files are retried on other workers",
         "changed-source": ("{path} was changed after the profile was recorded: line numbers may not match"),
         "idle-options": "{option} had no effect on any of these files",
-        "label-left-out": "label {name:.80} has {n:,} values, too many for {--max-memory}: the page has none of them",
+        "labels-left-out": "labels left out of the page: {n:,}, first {name:.80} with {values}",
         "mangled-names": "{path}: {names}",
         "missing-page-sources": "source files not found: {n:,}, first {first}; {--source:=}DIR adds a folder",
         "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR adds a directory to search",

@@ -140,6 +140,18 @@ def test_a_value_of_any_length_and_bytes(tmp_path: Path) -> None:
     assert len(found.bytes) < 200_000
 
 
+def test_a_sample_with_very_many_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The work grows with them, not with their square; keys without room are said."""
+    many: dict[str, str | int] = {f"key {i}": i for i in range(60_000)}
+    source = labelled(tmp_path / "a.pb", [("f", many, 7), ("f", {"key 5": 5, "x" * 200_000: "v"}, 9)])
+    assert main(["report", str(source), "-o", str(tmp_path / "page.html")]) == 0
+    found = Page(tmp_path / "page.html")
+    assert len(found.head["labels"]["keys"]) == 99
+    assert "labels left out of the page: 59,902, first" in capsys.readouterr().err
+    assert sum(cost for (_, labels), cost in found.samples().items() if "key 5=5" in labels) == 16
+    assert len(found.bytes) < 200_000
+
+
 def random_samples(rng: random.Random, n: int, requests: int) -> list[Sample]:
     return [
         (
@@ -201,7 +213,7 @@ def test_labels_that_take_too_much_memory_are_left_out_and_said(
     samples = random_samples(random.Random(2), 9000, 1 << 30)
     source = labelled(tmp_path / "a.pb", samples)
     assert main(["report", str(source), "-o", str(tmp_path / "page.html"), "--max-memory", "4000"]) == 0
-    assert "label request has" in capsys.readouterr().err
+    assert "labels left out of the page: 1, first request with" in capsys.readouterr().err
     found = Page(tmp_path / "page.html")
     assert [key["name"] for key in found.head["labels"]["keys"]] == ["tenant"]
     assert [key["name"] for key in found.head["labels"]["left_out"]] == ["request"]

@@ -105,7 +105,8 @@ class Labels {
   // What the page lacks.
   facts() {
     const found = this.keys.filter(key => key.merged).map(({name, merged}) => `${exact(merged)} values of label ${name} merged into [${exact(merged)} other values]: too small for this page`);
-    for (const {name, values} of this.data.head.labels?.left_out || []) found.push(`label ${name} left out: ${exact(values)} values`);
+    const {left_out: left = [], n_left_out: n} = this.data.head.labels || {};
+    if (left.length) found.push(`${exact(n)} label${n === 1 ? "" : "s"} left out: ${left.slice(0, 5).map(({name, values}) => `${name.slice(0, 80)} (${exact(values)} values)`).join(", ")}${n > 5 ? " …" : ""}`);
     return found;
   }
   // For the address: KEY=VALUE, KEY alone for samples without it.

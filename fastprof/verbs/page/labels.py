@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES = 60_000  # of contexts in a page: a third of its size
 _MOST_VALUES = 1_000  # of a key
-_MOST_TEXT = 150_000  # bytes of all values
+_MOST_KEYS = 100
+_MOST_TEXT = 150_000  # bytes of all values, and of all keys
+_MOST_NAMED = 20  # keys that are left out
 _OTHERS = None  # the text of the values that are added up
 
 
@@ -112,28 +114,54 @@ class Labels:
         keys = memoryview(raw).cast("I")[lib.FP_LABEL_KEY :: lib.FP_LABEL_WIDTH]
         names = {key: _decoded(model.string(key)) for key in {keys[label] for label in costs}}
         key_of = {label: names[keys[label]] for label in costs}
+        if limited:
+            self._leave_out_small(costs, key_of)
         kept = self._largest(costs, key_of, self._value, limited=limited)
-        texts = {label: kept.get(label) or Value(key, _OTHERS) for label, key in key_of.items()}
+        texts = {label: kept.get(label) or Value(key, _OTHERS) for label, key in key_of.items() if label in costs}
         chains: dict[tuple[Value, int], int] = {}
-        sets: list[Set] = [()]
+        of_chain: list[tuple[Value, int]] = [(Value("", None), 0)]
         to = [0] * n  # first its chain
         for i in range(1, n):
-            if label_of[i] not in texts:
-                continue
-            chain = texts[label_of[i]], to[after[i]] if after[i] < i else 0
-            if chain not in chains:
-                chains[chain] = len(sets)
-                sets.append(_sorted({chain[0], *sets[chain[1]]}))
-            to[i] = chains[chain]
+            to[i] = to[after[i]] if after[i] < i else 0
+            if label_of[i] in texts:
+                chain = texts[label_of[i]], to[i]
+                to[i] = chains.setdefault(chain, len(of_chain))
+                if to[i] == len(of_chain):
+                    of_chain.append(chain)
         found: dict[Set, int] = {(): 0}
+        numbers = {0: 0}  # by chain
         for i in range(n):
-            to[i] = found.setdefault(sets[to[i]], len(found)) if i in used else 0
+            if i not in used:
+                to[i] = 0
+                continue
+            if to[i] not in numbers:
+                values, chain_ = set(), to[i]
+                while chain_:
+                    value, chain_ = of_chain[chain_]
+                    values.add(value)
+                numbers[to[i]] = found.setdefault(_sorted(values), len(found))
+            to[i] = numbers[to[i]]
         self._map(to)
         self._all, self._chosen = [*found], self.merged
 
     def _value(self, label: int) -> Value:
         _, key, *value = self._model.row("labels", label)
         return Value(_decoded(self._model.string(key)), label_value(self._model, *value))
+
+    def _leave_out_small(self, costs: dict[int, float], key_of: dict[int, str]) -> None:
+        """Removes the labels of keys that a page has no room for, those that cost least."""
+        sums: Counter[str] = Counter()
+        for label, share in costs.items():
+            sums[key_of[label]] += share  # type: ignore[assignment]  # Counter is declared for whole numbers
+        room, kept = _MOST_TEXT, set()
+        for key, _ in sums.most_common(_MOST_KEYS):
+            nbytes = len(key.encode("utf-8", "replace"))
+            if nbytes <= room:
+                room -= nbytes
+                kept.add(key)
+        for label in [label for label in costs if key_of[label] not in kept]:
+            self.left_out[key_of[label]] = self.left_out.get(key_of[label], 0) + 1
+            del costs[label]
 
     def _largest(
         self, costs: dict[T, float], key_of: dict[T, str], value_of: Callable[[T], Value], *, limited: bool = True
@@ -208,7 +236,8 @@ class Labels:
         columns.add("value text", "I", [NONE if one is _OTHERS else text(one) for one in texts])
         head["labels"] = {
             "keys": [{"name": name, "merged": self.merged[name]} for name in keys],
-            "left_out": [{"name": name, "values": n} for name, n in self.left_out.items()],
+            "left_out": [{"name": name, "values": n} for name, n in [*self.left_out.items()][:_MOST_NAMED]],
+            "n_left_out": len(self.left_out),
         }
         c, n = self.c, self.c.n_entries
         if not c.set:
