@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class FastprofError(Exception):
     """An error that the user sees as one line, without a traceback.
 
-    It is raised with a text, or with a Message if that names options: str() spells them as Python's keywords, `told`
-    also as flags.
+    It is raised with a text, or with a Message if that names options: str() spells them as Python's keywords,
+    `text(flags=True)` as flags.
     """
 
     def __str__(self) -> str:

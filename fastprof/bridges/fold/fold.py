@@ -72,8 +72,8 @@ def to_stacks(
 ) -> Iterator[Batch]:
     """The context tree, each call path once.  Same values.
 
-    Kept apart by thread, process or CPU as `--labels` and `--per-thread` say; by nothing but the names of functions if
-    the target holds no more of them.
+    `--labels` and `--per-thread` separate threads, processes or CPUs.  If the target holds only names of functions, paths
+    with the same names are one.
     """
     separating = separating_labels(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in separating) | lib.FP_FOLD_BY_PID * ("process" in separating)

@@ -69,9 +69,9 @@ class Loaded:
 class Images:
     """The images of an input by name, each loaded once.
 
-    The file of an image is searched in this order: the files and directories that the user named, by file name; the
-    input itself, which may be an archive by oparchive; below --sysroot; at its path, where it must be as old as the
-    profile says: another machine has other files.
+    The file of an image is searched in this order: the given files and directories, by file name; the input itself,
+    which may be an archive by oparchive; below --sysroot; at its path, if it has the time that the profile recorded,
+    because another machine has other files.
     """
 
     def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, log: Log) -> None:

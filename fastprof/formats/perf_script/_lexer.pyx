@@ -370,8 +370,8 @@ cdef class Lexer:
                         fp_err *err) noexcept nogil:
         """The text after the event: the place of a sample without a call chain, or the fields of a tracepoint.
 
-        `           7f844bb8199a [unknown] (/usr/lib/ld.so)`: perf aligns the address to the right in 16 columns, so
-        that it can be told from fields.  An address of -F +addr may come before.
+        `           7f844bb8199a [unknown] (/usr/lib/ld.so)`: perf aligns the address to the right in 16 columns, which
+        distinguishes it from fields.  An address of -F +addr may precede it.
         """
         cdef const uint8_t *first = p
         cdef const uint8_t *end

@@ -32,8 +32,8 @@ def sniff(head: bytes) -> int:
 
 
 def _is_header(head: bytes, order: str) -> bool:
-    """Checks the bytes there are: no clock ticks 2^40 times a second.  Fonts, too, begin with 00 01 00 00.  The flags
-    say nothing: basic mode leaves unused ones uninitialized."""
+    """Check the clock, because fonts also begin with 00 01 00 00, and no clock ticks 2^40 times a second.  The flags
+    are useless: basic mode leaves unused ones uninitialized."""
     (ticks_per_second,) = struct.unpack_from(order + "Q", head.ljust(16, b"\0"), 8)
     return bool(ticks_per_second < 1 << 40)
 

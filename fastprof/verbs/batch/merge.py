@@ -1,15 +1,15 @@
 """Merge many files into one.
 
-In one process that is `merge`: all are read one after the other.  In several processes, or by an engine, it is a tree.
-Files in the order of their names are merged 32 at a time into archives ("partials"), these again, and so on; what is
-left goes to the output:
+One process does the same as `merge` and reads all files in sequence.  Several processes, or an engine, merge a tree:
+files in the order of their names are merged 32 at a time into archives ("partials"), these again, and so on.  The last
+merge writes the output:
 
     10,000 files  ->  313 partials  ->  10 partials  ->  output
 
 Any tree gives the same bytes.  Bridges for single inputs (a timeline's calls, an estimate of stacks) run before the
-first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples says 1 call,
-which would be added up.  A partial is named after a hash of its inputs, so after an interruption complete ones are
-reused.
+first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples has 1 call,
+which would be added up.  A partial is named after a hash of its inputs, so complete partials are reused after an
+interruption.
 """
 
 from __future__ import annotations
