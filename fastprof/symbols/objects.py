@@ -133,8 +133,8 @@ class ElfObject(ElfFile):
         """The link-time address of a run-time address, where byte `offset` of the file was mapped at `start`.  None
         outside of the segments.
 
-        In a program linked to a fixed address both are the same, whatever its mapping.  The offset of a kernel's mapping is
-        the run-time address of the symbol `_text`, or 0 if unknown.
+        In a program linked to a fixed address both are the same, whatever its mapping.  The offset of a kernel's
+        mapping is the run-time address of the symbol `_text`, or 0 if unknown.
         """
         if self.is_kernel:
             return moved_kernel(address, offset, self.address_of)

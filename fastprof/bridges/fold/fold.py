@@ -72,8 +72,8 @@ def to_stacks(
 ) -> Iterator[Batch]:
     """The context tree, each call path once.  Same values.
 
-    `--labels` and `--per-thread` separate threads, processes or CPUs.  If the target holds only names of functions, paths
-    with the same names are one.
+    `--labels` and `--per-thread` separate threads, processes or CPUs.  If the target holds only names of functions,
+    paths with the same names are one.
     """
     separating = separating_labels(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in separating) | lib.FP_FOLD_BY_PID * ("process" in separating)
