@@ -54,15 +54,16 @@ class Confined(Sources):
     def __init__(self, folders: Sequence[str]) -> None:
         super().__init__(folders, ())
         self._roots = [os.path.join(os.path.realpath(folder), "") for folder in folders]
+        self._first = [_entries(folder) for folder in folders]
 
     def _places(self, name: str) -> Iterator[str]:
         if name in UNKNOWN or len(name) > _LONGEST_NAME or "\0" in name:
             return
         folders = _folders(name)[-_MOST_FOLDERS:]
-        for directory in self._include:
+        for directory, first in zip(self._include, self._first, strict=True):
             for i in range(len(folders)):
-                place = os.path.join(directory, *folders[i:])
-                if not _is_file(place):
+                # a profile may name very many files in deep folders: nearly none of their ends begin in the directory
+                if folders[i] not in first or not _is_file(place := os.path.join(directory, *folders[i:])):
                     continue
                 real = os.path.realpath(place)
                 if any(real.startswith(root) for root in self._roots) and os.stat(real).st_size <= _LARGEST:
@@ -87,6 +88,13 @@ def _folders(path: str) -> list[str]:
     while folders and folders[0] == "..":
         del folders[0]
     return folders
+
+
+def _entries(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
 
 
 def _is_file(path: str) -> bool:

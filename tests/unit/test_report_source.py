@@ -10,6 +10,7 @@ import pytest
 
 from fastprof import UsageError, annotate, report
 from fastprof.cli import main
+from fastprof.verbs.sources import Confined
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
 from tests.unit.test_report_labels import labelled
@@ -158,6 +159,17 @@ def test_a_name_that_leads_back_into_the_folder_is_found(src: Path, tmp_path: Pa
     (tmp_path / "alias").symlink_to(src)
     report(tmp_path / "a.callgrind", tmp_path / "page.html", source=[tmp_path / "alias"])
     assert [*lines(tmp_path / "page.html")] == ["zip/deflate.c", "zip/tree.c"]
+
+
+def test_deep_names_that_are_not_there_cost_no_look_at_the_disk(
+    src: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr("fastprof.verbs.sources._is_file", lambda path: looked.append(path))
+    sources = Confined([str(src)])
+    assert not any(sources.find("d/" * 200 + f"{i}.c") for i in range(100))
+    assert looked == []
+    assert not sources.find("/build/zip/tree.c") and looked == [str(src / "zip/tree.c")]
 
 
 def test_a_folder_whose_name_begins_alike_is_another_one(src: Path, tmp_path: Path) -> None:
