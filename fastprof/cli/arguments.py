@@ -172,6 +172,20 @@ def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
 
 
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """--csv and --markdown."""
+    group = heading_of(parser, "output")
+    group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
+    group.add_argument("--markdown", action="store_true", help="print Markdown, for issues and logs")
+
+
+def refuse_several(args: argparse.Namespace) -> None:
+    """Errors: UsageError for two of --json, --csv and --markdown."""
+    given = [flag for flag in ("json", "csv", "markdown") if getattr(args, flag)]
+    if len(given) > 1:
+        raise UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+
+
 def refuse_screen_arguments(args: argparse.Namespace, *others: str) -> None:
     """Errors: UsageError for --width or --color if one of `others`, such as "--json", leaves no text to print."""
     for other in others:

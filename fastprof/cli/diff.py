@@ -12,14 +12,16 @@ from fastprof.cli.arguments import (
     add_options,
     add_output_arguments,
     add_screen_arguments,
+    add_table_arguments,
     given_options,
     heading_of,
     refuse_screen_arguments,
+    refuse_several,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_log, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, print_csv, print_table
+from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -48,8 +50,8 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(parser)
     add_output_arguments(parser)
     add_log_arguments(parser, json="print JSON; with -o, the summary as JSON on stderr")
+    add_table_arguments(parser)
     group = heading_of(parser, "output")
-    group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
     group.add_argument(
         "--fail-over",
         type=_percent,
@@ -72,11 +74,11 @@ def _percent(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     written = args.output != "-" or args.to is not None
-    if args.json and args.csv:
-        raise UsageError("--json and --csv exclude each other")
-    if written and args.csv:
-        raise UsageError("--csv applies to printed rows, not to --output")
-    refuse_screen_arguments(args, "--json", "--csv", *["--output"] * written)
+    refuse_several(args)
+    for flag in ("csv", "markdown"):
+        if written and getattr(args, flag):
+            raise UsageError(f"--{flag} applies to printed rows, not to --output")
+    refuse_screen_arguments(args, "--json", "--csv", "--markdown", *["--output"] * written)
     found = diff(
         args.old,
         args.new,
@@ -94,13 +96,18 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             _print_json(found)
         else:
-            _print_csv(found) if args.csv else _print_text(found, Screen.asked(args.width, args.color))
+            _print_csv(found) if args.csv else _print_text(found, *_how(args))
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code
     print_message(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
     return FAILED
+
+
+def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
+    """Where text goes, and whether names are shortened."""
+    return Screen.asked(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
 
 
 def _growth_of(value: Value) -> str:
@@ -145,7 +152,7 @@ def _print_csv(found: Difference) -> None:
 # ---- text
 
 
-def _print_text(found: Difference, screen: Screen) -> None:
+def _print_text(found: Difference, screen: Screen, short: bool) -> None:
     totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
     for value in found.values:
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
@@ -155,10 +162,10 @@ def _print_text(found: Difference, screen: Screen) -> None:
     print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
         print()
-        _print_rows(found, screen)
+        _print_rows(found, screen, short)
 
 
-def _print_rows(found: Difference, screen: Screen) -> None:
+def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
     k, value = found.shown, found.values[found.shown]
     rows = [row for row in found.rows if row.old[k] != row.new[k]]
     costs = [cost for row in rows for cost in (row.old[k], row.new[k])]
@@ -174,7 +181,7 @@ def _print_rows(found: Difference, screen: Screen) -> None:
         for row in rows
     ]
     head = (f"{scale.title(value.name)} old", "new", "difference", "%")
-    names = _names(found.by, rows)
+    names = _names(found.by, _shortened(rows) if short else rows)
     table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
     table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]
     shares = [None, *(abs(row.new[k] - row.old[k]) / total if total else None for row in rows)]
@@ -188,7 +195,15 @@ def _print_rows(found: Difference, screen: Screen) -> None:
         screen=screen,
     )
     if found.n_changed > len(rows):
+        print(end="\n" * screen.markdown)
         print(f"... {found.n_changed - len(rows):,} more")
+
+
+def _shortened(rows: list[Change]) -> list[Change]:
+    """The same with short names of C++, as `top` prints them."""
+    names = [*dict.fromkeys(name for row in rows for name in (row.name, row.callee))]
+    short = dict(zip(names, short_names(names), strict=True))
+    return [row._replace(name=short[row.name], callee=short[row.callee]) for row in rows]
 
 
 def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:

@@ -14,9 +14,10 @@ from fastprof.core._typing import Any
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
-Describe a profile: format, version, command, process, counts,
-times, totals and repairs.  --json has exact numbers.  Reads the whole input, but only the
-index of an archive (unless --lenient)."""
+Describe a profile: format, version, command, process,
+counts, times, totals and repairs.  --json has exact
+numbers.  Reads the whole input, but only the index of an
+archive (unless --lenient)."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fastprof.core._typing import IO, NamedTuple
@@ -26,6 +27,7 @@ _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bo
 # Characters that `narrow` columns keep on a small terminal: all but the last; the last; the last as a last resort.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|&~#]")  # in Markdown
 _BRACKET = re.compile(r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]")
 _NAME_END = re.compile(r"[\w>)]")
 _WIDEST = 1000  # A longer cell overflows its column, because a name of a megabyte must not widen every row.
@@ -45,6 +47,7 @@ class Screen(NamedTuple):
 
     width: int | None = None
     colour: bool = False
+    markdown: bool = False  # tables with `|`
 
     @staticmethod
     def of(stream: IO[str]) -> Screen:
@@ -54,8 +57,11 @@ class Screen(NamedTuple):
         return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
     @staticmethod
-    def asked(width: int | None, colour: str, in_a_pipe: int | None = _IN_A_PIPE) -> Screen:
-        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else `in_a_pipe`) and --color."""
+    def asked(width: int | None, colour: str, in_a_pipe: int | None = _IN_A_PIPE, *, markdown: bool = False) -> Screen:
+        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else `in_a_pipe`) and --color; or of
+        --markdown."""
+        if markdown:
+            return Screen(markdown=True)
         here = Screen.of(sys.stdout)
         if width is None:
             width = here.width or terminal_width(fd=-1) or in_a_pipe
@@ -185,7 +191,18 @@ def cut(text: str, width: int) -> str:
     return f"{head}...{tail}"
 
 
-def _elided(text: str, bracket: str) -> str:
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names of C++ without the text of their arguments and template arguments, unless two would become equal.
+
+    short_names(["void std::sort<int*>(int*, int*)", "f(int)", "f(long)"])
+    ["void std::sort<...>(...)", "f(int)", "f(long)"]
+    """
+    bare = {name: _elided(_elided(name, "(", -1), "<", -1) for name in names}
+    taken = Counter(bare.values())
+    return [_elided(_elided(name, "("), "<") if taken[bare[name]] == 1 else name for name in names]
+
+
+def _elided(text: str, bracket: str, longer_than: int = 3) -> str:
     """`text` with "..." for what is in outermost brackets of this kind that follow a name.  `operator<` is none, and
     neither is Go's `main.(*T).f`.  Brackets without a partner change nothing."""
     pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
@@ -202,7 +219,7 @@ def _elided(text: str, bracket: str) -> str:
             if not opened or opened[-1][0] + sign not in ("()", "<>"):
                 return text
             if opened.pop()[1]:
-                if found.start() - start > 3:
+                if found.start() - start > longer_than:
                     pieces += [text[at:start], "..."]
                     at = found.start()
                 depth = 0
@@ -238,6 +255,9 @@ def print_table(
     A row is painted by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
+    if screen.markdown:
+        _print_markdown(cells, right)
+        return
     widths = [min(max(map(_wide, column)), _WIDEST) for column in zip(*cells, strict=True)]
     # what distinguishes rows is dropped last
     optional = sorted(optional, key=lambda i: len({row[i] for row in cells[1:]} - {""}) > 1)
@@ -252,6 +272,14 @@ def print_table(
         share = shares[number] if number < len(shares) else None
         lines.append(screen.paint("  ".join(aligned).rstrip(), share) + "\n")
     sys.stdout.write("".join(lines))
+
+
+def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:
+    """Print a table of GitHub's Markdown; the first row is its head."""
+    rules = ["---:" if i in right else "---" for i in range(len(cells[0]))]
+    for row in (cells[0], rules, *cells[1:]):
+        texts = row if row is rules else [_SPECIAL.sub(r"\\\g<0>", cell) for cell in row]
+        sys.stdout.write(f"| {' | '.join(texts)} |\n")
 
 
 def print_csv(rows: Iterable[Sequence[object]]) -> None:

@@ -11,16 +11,17 @@ from fastprof.cli.arguments import (
     add_log_arguments,
     add_options,
     add_screen_arguments,
+    add_table_arguments,
     given_options,
-    heading_of,
     refuse_screen_arguments,
+    refuse_several,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import printable
 from fastprof.core.model import ValueType
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
@@ -31,6 +32,7 @@ Rank functions by cost: their own (self), and including the
 functions they call (inclusive).  sum % adds up self % from
 the first row.  --by ranks lines, files, objects, threads or
 labels.  Several inputs are added up."""
+_LEAST = 0.005  # of a function's inclusive cost: --tree adds up callers and callees that cost less
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
@@ -45,15 +47,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     add_log_arguments(parser, json="print JSON")
-    heading_of(parser, "output").add_argument("--csv", action="store_true", help="print CSV with exact figures")
+    add_table_arguments(parser)
     add_screen_arguments(parser)
     add_options(parser, options())
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.json and args.csv:
-        raise UsageError("--json and --csv exclude each other")
-    refuse_screen_arguments(args, "--json", "--csv")
+    refuse_several(args)
+    refuse_screen_arguments(args, "--json", "--csv", "--markdown")
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     elif args.csv:
         _print_csv(found)
     else:
-        _print_text(found, "tree" in given, Screen.asked(args.width, args.color))
+        screen = Screen.asked(args.width, args.color, markdown=args.markdown)
+        _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
@@ -80,6 +82,22 @@ def _as_json(found: Top) -> dict[str, Any]:
         "rows": [with_calls(row) for row in found.rows],
         "log": found.log.as_dict(flags=True),
     }
+
+
+def _shortened(found: Top) -> Top:
+    """The same with short names of C++, whose arguments are in --json, --csv and with --demangle=full."""
+    called = (call.name for row in found.rows for call in (*row.callers, *row.callees))
+    names = [*dict.fromkeys(chain((row.name for row in found.rows), called))]
+    short = dict(zip(names, short_names(names), strict=True))
+
+    def of_calls(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+        return tuple(call._replace(name=short[call.name]) for call in calls)
+
+    rows = [
+        row._replace(name=short[row.name], callers=of_calls(row.callers), callees=of_calls(row.callees))
+        for row in found.rows
+    ]
+    return found._replace(rows=rows)
 
 
 _CSV = Row._fields[: Row._fields.index("callers")]
@@ -104,6 +122,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
         print()
         (_print_tree if tree else _print_rows)(found, screen)
     if found.n_rows > len(found.rows):
+        print(end="\n" * screen.markdown)
         print(f"... {found.n_rows - len(found.rows):,} more ({percent(found.rest)} %)")
 
 
@@ -172,15 +191,26 @@ def _print_tree(found: Top, screen: Screen) -> None:
         objects.append(one.object)
         shares.append(share)
 
+    def add_calls(sign: str, row: Row, calls: tuple[Call, ...]) -> None:
+        """Several small ones are one line."""
+        least = _LEAST * max(abs(row.self), abs(row.inclusive or 0))
+        small = [call for call in calls if abs(call.cost) < least]
+        for call in calls:
+            if len(small) < 2 or abs(call.cost) >= least:
+                add(sign, call, "", call.cost)
+        if len(small) > 1:
+            times = None if small[0].calls is None else sum(call.calls or 0 for call in small)
+            name = f"... {len(small):,} more below {percent(_LEAST)} % of it"
+            cost_of_all = sum(call.cost for call in small)
+            add(sign, Call(name, "", "", None, cost_of_all, times), "", cost_of_all)
+
     for row in found.rows:
         rows.append(("",) * 5)
         objects.append("")
         shares.append(None)
-        for call in row.callers:
-            add("  <", call, "", call.cost)
+        add_calls("  <", row, row.callers)
         add("*", row, cost(row.self), row.inclusive or 0, row.inclusive_share)
-        for call in row.callees:
-            add("  >", call, "", call.cost)
+        add_calls("  >", row, row.callees)
     head = (cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", "function")
     table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
     print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4,), shares=shares, screen=screen)

@@ -73,7 +73,18 @@ CALLS = Option(
 )
 
 
-OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM, CALLS)
+N = Option(
+    "n",
+    Whole(0, 1 << 31),
+    0,
+    flag="-n",
+    group="annotate",
+    help="show N files, or with --asm functions (default: all)",
+    details="The most expensive ones; the last table sums up the others.",
+)
+
+
+OPTIONS = (CONTEXT, N, THRESHOLD, INCLUDE, ASM, CALLS)
 
 END = plan.End(
     "annotate",
@@ -198,6 +209,8 @@ class _Shown:
             return "not asked for"
         if not self._wanted and not is_large:
             return "below the threshold"
+        if self._options[N] and len(found.listings) >= self._options[N]:
+            return "beyond the first files"
         blocks = self._blocks(group)
         if isinstance(blocks, str):
             found.missing.append(Missing(name, blocks, values))

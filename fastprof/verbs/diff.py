@@ -10,6 +10,7 @@ import heapq
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from math import inf
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
@@ -22,7 +23,7 @@ from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Option, Options, Whole, Words, checked
+from fastprof.core.options import Option, Options, Share, Whole, Words, checked
 from fastprof.core.parts import match_part, merge_parts, zeros
 from fastprof.core.value import Column
 from fastprof.core.version import __version__
@@ -120,6 +121,23 @@ BY = Option(
     details="Default: function.  An arc is a call from one function to another.",
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
+SORT = Option(
+    "sort",
+    Words("self", "percent", metavar="KEY"),
+    "self",
+    group="rows",
+    help="sort by change of self cost (self) or in percent",
+    details="Default: self.  In percent of the old cost; what is new comes first.",
+)
+THRESHOLD: Option[float | None] = Option(
+    "threshold",
+    Share(),
+    None,
+    group="rows",
+    help="show rows with at least this share of a total",
+    details="Of OLD or of NEW: 0.01 or 1%.  Without it, every change counts.",
+)
+_PRINTED = (N, SORT, THRESHOLD)
 
 # Operators of the difference itself; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
@@ -134,7 +152,7 @@ _FIXED: dict[Option[Any], Any] = {
 
 
 def options() -> list[Option[Any]]:
-    return [BY, N, *(option for option in plan.known_options() if option not in _FIXED)]
+    return [BY, *_PRINTED, *(option for option in plan.known_options() if option not in _FIXED)]
 
 
 def diff(
@@ -165,8 +183,9 @@ def diff(
     given = checked(options_, options())
     written_to = "-" if output is None else os.fspath(output)
     target = target_of(written_to, to) if output is not None or to is not None else None
-    if target and N in given:
-        raise UsageError(Message("{-n} limits printed rows; the profile of {-o} has all"))
+    for option in _PRINTED if target else ():
+        if option in given:
+            raise UsageError(Message(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all"))
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
@@ -175,7 +194,7 @@ def diff(
     end = plan.End(
         target.name if target else "diff",
         lambda views: _view(target, views),
-        options=(BY, N, *last),
+        options=(BY, *_PRINTED, *last),
         fixes=_FIXED,
         code="verbs.diff:written" if target else "verbs.diff:found",
     )
@@ -189,7 +208,8 @@ def found(
     pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, paths: list[str]
 ) -> Difference:
     """The rows with the largest differences, and the totals."""
-    return _Both(paths, pipelines, options[BY], model, log).found(options[N] or None)
+    both = _Both(paths, pipelines, options[BY], model, log)
+    return both.found(options[N] or None, options[SORT] == "percent", options[THRESHOLD] or 0)
 
 
 def written(
@@ -214,6 +234,12 @@ def written(
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
     result_of(made, model, onward, log, {"output": output, "target": target})
     return both.totals()
+
+
+def _size(old: int, new: int, in_percent: bool) -> float:
+    """Of a difference; of what is new, in percent of nothing, beyond any other."""
+    size = abs(new - old)
+    return size if not in_percent or not size else size / abs(old) if old else inf
 
 
 def _last_of(target: Format | None) -> Iterator[Option[Any]]:
@@ -368,8 +394,9 @@ class _Both(Input):
         old, new = self._names
         return Difference(old, new, self._by, values, 0, [], 0, self._log)
 
-    def found(self, n: int | None) -> Difference:
-        """The totals, and the `n` rows with the largest differences."""
+    def found(self, n: int | None, in_percent: bool, threshold: float) -> Difference:
+        """The totals, and the `n` rows with the largest differences, `in_percent` relative to the old cost.  Rows below
+        `threshold` of both totals do not count."""
         table, pairs = self._summed()
         kept, all_ = self._kept(pairs), self.totals()
         values = [all_.values[e] for e in kept]
@@ -379,14 +406,20 @@ class _Both(Input):
         shown = self._shown(values)
         pairs = [pairs[e] for e in kept]
         changed = 0
-        rows: list[tuple[int, int, tuple[Any, ...]]] = []  # a heap: difference, place among all, row
+        least_costs = [threshold * abs(total) for total in (values[shown].old, values[shown].new)]
+        rows: list[tuple[float, int, tuple[Any, ...]]] = []  # a heap: difference, place among all, row
         number = 0
         for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
             old, new = ([0] * len(batch) if k < 0 else batch.values(k).tolist() for k in pairs[shown])
-            sizes = [abs(y - x) for x, y in zip(old, new, strict=True)]
+            sizes: list[float] = [_size(x, y, in_percent) for x, y in zip(old, new, strict=True)]
+            if threshold:
+                shown_rows = (
+                    abs(x) >= least_costs[0] or abs(y) >= least_costs[1] for x, y in zip(old, new, strict=True)
+                )
+                sizes = [size if is_shown else -1 for size, is_shown in zip(sizes, shown_rows, strict=True)]
             if self._by == "arc":
                 sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
-            changed += sum(map((0).__lt__, sizes))
+            changed += sum(size > 0 for size in sizes)
             least = rows[0][0] if n is not None and len(rows) == n and rows else -1
             if n == 0 or max(sizes, default=-1) <= least:
                 continue
@@ -406,7 +439,7 @@ class _Both(Input):
                     heapq.heapreplace(rows, (size, number, row))
                 least = rows[0][0] if n is not None and len(rows) == n else -1
         changes = [self._change(*row) for _, _, row in rows]
-        changes.sort(key=lambda c: (-abs(c.new[shown] - c.old[shown]), *c[:5]))
+        changes.sort(key=lambda c: (-_size(c.old[shown], c.new[shown], in_percent), *c[:5]))
         return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
 
     def _shown(self, values: list[Value]) -> int:

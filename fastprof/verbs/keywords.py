@@ -167,6 +167,7 @@ class TopOptions(InfoOptions, total=False):
 
 class AnnotateOptions(InfoOptions, total=False):
     context: int
+    n: int
     threshold: float
     include: Sequence[Path]
     asm: bool
@@ -186,6 +187,8 @@ class AnnotateOptions(InfoOptions, total=False):
 class DiffOptions(InfoOptions, total=False):
     by: Literal["function", "line", "file", "object", "arc"]
     n: int
+    sort: Literal["self", "percent"]
+    threshold: float | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

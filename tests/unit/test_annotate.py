@@ -513,3 +513,13 @@ def test_lines_take_memory_for_the_calls_they_show_not_for_all(tmp_path: Path) -
             tracemalloc.stop()
 
     assert size(200) < 1.5 * size(50)
+
+
+def test_the_most_expensive_files_alone(tmp_path: Path) -> None:
+    profile = tmp_path / "x.callgrind"
+    for name in ("a.c", "b.c", "c.c"):
+        (tmp_path / name).write_text("one\ntwo\n")
+    profile.write_text("events: Ir\nfl=a.c\nfn=a\n1 10\nfl=b.c\nfn=b\n1 30\nfl=c.c\nfn=c\n1 20\n")
+    found = fastprof.annotate(profile, include=[tmp_path], n=2)
+    assert [listing.name for listing in found.listings] == ["b.c", "c.c"]
+    assert found.shares == {"shown": [50], "beyond the first files": [10]}

@@ -268,7 +268,7 @@ def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
         (["d.pb"], {"by": "file"}, "by= applies to tables and graphs"),
         (["d.xray"], {}, "a difference has no times"),
         ([], {"by": "thread"}, "by: 'thread' is not one of function, line"),
-        (["d.callgrind"], {"n": 3}, "n= limits printed rows; the profile of output= has all"),
+        (["d.callgrind"], {"n": 3}, "n= chooses printed rows; the profile of output= has all"),
         ([], {"per_thread": True}, "unknown option 'per_thread'"),
         ([], {"time_range": (0, 1)}, "time_range= has no effect"),
         (["d.callgrind"], {"comments": ("x",)}, "comments= has no effect"),
@@ -442,3 +442,15 @@ def test_a_filter_that_leaves_no_stack(tmp_path: Path) -> None:
     path.write_text("main;f 10\n")
     with pytest.raises(UsageError, match="no row matches part=9"):
         fastprof.diff(path, path, part=9)
+
+
+def test_sorted_in_percent_and_above_a_share(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.folded", tmp_path / "new.folded"
+    old.write_text("a 1000\nb 10\nc 100\n")
+    new.write_text("a 1100\nb 30\nc 90\nd 5\n")
+    by_size = [(row.name, row.old[0], row.new[0]) for row in fastprof.diff(old, new).rows]
+    assert by_size == [("a", 1000, 1100), ("b", 10, 30), ("c", 100, 90), ("d", 0, 5)]
+    assert [row.name for row in fastprof.diff(old, new, sort="percent").rows] == ["d", "b", "a", "c"]
+    found = fastprof.diff(old, new, sort="percent", threshold=0.05)
+    assert [row.name for row in found.rows] == ["a", "c"] and found.n_changed == 2
+    assert [row.name for row in fastprof.diff(old, new, sort="percent", n=1).rows] == ["d"]

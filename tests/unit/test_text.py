@@ -15,7 +15,7 @@ import pytest
 from fastprof.cli import main
 from fastprof.cli.as_json import json_text
 from fastprof.cli.bar import Bar
-from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table
+from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table, short_names
 from tests.support.paths import CORPUS, REPO
 
 
@@ -145,11 +145,11 @@ def test_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "132")
-    assert Screen.of(Terminal()) == (132, True)
-    assert Screen.of(io.StringIO()) == PIPE == (None, False)
+    assert Screen.of(Terminal()) == Screen(132, True)
+    assert Screen.of(io.StringIO()) == PIPE == Screen(None, False)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "-3")
-    assert Screen.of(Terminal()) == (80, False)
+    assert Screen.of(Terminal()) == Screen(80, False)
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert not Screen.of(Terminal()).colour
@@ -160,15 +160,15 @@ def test_the_width_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert Screen.asked(None, "auto") == (120, False)
-    assert Screen.asked(None, "auto", in_a_pipe=None) == (None, False)
-    assert Screen.asked(0, "always") == (None, True)
+    assert Screen.asked(None, "auto") == Screen(120, False)
+    assert Screen.asked(None, "auto", in_a_pipe=None) == Screen(None, False)
+    assert Screen.asked(0, "always") == Screen(None, True)
     monkeypatch.setenv("COLUMNS", "90")
-    assert Screen.asked(None, "auto") == (90, False)
-    assert Screen.asked(40, "never") == (40, False)
+    assert Screen.asked(None, "auto") == Screen(90, False)
+    assert Screen.asked(40, "never") == Screen(40, False)
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert Screen.asked(None, "auto") == (90, True)
-    assert Screen.asked(None, "never") == (90, False)
+    assert Screen.asked(None, "auto") == Screen(90, True)
+    assert Screen.asked(None, "never") == Screen(90, False)
 
 
 @pytest.mark.parametrize(
@@ -228,3 +228,31 @@ def test_options_of_the_screen_without_text_are_refused(
     given = command.replace("A", str(CORPUS / "callgrind" / "good" / "cfi.callgrind"))
     assert main(given.split()) == 2
     assert capsys.readouterr().err == f"fastprof: {says}\n"
+
+
+def test_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("self", "function"), (1200, "std::sort<int*>|x"), (3, "f_[a]")]
+    print_table(rows, right=(0,), screen=Screen.asked(None, "auto", markdown=True))
+    assert capsys.readouterr().out == (
+        "| self | function |\n| ---: | --- |\n| 1,200 | std::sort\\<int\\*\\>\\|x |\n| 3 | f\\_\\[a\\] |\n"
+    )
+
+
+def test_short_names_stay_distinct() -> None:
+    names = [
+        "void std::sort<int*>(int*, int*)",
+        "f(int*)",
+        "f(long)",
+        "g<vector<int>>::h()",
+        "main.(*T).f",
+        "operator<",
+    ]
+    assert short_names(names) == [
+        "void std::sort<...>(...)",
+        "f(int*)",
+        "f(long)",
+        "g<...>::h()",
+        "main.(*T).f",
+        "operator<",
+    ]
+    assert short_names(["a<int>::f(char*)", "a<...>::f(...)"]) == ["a<int>::f(char*)", "a<...>::f(...)"]

@@ -451,3 +451,23 @@ def test_a_filter_has_to_leave_something_of_all_views_together(tmp_path: Path) -
     assert [(row.name, row.self) for row in top([graph, stacks], function="^f$").rows] == [("f", 2)]
     with pytest.raises(UsageError, match="no row matches function="):
         top([graph, stacks], function="^h$")
+
+
+def test_a_tree_adds_up_small_callees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.folded"
+    path.write_text("main;a 1000\n" + "".join(f"main;small{i} 2\n" for i in range(4)))
+    printed_rows = printed(capsys, str(path), "--tree", "calling", "-n", "0").splitlines()
+    assert [row.split(None, 2)[-1] for row in printed_rows if ">" in row] == ["> a", "> ... 4 more below 0.5 % of it"]
+    (line,) = (row for row in printed_rows if "more below" in row)
+    assert line.split()[:2] == ["8", "0.8"]
+    said = json.loads(printed(capsys, str(path), "--tree", "calling", "--json"))
+    assert [len(row["callees"]) for row in said["rows"] if row["name"] == "main"] == [5]
+
+
+def test_arguments_of_names_are_elided_unless_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.folded"
+    path.write_text("main;std::sort<int*>(int*, int*) 5\nmain;f(int) 3\nmain;f(long) 1\n")
+    assert printed(capsys, str(path)).splitlines()[3].endswith("  std::sort<...>(...)")
+    assert "f(long)" in printed(capsys, str(path)) and "f(int)" in printed(capsys, str(path))
+    assert "std::sort<int*>(int*, int*)" in printed(capsys, str(path), "--demangle", "full")
+    assert "std::sort<int*>(int*, int*)" in printed(capsys, str(path), "--csv")

@@ -83,9 +83,9 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
     ),
     (
         lambda out: fastprof.diff(GRAPH, GRAPH, f"{out}/x.callgrind", n=3),
-        "n= limits printed rows",
+        "n= chooses printed rows",
         f"diff {GRAPH} {GRAPH} -o OUT/x.callgrind -n 3",
-        "-n limits printed rows",
+        "-n chooses printed rows",
     ),
     (
         lambda out: fastprof.top(GRAPH, tree="both", by="line"),
@@ -225,7 +225,7 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
     assert {"--lenient", "--to", "--value", "-o"} < fields <= words.ARGUMENTS.keys()
     bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
     # what only the command line has, and options of other programs
-    others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "--dump-instr", "--no-"}
+    others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "-e", "--dump-instr", "--no-"}
     assert bare <= others
 
 
