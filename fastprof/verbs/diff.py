@@ -410,15 +410,7 @@ class _Both(Input):
         rows: list[tuple[float, int, tuple[Any, ...]]] = []  # a heap: difference, place among all, row
         number = 0
         for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
-            old, new = ([0] * len(batch) if k < 0 else batch.values(k).tolist() for k in pairs[shown])
-            sizes: list[float] = [_size(x, y, in_percent) for x, y in zip(old, new, strict=True)]
-            if threshold:
-                shown_rows = (
-                    abs(x) >= least_costs[0] or abs(y) >= least_costs[1] for x, y in zip(old, new, strict=True)
-                )
-                sizes = [size if is_shown else -1 for size, is_shown in zip(sizes, shown_rows, strict=True)]
-            if self._by == "arc":
-                sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
+            sizes = self._sizes(batch, pairs[shown], least_costs, in_percent)
             changed += sum(size > 0 for size in sizes)
             least = rows[0][0] if n is not None and len(rows) == n and rows else -1
             if n == 0 or max(sizes, default=-1) <= least:
@@ -441,6 +433,17 @@ class _Both(Input):
         changes = [self._change(*row) for _, _, row in rows]
         changes.sort(key=lambda c: (-_size(c.old[shown], c.new[shown], in_percent), *c[:5]))
         return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
+
+    def _sizes(self, batch: Batch, pair: tuple[int, int], least_costs: list[float], in_percent: bool) -> list[float]:
+        """The size of the difference of each row; -1 for one that does not count."""
+        old, new = ([0] * len(batch) if k < 0 else batch.values(k).tolist() for k in pair)
+        sizes = [_size(x, y, in_percent) for x, y in zip(old, new, strict=True)]
+        for i, (x, y) in enumerate(zip(old, new, strict=True) if any(least_costs) else ()):
+            if abs(x) < least_costs[0] and abs(y) < least_costs[1]:
+                sizes[i] = -1
+        if self._by == "arc":
+            return [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
+        return sizes
 
     def _shown(self, values: list[Value]) -> int:
         """The value to sort by: that of --value, else the old profile's default, else the first of both."""
