@@ -103,7 +103,7 @@ struct fp_trace_read {
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
     uint32_t field, arg_field;
-    uint32_t n_key; /* bytes behind n_stated: a key that waits for its value */
+    uint32_t n_key; /* bytes after n_stated: a key that waits for its value */
     struct fp_buf scratch;
     uint32_t *function_of; /* by string: the function of that name */
     uint32_t cap_functions;
