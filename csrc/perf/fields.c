@@ -2,8 +2,12 @@
  *
  *   field:pid_t next_pid;  offset:56;  size:4;  signed:1;      label next_pid: 4711
  *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", which ends at a NUL
+ *   field:unsigned long args[6];  offset:16;  size:48;  signed:0;  label args: "3,140729,0,0,0,0"
  *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
+ *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is behind the field, here 12
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "perf/private.h"
@@ -33,17 +37,34 @@ static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t ke
     return text == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, label, key, text, 0, 0);
 }
 
+/* A label with the numbers of an array, as many as have room. */
+static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p) {
+    enum { MOST_DIGITS = 21 }; /* with sign or comma */
+    char text[MOST_TEXT + 1];
+    size_t n = 0;
+    for (uint32_t at = 0; at + f->each <= f->size && n + MOST_DIGITS <= MOST_TEXT; at += f->each) {
+        const int64_t v = number_of(p + at, f->each, f->kind == FP_PERF_SIGNED, r->swap);
+        if (n) text[n++] = ',';
+        const int length = f->kind == FP_PERF_SIGNED ? snprintf(text + n, sizeof text - n, "%" PRId64, v)
+                                                     : snprintf(text + n, sizeof text - n, "%" PRIu64, (uint64_t)v);
+        if (length > 0) n += (size_t)length;
+    }
+    return text_label(r, label, f->key, (const uint8_t *)text, (uint32_t)n);
+}
+
 /* The label set `label` and one field more; the same set if the sample ends before it. */
 static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field *f, const struct fp_perf_sample *s,
                             uint32_t label) {
     if (f->size > s->n_raw || f->offset > s->n_raw - f->size) return label;
     const uint8_t *p = s->raw + f->offset;
     if (f->kind == FP_PERF_TEXT) return text_label(r, label, f->key, p, f->size);
-    if (f->kind == FP_PERF_TEXT_ELSEWHERE) {
-        const uint32_t place = fp_u32s(p, r->swap), at = place & 0xffff, n = place >> 16;
+    if (f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_BEHIND) {
+        const uint32_t place = fp_u32s(p, r->swap), n = place >> 16;
+        const uint32_t at = (place & 0xffff) + (f->kind == FP_PERF_TEXT_BEHIND ? f->offset + f->size : 0);
         if (n > s->n_raw || at > s->n_raw - n) return label;
         return text_label(r, label, f->key, s->raw + at, n);
     }
+    if (f->each < f->size) return array_label(r, label, f, p);
     return fp_model_label(r->model, label, f->key, 0, number_of(p, f->size, f->kind == FP_PERF_SIGNED, r->swap), 0);
 }
 

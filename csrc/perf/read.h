@@ -56,12 +56,14 @@ enum fp_perf_field_kind {
     FP_PERF_UNSIGNED = 0,
     FP_PERF_SIGNED = 1,
     FP_PERF_TEXT = 2,
-    FP_PERF_TEXT_ELSEWHERE = 3 /* its place is given as a number of 4 bytes */
+    FP_PERF_TEXT_ELSEWHERE = 3, /* its place is given as a number of 4 bytes */
+    FP_PERF_TEXT_BEHIND = 4     /* the same; counted from the end of that number */
 };
 
 struct fp_perf_field {
     uint32_t key; /* string */
     uint32_t kind, offset, size;
+    uint32_t each; /* bytes of a number, 1 to 8; less than `size` in an array */
 };
 
 struct fp_perf_counts {
@@ -178,8 +180,7 @@ int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr)
 /* Counters of an event.  0 or FP_E_NOMEM. */
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n);
 
-/* A field of an event's samples, which gets a label: a number has 1 to 8 bytes, the place of a text 4.  0 or
- * FP_E_NOMEM. */
+/* A field of an event's samples, which gets a label: the place of a text has 4 bytes.  0 or FP_E_NOMEM. */
 int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field);
 
 /* The event with an id, or FP_NO_ID. */

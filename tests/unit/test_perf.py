@@ -109,6 +109,8 @@ format:
 \tfield:u64 state;\toffset:32;\tsize:8;\tsigned:0;
 \tfield:int gone;\toffset:4000;\tsize:4;\tsigned:1;
 \tfield:unsigned long args[6];\toffset:0;\tsize:8;\tsigned:0;
+\tfield:short pair[2];\toffset:24;\tsize:4;\tsigned:1;
+\tfield:__rel_loc char[] near;\toffset:28;\tsize:4;\tsigned:0;
 
 print fmt: "field:int no; offset:8; size:4; signed:1;"
 """
@@ -136,6 +138,7 @@ def labels(data: bytes) -> list[tuple[bytes, bytes, int]]:
 def test_fields_of_tracepoints_are_labels(order: str) -> None:
     data = tracepoint(order, [b"", b"name: other\nID: 1\n", SWITCH])
     expected = [(b"prev_comm", b"app", 0), (b"prev_pid", b"", -7), (b"file", b"a/b", 0), (b"state", b"", 9)]
+    expected.append((b"pair", b"-7,-1" if order == "<" else b"-1,-7", 0))
     assert labels(data) == expected
     log = info(data)
     assert log.facts["events"] == {"sched:sched_switch": 1}
@@ -145,7 +148,7 @@ def test_fields_of_tracepoints_are_labels(order: str) -> None:
 @pytest.mark.parametrize("far", [(5, 44), (65535, 0), (0, 65535)])
 def test_texts_of_tracepoints_outside_of_their_sample_are_left_out(far: tuple[int, int]) -> None:
     found = [key for key, _, _ in labels(tracepoint("<", [SWITCH], far))]
-    assert found == [b"prev_comm", b"prev_pid", b"state"]
+    assert found == [b"prev_comm", b"prev_pid", b"state", b"pair"]
 
 
 def test_damaged_formats_of_tracepoints_are_counted() -> None:

@@ -231,8 +231,8 @@ class PerfReader(Reader):
             if event.attr.type != TRACEPOINT or event.tracepoint or not found:
                 continue
             event.tracepoint = found
-            for name, kind, offset, nbytes in found.fields:
-                field = ffi.new("struct fp_perf_field *", (self.model.intern(name), kind, offset, nbytes))
+            for name, *numbers in found.fields:
+                field = ffi.new("struct fp_perf_field *", (self.model.intern(name), *numbers))
                 if lib.fp_perf_add_field(self._r, event.number, field):
                     raise MemoryError("no memory for fields of tracepoints")
 

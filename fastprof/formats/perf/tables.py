@@ -22,7 +22,7 @@ ENDS = {
     lib.FP_UNWIND_NO_FILE: "in a file that was not found",
     lib.FP_UNWIND_NO_TABLE: "in code without rules",
     lib.FP_UNWIND_BROKEN: "at a damaged rule",
-    lib.FP_UNWIND_NOT_EXECUTABLE: "at an address that is not code",
+    lib.FP_UNWIND_NOT_EXECUTABLE: "at a non-executable address",
     lib.FP_UNWIND_NO_PROGRESS: "in a loop",
     lib.FP_UNWIND_TOO_DEEP: "at the depth limit",
 }

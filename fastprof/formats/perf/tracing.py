@@ -24,6 +24,7 @@ _ID = re.compile(rb"^ID: ?([0-9]{1,9})$", re.M)
 _NAME = re.compile(rb"^name: ?([^\n]+)$", re.M)
 _FIELD = re.compile(rb"field:([^;\n]{1,200});\s*offset:([0-9]{1,5});\s*size:([0-9]{1,5});(?:\s*signed:([01]);)?")
 _DECLARED = re.compile(rb"(.*?)(\w+)(\[[^\]]*\])?", re.S)
+_ELSEWHERE = {b"__data_loc": int(lib.FP_PERF_TEXT_ELSEWHERE), b"__rel_loc": int(lib.FP_PERF_TEXT_BEHIND)}
 _MOST_FIELDS = 64
 _MOST_TRACEPOINTS = 1 << 14
 _MOST_NBYTES = 16 << 20  # as in csrc/perf/records.c
@@ -34,6 +35,7 @@ class Field(NamedTuple):
     kind: int  # enum fp_perf_field_kind
     offset: int
     nbytes: int
+    each: int  # bytes of a number: less than `nbytes` in an array
 
 
 class Tracepoint(NamedTuple):
@@ -103,23 +105,20 @@ def _tracepoint(system: bytes, text: bytes) -> Tracepoint | None:
 
 
 def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None) -> Field | None:
-    """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for other arrays and structures."""
+    """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them."""
     match = _DECLARED.fullmatch(declared.strip())
     n = int(nbytes)
     if match is None or not n:
         return None
     type_, name, array = match.groups()
     is_text = re.search(rb"\bchar\b", type_) is not None
-    if type_.startswith(b"__data_loc"):
-        if not is_text or n != 4:
-            return None
-        kind = lib.FP_PERF_TEXT_ELSEWHERE
-    elif array:
-        if not is_text:
-            return None
-        kind = lib.FP_PERF_TEXT
-    elif n <= 8 and not type_.startswith(b"__rel_loc"):
-        kind = lib.FP_PERF_SIGNED if signed == b"1" else lib.FP_PERF_UNSIGNED
-    else:
+    elsewhere = _ELSEWHERE.get(type_.partition(b" ")[0])
+    if elsewhere is not None:
+        return Field(name, elsewhere, int(offset), n, 4) if is_text and n == 4 else None
+    if array and is_text:
+        return Field(name, int(lib.FP_PERF_TEXT), int(offset), n, 1)
+    length = int(array[1:-1]) if array and array[1:-1].isdigit() else 0 if array else 1
+    if not length or n % length or n // length > 8:
         return None
-    return Field(name, int(kind), int(offset), n)
+    kind = lib.FP_PERF_SIGNED if signed == b"1" else lib.FP_PERF_UNSIGNED
+    return Field(name, int(kind), int(offset), n, n // length)
