@@ -6,10 +6,9 @@
  *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
  *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is behind the field, here 12
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "core/digits.h"
 #include "perf/private.h"
 
 enum { MOST_LABELS = 1 << 18, MOST_TEXT = 1024 };
@@ -39,17 +38,16 @@ static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t ke
 
 /* A label with the numbers of an array, as many as have room. */
 static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p) {
-    enum { MOST_DIGITS = 21 }; /* with sign or comma */
-    char text[MOST_TEXT + 1];
-    size_t n = 0;
-    for (uint32_t at = 0; at + f->each <= f->size && n + MOST_DIGITS <= MOST_TEXT; at += f->each) {
+    enum { MOST_DIGITS = 21 }; /* with sign and comma */
+    uint8_t text[MOST_TEXT], *to = text;
+    for (uint32_t at = 0; at + f->each <= f->size && MOST_TEXT - (to - text) >= MOST_DIGITS; at += f->each) {
         const int64_t v = number_of(p + at, f->each, f->kind == FP_PERF_SIGNED, r->swap);
-        if (n) text[n++] = ',';
-        const int length = f->kind == FP_PERF_SIGNED ? snprintf(text + n, sizeof text - n, "%" PRId64, v)
-                                                     : snprintf(text + n, sizeof text - n, "%" PRIu64, (uint64_t)v);
-        if (length > 0) n += (size_t)length;
+        const int is_negative = f->kind == FP_PERF_SIGNED && v < 0;
+        if (at) *to++ = ',';
+        if (is_negative) *to++ = '-';
+        to = fp_put_decimal(to, is_negative ? 0 - (uint64_t)v : (uint64_t)v);
     }
-    return text_label(r, label, f->key, (const uint8_t *)text, (uint32_t)n);
+    return text_label(r, label, f->key, text, (uint32_t)(to - text));
 }
 
 /* The label set `label` and one field more; the same set if the sample ends before it. */
