@@ -4,7 +4,7 @@
  *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", which ends at a NUL
  *   field:unsigned long args[6];  offset:16;  size:48;  signed:0;  label args: "3,140729,0,0,0,0"
  *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
- *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is behind the field, here 12
+ *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is after the field, here 12
  */
 #include <stdlib.h>
 
@@ -38,14 +38,12 @@ static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t ke
 
 /* A label with the numbers of an array, as many as have room. */
 static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p) {
-    enum { MOST_DIGITS = 21 }; /* with sign and comma */
+    enum { MOST_DIGITS = 32 }; /* with sign and comma, and what fp_put_decimal writes after them */
     uint8_t text[MOST_TEXT], *to = text;
     for (uint32_t at = 0; at + f->each <= f->size && MOST_TEXT - (to - text) >= MOST_DIGITS; at += f->each) {
         const int64_t v = number_of(p + at, f->each, f->kind == FP_PERF_SIGNED, r->swap);
-        const int is_negative = f->kind == FP_PERF_SIGNED && v < 0;
         if (at) *to++ = ',';
-        if (is_negative) *to++ = '-';
-        to = fp_put_decimal(to, is_negative ? 0 - (uint64_t)v : (uint64_t)v);
+        to = f->kind == FP_PERF_SIGNED ? fp_put_signed(to, v) : fp_put_decimal(to, (uint64_t)v);
     }
     return text_label(r, label, f->key, text, (uint32_t)(to - text));
 }
@@ -56,9 +54,9 @@ static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field
     if (f->size > s->n_raw || f->offset > s->n_raw - f->size) return label;
     const uint8_t *p = s->raw + f->offset;
     if (f->kind == FP_PERF_TEXT) return text_label(r, label, f->key, p, f->size);
-    if (f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_BEHIND) {
+    if (f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_AFTER) {
         const uint32_t place = fp_u32s(p, r->swap), n = place >> 16;
-        const uint32_t at = (place & 0xffff) + (f->kind == FP_PERF_TEXT_BEHIND ? f->offset + f->size : 0);
+        const uint32_t at = (place & 0xffff) + (f->kind == FP_PERF_TEXT_AFTER ? f->offset + f->size : 0);
         if (n > s->n_raw || at > s->n_raw - n) return label;
         return text_label(r, label, f->key, s->raw + at, n);
     }

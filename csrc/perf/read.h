@@ -57,7 +57,7 @@ enum fp_perf_field_kind {
     FP_PERF_SIGNED = 1,
     FP_PERF_TEXT = 2,
     FP_PERF_TEXT_ELSEWHERE = 3, /* its place is given as a number of 4 bytes */
-    FP_PERF_TEXT_BEHIND = 4     /* the same; counted from the end of that number */
+    FP_PERF_TEXT_AFTER = 4      /* the same; counted from the end of that number */
 };
 
 struct fp_perf_field {
