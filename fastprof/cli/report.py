@@ -31,6 +31,7 @@ examples:
   fastprof report old.pb.gz new.pb.gz -o changed.html
   fastprof report callgrind.out.7 --prune 0 -o all.html
   fastprof report cpu.pb.gz -o flame.svg
+  fastprof report cpu.pb.gz -o cpu.graph.svg
 """
 
 
@@ -43,7 +44,8 @@ def add_arguments(parser: Parser) -> None:
         "--output",
         default="-",
         metavar="OUTPUT",
-        help="page to write, or NAME.svg for the flame graph alone (default: standard output)",
+        help="page to write, NAME.svg for the flame graph alone, or graph.svg for the call graph "
+        "(default: standard output)",
     )
     add_log_arguments(parser)
     add_options(parser, options())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Model
 from fastprof.core.options import FolderPath, Option, Options, Share, checked
@@ -18,7 +18,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate
-from fastprof.verbs.page import html
+from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.page.figures import Places, Table
@@ -110,7 +110,7 @@ def report(
 ) -> Page:
     """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
 
-    An `output` that ends in .svg gets the flame graph alone, as a picture.
+    An `output` that ends in .svg gets the flame graph alone, as a picture; graph.svg or NAME.graph.svg the call graph.
 
     A notebook shows the page that is returned.
 
@@ -172,7 +172,9 @@ def written(
 ) -> Log:
     page = _Page(pipelines, model, asked, log, source)
     with Sink(output) as sink:
-        sink.write(page.picture() if _is_picture(output) else page.text(command))
+        name = os.path.basename(os.fspath(output)).lower()
+        is_graph = name == "graph.svg" or name.endswith(".graph.svg")
+        sink.write(page.graph() if is_graph else page.picture() if _is_picture(output) else page.text(command))
         sink.commit()
         log.facts["output_bytes"] = sink.output_bytes
     return log
@@ -225,17 +227,37 @@ class _Page:
         self._log.rows["functions"] = content.n_functions
         return page
 
-    def picture(self) -> bytes:
-        """The flame graph of the value type of --value, or of the default."""
-        asked, kept, shown = self._asked[PRUNE], self._kept(), self._shown
+    def _drawn(self) -> tuple[list[int], str, str]:
+        """Of a picture, which shows the value type of --value, or the default: its columns, title and unit."""
+        kept, shown = self._kept(), self._shown
         first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
-        shown.cut(asked or 0, _ALL)
-        content = Content(self._model, shown, first, [], Places(self._model, shown), 0)
         event = shown.events[shown.columns[first[0]].event] if first else None
         sides = [[str(input_["name"]) for input_ in self._inputs if input_["side"] == side] for side in (0, 1)]
         title = " → ".join(", ".join(os.path.basename(name) for name in names[:3]) for names in sides if names)
-        drawn = Picture(content, range(len(first)), event.unit or event.name if event else "")
-        text, self._log.rows["boxes"] = drawn.svg(f"{title}: {event.name}" if event else title)
+        return first, f"{title}: {event.name}" if event else title, (event.unit or event.name) if event else ""
+
+    def graph(self) -> bytes:
+        """The call graph.  Errors: UsageError for two profiles, and one without calls."""
+        (column, *others), title, unit = self._drawn()
+        if others:
+            raise UsageError("a call graph shows one profile; a page or flame.svg compares two")
+        costs = self._shown.costs[column]
+        if not costs.inclusive_known:
+            what = "{inputs}the profile has only self costs, no calls, of which a call graph is made"
+            raise UsageError(Message(what, inputs=inputs_of(self._model)))
+        table = Table(self._model, self._shown, [column], call_graph.MOST, Places(self._model, self._shown))
+        rows = table.first(len(table))
+        drawn = call_graph.CallGraph(rows, column, costs.sum("self"), unit, costs.count)
+        self._log.rows["functions"] = costs.count
+        return drawn.svg(title)
+
+    def picture(self) -> bytes:
+        """The flame graph."""
+        asked, shown = self._asked[PRUNE], self._shown
+        first, title, unit = self._drawn()
+        shown.cut(asked or 0, _ALL)
+        content = Content(self._model, shown, first, [], Places(self._model, shown), 0)
+        text, self._log.rows["boxes"] = Picture(content, range(len(first)), unit).svg(title)
         self._say_pruned(content.head, len(content.columns["context up"]))
         return text
 

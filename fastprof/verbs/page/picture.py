@@ -102,16 +102,16 @@ class Picture:
         boxes = self._boxes()
         height = _ROW * (3 + max(box.row for box in boxes))
         text = "\n".join(map(self._drawn, boxes))
-        return _PAGE.format(width=_WIDTH, height=height, title=_text(title), boxes=text).encode(), len(boxes)
+        return _PAGE.format(width=_WIDTH, height=height, title=text_of(title), boxes=text).encode(), len(boxes)
 
     def _drawn(self, box: _Box) -> str:
         name = self._name(box)
         y, room = _ROW * (box.row + 1.5), int((box.width - 6) / _LETTER)
         label = name if len(name) <= room else name[: room - 1] + "…" if room > 2 else ""
-        text = f'<text x="{box.x + 3:.1f}" y="{y + 12:.1f}">{_text(label)}</text>' if label else ""
+        text = f'<text x="{box.x + 3:.1f}" y="{y + 12:.1f}">{text_of(label)}</text>' if label else ""
         gap = 1 if box.width > 3 else 0
         return (
-            f"<g><title>{_text(f'{name}: {self._cost(box)}')}</title>"
+            f"<g><title>{text_of(f'{name}: {self._cost(box)}')}</title>"
             f'<rect x="{box.x:.2f}" y="{y:.1f}" width="{box.width - gap:.2f}" height="{_ROW - 1}" '
             f'fill="{self._colour(box, name)}"/>{text}</g>'
         )
@@ -154,5 +154,11 @@ def _rgb(hue: float, saturation: float, light: float) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in hls_to_rgb(hue / 360, light / 100, saturation / 100))
 
 
-def _text(text: str) -> str:
+def colour_of_share(share: float) -> str:
+    """Of a self cost in the total: from grey to red."""
+    return _rgb(8, 15 + 75 * min(1, share) ** 0.5, 94 - 34 * min(1, share) ** 0.5)
+
+
+def text_of(text: str) -> str:
+    """As the text of an element: printable, and escaped."""
     return escape(_NO_XML.sub("?", printable(text)))

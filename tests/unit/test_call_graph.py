@@ -1,0 +1,80 @@
+"""The call graph as a picture: what it shows is what `top --tree` prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import UsageError
+from tests.support.paths import CORPUS
+
+POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
+PROGRAM = CORPUS / "xray" / "pool-clang19"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def titles(path: Path) -> tuple[list[str], list[str]]:
+    """Of functions, and of arcs."""
+    root = ElementTree.fromstring(path.read_text())
+    assert not [e for e in root.iter() if e.tag in (f"{SVG}script", f"{SVG}image") or "href" in e.attrib]
+    boxes = [e.findtext(f"{SVG}title") or "" for e in root.iter(f"{SVG}g")]
+    return boxes, [
+        e.findtext(f"{SVG}title") or "" for e in root.iter(f"{SVG}path") if e.find(f"{SVG}title") is not None
+    ]
+
+
+def test_figures_are_those_of_top(tmp_path: Path) -> None:
+    picture = tmp_path / "pool.graph.svg"
+    fastprof.report(POOL, picture, symbols=[PROGRAM], time_unit="ticks")  # in nanoseconds each thread is rounded
+    boxes, arcs = titles(picture)
+    found = fastprof.top(POOL, symbols=[PROGRAM], n=0, tree="calling", time_unit="ticks")
+    large = [row for row in found.rows if (row.inclusive or 0) >= 0.005 * found.total]
+    assert {*boxes} == {
+        f"{row.name}: self {row.self:,}, inclusive {row.inclusive:,} ticks; {row.calls:,} calls" for row in large
+    }
+    names = {row.name for row in large}
+    expected = {
+        (f"{row.name} → {call.name}", f"{call.cost:,}", f"{call.calls:,}")
+        for row in large
+        for call in row.callees
+        if call.cost >= 0.005 * found.total and call.name in names and call.name != row.name
+    }
+    shown = {re.fullmatch(r"(.*): ([\d,]+) ticks \(.*\), ([\d,]+) calls", arc).groups() for arc in arcs}  # type: ignore[union-attr]
+    assert shown == expected and len(shown) > 5
+
+
+def test_callees_stand_below_and_recursion_is_drawn(tmp_path: Path) -> None:
+    profile = tmp_path / "x.folded"
+    profile.write_text('main;even;odd;even 5\nmain;self;self 3\nmain;<b>&"x" 2\n')
+    fastprof.report(profile, tmp_path / "graph.svg")
+    text = (tmp_path / "graph.svg").read_text()
+    boxes, arcs = titles(tmp_path / "graph.svg")
+    assert '<b>&"x": self 2, inclusive 2 count' in boxes
+    assert {arc.split(":")[0] for arc in arcs} >= {"even → odd", "main → even"}
+    places = dict(re.findall(r'y="([\d.]+)" text-anchor="middle">(\w+)<', text)[::-1])
+    at = {name: float(y) for y, name in re.findall(r'y="([\d.]+)" text-anchor="middle">(\w+)<', text)}
+    assert at["main"] < at["even"] < at["odd"] and places
+    fastprof.report(profile, tmp_path / "again.graph.svg")
+    assert (tmp_path / "again.graph.svg").read_text().replace("again.", "") == text
+
+
+def test_large_profiles_show_the_most_expensive(tmp_path: Path) -> None:
+    profile = tmp_path / "x.folded"
+    profile.write_text("".join(f"main;g{i % 50};f{i} {10_000 + i}\n" for i in range(150)))
+    fastprof.report(profile, tmp_path / "graph.svg")
+    boxes, _ = titles(tmp_path / "graph.svg")
+    assert len(boxes) == 60 and any(box.startswith("main: self 0") for box in boxes)
+    assert "the 60 most expensive of 201 functions" in (tmp_path / "graph.svg").read_text()
+
+
+def test_what_has_no_call_graph_is_refused(tmp_path: Path) -> None:
+    flat = CORPUS / "cachegrind" / "good" / "newer.cachegrind"
+    with pytest.raises(UsageError, match="only self costs, no calls"):
+        fastprof.report(flat, tmp_path / "graph.svg")
+    with pytest.raises(UsageError, match="a call graph shows one profile"):
+        fastprof.report([POOL, POOL], tmp_path / "graph.svg")
+    assert not (tmp_path / "graph.svg").exists()
