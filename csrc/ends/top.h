@@ -158,6 +158,27 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
  * all threads.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
 
+/* How long the calls of a function took.  Percentile q is the duration with index floor(q * calls) of all sorted, from
+ * 0 on, as llvm-xray has it: more than a share q of the calls took no longer.  It is at most 1 % off (durations.h);
+ * least and longest are exact. */
+struct fp_top_duration {
+    uint64_t calls; /* those that ended */
+    uint64_t min, median, p90, p99, max;
+};
+
+/* By function.  A zeroed struct has none; fp_top_durations_clear frees the memory. */
+struct fp_top_durations {
+    struct fp_top_duration *of;
+    uint32_t cap;
+};
+
+void fp_top_durations_clear(struct fp_top_durations *d);
+
+/* After fp_fold_end, with FP_FOLD_DURATIONS: the durations of the calls of each function of the graph's rows, over all
+ * threads, into an empty `d`.  As above. */
+int fp_top_durations(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top_durations *d,
+                     struct fp_err *err);
+
 /* cffi-end */
 
 /* The distance from 0. */

@@ -14,7 +14,9 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     f->first_time = UINT64_MAX;
     f->most = f->many = UINT32_MAX;
     f->names = calloc(1, sizeof *f->names);
-    if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH)) {
+    const int durations = by & FP_FOLD_DURATIONS;
+    if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH) ||
+        (durations && !(f->durations = fp_durations_new()))) {
         fp_fold_free(f);
         return NULL;
     }
@@ -29,6 +31,7 @@ void fp_fold_free(struct fp_fold *f) {
     fp_table_clear(&f->groups);
     free(f->by_function);
     free(f->inclusive);
+    fp_durations_free(f->durations);
     fp_fold_drop(f);
     free(f->by_caller);
     free(f->nodes);
@@ -105,7 +108,8 @@ int fp_fold_register(struct fp_fold *f, const struct fp_fold *like) {
         f->by_function[i].as = as;
         f->n_functions = i + 1;
     }
-    if (!(f->by & FP_FOLD_INCLUSIVE)) return 0;
+    if (f->durations && fp_durations_room(f->durations, f->n_functions)) return FP_E_NOMEM;
+    if (!(f->by & (FP_FOLD_INCLUSIVE | FP_FOLD_DURATIONS))) return 0;
     return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, sizeof *f->inclusive);
 }
 
@@ -122,8 +126,8 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     return fp_table_intern(&f->groups, group);
 }
 
-/* Describes a sum that passed 2^64 - 1. */
-enum { TICKS = 1, SELF = 2 };
+/* What went wrong: a sum passed 2^64 - 1, or a duration found no room. */
+enum { TICKS = 1, SELF = 2, NO_MEMORY = 4 };
 
 /* The state that playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot
  * know that a frame does not alias the fold.  Slow paths write back and reload. */
@@ -133,10 +137,11 @@ struct player {
     unsigned shift;
     uint32_t mask, group, n_functions;
     struct fp_fold_function *by_function;
-    uint64_t *inclusive; /* of the fold */
+    uint64_t *inclusive;            /* of the fold */
+    struct fp_durations *durations; /* of the fold */
     struct fp_fold_frame *top, *limit;
     uint64_t calls; /* of the thread */
-    int tree, overflowed;
+    int tree, failed;
 };
 
 FP_INLINE void reload_arcs(struct player *p, const struct fp_fold *f) {
@@ -151,6 +156,7 @@ FP_INLINE struct player player_of(const struct fp_fold *f, const struct fp_fold_
                        .n_functions = f->n_functions,
                        .by_function = f->by_function,
                        .inclusive = f->inclusive,
+                       .durations = f->durations,
                        .top = t->frames + t->n - 1,
                        .limit = t->frames + t->cap - 1,
                        .calls = t->calls,
@@ -165,12 +171,15 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
     uint64_t *const inclusive = p->inclusive;
     const uint64_t ticks = now - top->enter;
     p->by_function[top->function].active--;
-    if (FP_UNLIKELY(inclusive != NULL) && !p->by_function[top->function].active)
-        p->overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
-    p->overflowed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
+    if (FP_UNLIKELY(inclusive != NULL)) {
+        if (!p->by_function[top->function].active)
+            p->failed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
+        if (p->durations && fp_durations_add(p->durations, top->function, ticks)) p->failed |= NO_MEMORY;
+    }
+    p->failed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
-        p->overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
+        p->failed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
         a->subcalls += p->calls - top->calls_before;
     }
 }
@@ -189,8 +198,8 @@ FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, 
 
 /* An arc's inclusive ticks contain its self ticks.  Of a context only self ticks are kept, because the spilled ones are
  * not known here. */
-static int too_long(const struct fp_fold *f, int overflowed) {
-    return overflowed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
+static int too_long(const struct fp_fold *f, int failed) {
+    return failed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
 }
 
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
@@ -257,7 +266,7 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
         p.by_function[frame->function].active++;
     }
     t->group = group;
-    return too_long(f, p.overflowed) ? FP_E_OVERFLOW : 0;
+    return too_long(f, p.failed) ? FP_E_OVERFLOW : 0;
 }
 
 struct run {
@@ -437,7 +446,8 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
     t->n = (uint32_t)(p.top - t->frames) + 1;
     t->last = last;
     t->calls = p.calls;
-    return too_long(f, p.overflowed) ? fp_fold_fail_too_long(f, err) : 0;
+    if (p.failed & NO_MEMORY) return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
+    return too_long(f, p.failed) ? fp_fold_fail_too_long(f, err) : 0;
 }
 
 /* Makes `thread` the current one for its rows from row i on.  NULL when memory ran out. */
@@ -515,8 +525,9 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
         struct player p = player_of(f, t, t->own);
+        p.durations = NULL;
         while (p.top != t->frames) pop(&p, p.top--, t->last);
-        overflowed |= p.overflowed;
+        overflowed |= p.failed;
         f->stats.calls += t->calls;
         free(t->frames);
         t->frames = NULL;

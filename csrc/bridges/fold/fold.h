@@ -73,8 +73,9 @@ enum fp_fold_by {
     FP_FOLD_BY_NAME = 8 /* merge functions of the same name, dropping object, file and line */
 };
 
-/* A further bit: sum the inclusive cost of each function, for fp_top_timeline. */
-enum { FP_FOLD_INCLUSIVE = 16 };
+/* Further bits: sum the inclusive cost of each function, for fp_top_timeline; and keep the durations of its calls, for
+ * fp_top_durations.  An unfinished call has no duration, an unwound one ends where it was unwound. */
+enum { FP_FOLD_INCLUSIVE = 16, FP_FOLD_DURATIONS = 32 };
 
 /* The value columns of the output. */
 enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
@@ -132,6 +133,7 @@ struct fp_fold {
     uint32_t n_functions, cap_functions;
     uint64_t *inclusive; /* by function: ticks, of recursive calls only the outermost; if requested */
     uint32_t cap_inclusive;
+    struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
     uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
     struct fp_secret secret;

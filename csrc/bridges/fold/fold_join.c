@@ -44,5 +44,7 @@ int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err) {
             overflowed |= __builtin_add_overflow(f->inclusive[i], other->inclusive[i], &f->inclusive[i]);
     }
     if (overflowed) return fp_fold_fail_too_long(f, err);
+    if (other->durations && fp_durations_join(f->durations, other->durations))
+        return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
     return join_groups(f, other) ? fp_fail(err, FP_E_NOMEM, 0, "the table of threads") : FP_DONE;
 }

@@ -11,6 +11,7 @@
 #ifndef FP_FOLD_PRIVATE_H
 #define FP_FOLD_PRIVATE_H
 
+#include "bridges/fold/durations.h"
 #include "bridges/fold/fold.h"
 #include "bridges/sums/rank.h"
 #include "core/buf.h"

@@ -1,0 +1,76 @@
+#include "bridges/fold/durations.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+enum { FUNCTION = 0, PAGE = 1, WIDTH = 2 }; /* columns of `pages` */
+
+struct fp_durations *fp_durations_new(void) {
+    struct fp_durations *d = calloc(1, sizeof *d);
+    if (d && fp_table_init(&d->pages, WIDTH)) {
+        fp_durations_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void fp_durations_free(struct fp_durations *d) {
+    if (!d) return;
+    fp_table_clear(&d->pages);
+    free(d->counts);
+    free(d->by_function);
+    free(d);
+}
+
+int fp_durations_room(struct fp_durations *d, uint32_t n) {
+    return fp_array_zeroed(&d->by_function, &d->n_functions, n, sizeof *d->by_function);
+}
+
+/* The row of a page, added if it is new.  0 when memory ran out. */
+static uint32_t row_of(struct fp_durations *d, uint32_t function, uint32_t page) {
+    const uint32_t row = fp_table_intern(&d->pages, (uint32_t[]){[FUNCTION] = function, [PAGE] = page});
+    if (row == FP_NO_ID || fp_array_zeroed(&d->counts, &d->cap_counts, (uint64_t)row + 1, sizeof *d->counts)) return 0;
+    return row;
+}
+
+static uint32_t bucket_of(uint64_t duration) {
+    if (duration >> FP_DURATIONS_BITS <= 1) return (uint32_t)duration;
+    const uint32_t shift = 63 - FP_DURATIONS_BITS - (uint32_t)__builtin_clzll(duration);
+    return (shift << FP_DURATIONS_BITS) + (uint32_t)(duration >> shift);
+}
+
+int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {
+    struct fp_durations_function *const f = &d->by_function[function];
+    const uint32_t bucket = bucket_of(duration), page = bucket / FP_DURATIONS_PAGE;
+    if (f->page != page || !f->row) {
+        const uint32_t row = row_of(d, function, page);
+        if (!row) return FP_E_NOMEM;
+        f->page = page;
+        f->row = row;
+    }
+    d->counts[f->row][bucket % FP_DURATIONS_PAGE]++;
+    if (duration < f->min || !f->calls) f->min = duration;
+    if (duration > f->max) f->max = duration;
+    f->calls++;
+    return 0;
+}
+
+int fp_durations_join(struct fp_durations *d, const struct fp_durations *other) {
+    if (fp_durations_room(d, other->n_functions)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < other->n_functions; i++) {
+        const struct fp_durations_function *from = &other->by_function[i];
+        struct fp_durations_function *to = &d->by_function[i];
+        if (!from->calls) continue;
+        if (from->min < to->min || !to->calls) to->min = from->min;
+        if (from->max > to->max) to->max = from->max;
+        to->calls += from->calls;
+    }
+    for (uint32_t i = 1; i < other->pages.n; i++) {
+        const uint32_t *page = fp_table_row(&other->pages, i);
+        const uint32_t row = row_of(d, page[FUNCTION], page[PAGE]);
+        if (!row) return FP_E_NOMEM;
+        for (int k = 0; k < FP_DURATIONS_PAGE; k++) d->counts[row][k] += other->counts[i][k];
+    }
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* bridges/fold/durations.h - how long the calls of each function took: a histogram with a relative error below 1 %.
+ *
+ * Durations are counted in buckets.  A power of two is divided into 64 of them, so the middle of a bucket is at most
+ * 1/128 = 0.8 % from each of its durations.  Those below 128 have a bucket each.
+ *
+ *   duration   1 .. 127   128, 129   130, 131   ...   254, 255   256 .. 259   ...
+ *   bucket     1 .. 127        128        129   ...        191          192   ...
+ *
+ * Only runs of 8 buckets that have a call are stored (pages), in one table for all functions.  Memory is linear in
+ * them: at most 472 pages a function, usually fewer than 50, and never more than there are calls.  Counts are integers,
+ * so histograms of different threads are added up exactly, in any order.
+ */
+#ifndef FP_DURATIONS_H
+#define FP_DURATIONS_H
+
+#include "core/model.h"
+
+enum { FP_DURATIONS_BITS = 6, FP_DURATIONS_PAGE = 8 }; /* 2^6 buckets a power of two */
+
+struct fp_durations_function {
+    uint64_t calls, min, max;
+    uint32_t page, row; /* the page that was used last, and its row; row 0: none */
+};
+
+struct fp_durations {
+    struct fp_table pages; /* (function, page) */
+    uint64_t (*counts)[FP_DURATIONS_PAGE]; /* by row of `pages` */
+    uint32_t cap_counts;
+    struct fp_durations_function *by_function; /* by id */
+    uint32_t n_functions;
+};
+
+/* NULL when memory ran out. */
+struct fp_durations *fp_durations_new(void);
+void fp_durations_free(struct fp_durations *d);
+
+/* Makes room for the functions below `n`.  0 or FP_E_NOMEM. */
+int fp_durations_room(struct fp_durations *d, uint32_t n);
+
+/* Adds a call of a function, for which there must be room.  0 or FP_E_NOMEM. */
+int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration);
+
+/* Adds the calls of `other`.  0 or FP_E_NOMEM. */
+int fp_durations_join(struct fp_durations *d, const struct fp_durations *other);
+
+/* The middle of a bucket, rounded down. */
+static inline uint64_t fp_durations_middle(uint32_t bucket) {
+    const uint32_t each = 1u << FP_DURATIONS_BITS;
+    if (bucket < 2 * each) return bucket;
+    const uint32_t shift = bucket / each - 1;
+    return ((uint64_t)(each + bucket % each) << shift) + (((uint64_t)1 << shift) - 1) / 2;
+}
+
+#endif
