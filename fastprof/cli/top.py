@@ -74,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
 def _as_json(found: Top) -> dict[str, Any]:
     def with_calls(row: Row) -> dict[str, Any]:
         calls = {name: [call._asdict() for call in getattr(row, name)] for name in ("callers", "callees")}
-        return row._asdict() | calls
+        if not found.has_durations:
+            return {name: value for name, value in row._asdict().items() if name != "durations"} | calls
+        return row._asdict() | calls | {"durations": row.durations and row.durations._asdict()}
 
     return found._asdict() | {
         "value": found.value._asdict(),

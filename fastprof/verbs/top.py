@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
@@ -20,7 +20,7 @@ from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
-from fastprof.verbs.top_costs import Arc, Costs
+from fastprof.verbs.top_costs import Arc, Costs, Durations
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -78,7 +78,15 @@ CYCLES = Option(
     help="show members of a recursive cycle separately",
     details="By default, a cycle is one row.  Shown separately, its members' inclusive costs overlap.",
 )
-OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
+STATS = Option(
+    "stats",
+    Switch(),
+    False,
+    group="rows",
+    help="show minimum, median, 90 %, 99 % and maximum of calls",
+    details="How long the calls of each function took, with callees; needs a timeline.  Percentiles are at most 1 % off.",
+)
+OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS)
 
 _ALL = (1 << 32) - 1
 END = plan.End(
@@ -121,6 +129,7 @@ class Row(NamedTuple):
     cycle: int | None
     callers: tuple[Call, ...] = ()  # with --tree
     callees: tuple[Call, ...] = ()
+    durations: Durations | None = None  # with --stats, if a call of the function ended
 
 
 class Top(NamedTuple):
@@ -194,6 +203,8 @@ def top(
         )
     if asked[TREE] and asked[BY] != "function":
         raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
+    if asked[STATS] and asked[BY] != "function":
+        raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=asked[BY]))
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
@@ -206,6 +217,9 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log
     value = Column(asked[bridges.VALUE], "--value")
     second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
     costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
+    if asked[STATS]:
+        _check_timelines(pipelines)
+        costs.keep_durations()
     for pipeline in pipelines:
         costs.add(pipeline, log)
         if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
@@ -214,6 +228,15 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log
     _warn(costs, asked, log)
     finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
     return finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
+
+
+def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
+    """Errors: UsageError for an input without calls in time."""
+    for pipeline in pipelines:
+        if pipeline.view != "timeline":
+            what = "{name}: {--stats} needs calls with begin and end, but the profile has only {rows}"
+            rows = "costs and calls added up" if pipeline.view == "graph" else "samples"
+            raise UsageError(Message(what, name=printable(pipeline.inputs[0].name), rows=rows))
 
 
 def _warn(costs: Costs, asked: Options, log: Log) -> None:
@@ -401,6 +424,7 @@ class Finder:
             cycle=item.cycle,
             callers=self._calls(item, True) if tree in ("caller", "both") else (),
             callees=self._calls(item, False) if tree in ("calling", "both") else (),
+            durations=costs.durations(item.id) if self._asked[STATS] and not item.is_cycle else None,
         )
 
     def _calls(self, item: _Item, into: bool) -> tuple[Call, ...]:

@@ -58,13 +58,21 @@ def to_graph(
     yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Log())
 
 
-def to_functions(batches: Iterable[Batch], model: Model, options: Options, log: Log, costs: fp_top) -> Iterator[Batch]:
+def to_functions(
+    batches: Iterable[Batch],
+    model: Model,
+    options: Options,
+    log: Log,
+    costs: fp_top,
+    durations: fp_top_durations | None = None,
+) -> Iterator[Batch]:
     """As `to_graph`, and adds to `costs` (struct fp_top *) the inclusive cost of each function, which arcs do not
     determine in cycles."""
     by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
+    by |= lib.FP_FOLD_DURATIONS * (durations is not None)
     graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
     graph.read(batches)
-    yield from graph.rows(costs)
+    yield from graph.rows(costs, durations)
 
 
 def to_stacks(
@@ -92,7 +100,7 @@ def to_stacks(
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold_out, fp_top
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold_out, fp_top, fp_top_durations
 
     M = TypeVar("M", bound="_Machine")
 
@@ -288,7 +296,7 @@ class _Graph(_Machine):
     _whole: Arcs
     _named: Pointer[int]  # memory that C refers to
 
-    def rows(self, costs: fp_top | None = None) -> Iterator[Batch]:
+    def rows(self, costs: fp_top | None = None, durations: fp_top_durations | None = None) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
@@ -298,6 +306,8 @@ class _Graph(_Machine):
             out = self._out(nodes, arcs)
             if costs is not None:
                 check(lib.fp_top_timeline(whole.fold, out, costs, err), err)
+            if durations is not None:
+                check(lib.fp_top_durations(whole.fold, out, durations, err), err)
             while status := check(lib.fp_fold_totals(out, err), err):
                 if status == lib.FP_MORE:
                     nodes.feed()
