@@ -176,7 +176,7 @@ void fp_top_durations_clear(struct fp_top_durations *d);
 
 /* After fp_fold_end, with FP_FOLD_DURATIONS: the durations of the calls of each function of the graph's rows, over all
  * threads, into an empty `d`.  As above. */
-int fp_top_durations(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top_durations *d,
+int fp_top_summarize(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top_durations *d,
                      struct fp_err *err);
 
 /* cffi-end */

@@ -69,7 +69,7 @@ static int in_units(const struct fp_fold_out *o, uint64_t *ticks) {
     return 0;
 }
 
-int fp_top_durations(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top_durations *d,
+int fp_top_summarize(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top_durations *d,
                      struct fp_err *err) {
     const struct fp_durations *const in = f->durations;
     const uint32_t n = in->pages.n - 1;

@@ -26,6 +26,7 @@ from fastprof.core.model import ValueType
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
 from fastprof.verbs.top import Call, Row, Top, options, top
+from fastprof.verbs.top_costs import Durations
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
@@ -74,16 +75,20 @@ def run(args: argparse.Namespace) -> int:
 def _as_json(found: Top) -> dict[str, Any]:
     def with_calls(row: Row) -> dict[str, Any]:
         calls = {name: [call._asdict() for call in getattr(row, name)] for name in ("callers", "callees")}
-        if not found.has_durations:
-            return {name: value for name, value in row._asdict().items() if name != "durations"} | calls
-        return row._asdict() | calls | {"durations": row.durations and row.durations._asdict()}
+        own = row._asdict() | calls | {"durations": row.durations and row.durations._asdict()}
+        return {name: value for name, value in own.items() if found.stats or name != "durations"}
 
-    return found._asdict() | {
-        "value": found.value._asdict(),
-        "second": found.second and found.second._asdict(),
-        "rows": [with_calls(row) for row in found.rows],
-        "log": found.log.as_dict(flags=True),
-    }
+    stats = {"stats": found.stats._asdict()} if found.stats else {}
+    return (
+        {name: value for name, value in found._asdict().items() if name != "stats"}
+        | stats
+        | {
+            "value": found.value._asdict(),
+            "second": found.second and found.second._asdict(),
+            "rows": [with_calls(row) for row in found.rows],
+            "log": found.log.as_dict(flags=True),
+        }
+    )
 
 
 def _shortened(found: Top) -> Top:
@@ -106,7 +111,9 @@ _CSV = Row._fields[: Row._fields.index("callers")]
 
 
 def _print_csv(found: Top) -> None:
-    print_csv(chain([_CSV], ([getattr(row, name) for name in _CSV] for row in found.rows)))
+    more = Durations._fields if found.stats else ()
+    rows = ([*(getattr(row, name) for name in _CSV), *(row.durations or [None] * len(more))] for row in found.rows)
+    print_csv(chain([(*_CSV, *more)], rows))
 
 
 # ---- text
@@ -145,6 +152,12 @@ def _print_rows(found: Top, screen: Screen) -> None:
         columns.append(("incl. %", [percent(row.inclusive_share or 0) for row in rows]))
     if rows[0].calls is not None:
         columns.append(("calls", [f"{row.calls:,}" for row in rows]))
+    if found.stats:
+        times = [row.durations and row.durations[1:] for row in rows]
+        known = [figure for figures in times if figures for figure in figures]
+        time = Scale.of(max(known, default=0), _unit(found.stats), known)
+        for k, title in enumerate(("min", "median", "90 %", "99 %", "max")):
+            columns.append((time.title(title), [time(figures[k]) if figures else "" for figures in times]))
     right = range(len(columns))
     columns += names
     print_table(

@@ -84,7 +84,8 @@ STATS = Option(
     False,
     group="rows",
     help="show minimum, median, 90 %, 99 % and maximum of calls",
-    details="How long the calls of each function took, with callees; needs a timeline.  Percentiles are at most 1 % off.",
+    details="How long the calls of each function took, callees included; for timelines.  "
+    "Percentiles are at most 1 % off.",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS)
 
@@ -169,6 +170,8 @@ class Top(NamedTuple):
         of = f"{self.value.name} {self.value.unit}".strip()
         return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")
 
+    stats: ValueType | None = None  # what the durations of rows measure, with --stats
+
 
 def options() -> list[Option[Any]]:
     """The options of `top`."""
@@ -227,7 +230,8 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log
     costs.end()
     _warn(costs, asked, log)
     finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
-    return finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
+    found = finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
+    return found._replace(stats=model.parts[-1].value_types[0]) if asked[STATS] else found
 
 
 def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
@@ -236,7 +240,7 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
         if pipeline.view != "timeline":
             what = "{name}: {--stats} needs calls with begin and end, but the profile has only {rows}"
             rows = "costs and calls added up" if pipeline.view == "graph" else "samples"
-            raise UsageError(Message(what, name=printable(pipeline.inputs[0].name), rows=rows))
+            raise UsageError(Message(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows))
 
 
 def _warn(costs: Costs, asked: Options, log: Log) -> None:

@@ -23,7 +23,7 @@ struct fp_durations_function {
 };
 
 struct fp_durations {
-    struct fp_table pages; /* (function, page) */
+    struct fp_table pages;                 /* (function, page) */
     uint64_t (*counts)[FP_DURATIONS_PAGE]; /* by row of `pages` */
     uint32_t cap_counts;
     struct fp_durations_function *by_function; /* by id */

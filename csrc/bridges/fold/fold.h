@@ -74,7 +74,7 @@ enum fp_fold_by {
 };
 
 /* Further bits: sum the inclusive cost of each function, for fp_top_timeline; and keep the durations of its calls, for
- * fp_top_durations.  An unfinished call has no duration, an unwound one ends where it was unwound. */
+ * fp_top_summarize.  An unfinished call has no duration, an unwound one ends where it was unwound. */
 enum { FP_FOLD_INCLUSIVE = 16, FP_FOLD_DURATIONS = 32 };
 
 /* The value columns of the output. */
@@ -134,7 +134,7 @@ struct fp_fold {
     uint64_t *inclusive; /* by function: ticks, of recursive calls only the outermost; if requested */
     uint32_t cap_inclusive;
     struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
-    uint32_t *index; /* open addressing: arc + 1 */
+    uint32_t *index;                /* open addressing: arc + 1 */
     uint32_t index_shift;
     struct fp_secret secret;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */

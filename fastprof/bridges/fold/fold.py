@@ -307,7 +307,7 @@ class _Graph(_Machine):
             if costs is not None:
                 check(lib.fp_top_timeline(whole.fold, out, costs, err), err)
             if durations is not None:
-                check(lib.fp_top_durations(whole.fold, out, durations, err), err)
+                check(lib.fp_top_summarize(whole.fold, out, durations, err), err)
             while status := check(lib.fp_fold_totals(out, err), err):
                 if status == lib.FP_MORE:
                     nodes.feed()
