@@ -154,9 +154,9 @@ def _print_rows(found: Top, screen: Screen) -> None:
         columns.append(("calls", [f"{row.calls:,}" for row in rows]))
     if found.stats:
         times = [row.durations and row.durations[1:] for row in rows]
-        known = [figure for figures in times if figures for figure in figures]
-        time = Scale.of(max(known, default=0), _unit(found.stats), known)
         for k, title in enumerate(("min", "median", "90 %", "99 %", "max")):
+            known = [figures[k] for figures in times if figures]
+            time = Scale.of(max(known, default=0), _unit(found.stats), known)
             columns.append((time.title(title), [time(figures[k]) if figures else "" for figures in times]))
     right = range(len(columns))
     columns += names
