@@ -154,6 +154,7 @@ class TopOptions(InfoOptions, total=False):
     by: Literal["function", "line", "file", "object", "thread", "label"]
     tree: Literal["caller", "calling", "both"] | None
     cycles: bool
+    stats: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
