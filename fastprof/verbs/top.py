@@ -208,6 +208,8 @@ def top(
         raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
     if asked[STATS] and asked[BY] != "function":
         raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=asked[BY]))
+    if asked[STATS] and asked[TREE]:
+        raise UsageError(Message("{--stats} shows no callers or callees: {--tree} has no effect"))
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]

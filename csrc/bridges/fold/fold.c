@@ -129,6 +129,11 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
 /* What went wrong: a sum passed 2^64 - 1, or a duration found no room. */
 enum { TICKS = 1, SELF = 2, NO_MEMORY = 4 };
 
+/* Not inlined, so that the stack machine without durations keeps its registers. */
+__attribute__((noinline, cold)) static int keep_duration(struct fp_durations *d, uint32_t function, uint64_t ticks) {
+    return fp_durations_add(d, function, ticks) ? NO_MEMORY : 0;
+}
+
 /* The state that playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot
  * know that a frame does not alias the fold.  Slow paths write back and reload. */
 struct player {
@@ -174,7 +179,7 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
     if (FP_UNLIKELY(inclusive != NULL)) {
         if (!p->by_function[top->function].active)
             p->failed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
-        if (p->durations && fp_durations_add(p->durations, top->function, ticks)) p->failed |= NO_MEMORY;
+        if (FP_UNLIKELY(p->durations != NULL)) p->failed |= keep_duration(p->durations, top->function, ticks);
     }
     p->failed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
     top[-1].child += ticks;
