@@ -121,3 +121,5 @@ def test_other_views_are_refused(name: str, rows: str) -> None:
 def test_only_functions_have_durations() -> None:
     with pytest.raises(UsageError, match="stats=True shows functions, not by=thread"):
         top(CORPUS / "xray/good/fdr5-pool-clang19.xray", stats=True, by="thread")
+    with pytest.raises(UsageError, match="tree= has no effect"):
+        top(CORPUS / "xray/good/fdr5-pool-clang19.xray", stats=True, tree="both")

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.log import percent
+from fastprof.core.words import counted
 from fastprof.verbs.page.figures import Figures, Place
 from fastprof.verbs.page.picture import colour_of_share, text_of
 
@@ -158,7 +159,7 @@ class CallGraph:
             for i in layer:
                 boxes[i] = x + self._nodes[i].width / 2, 52 + depth * (2 * _LINE + 8 + _GAP_Y)
                 x += self._nodes[i].width + _GAP_X
-        note = f"self of inclusive cost; the {len(self._nodes)} most expensive of {self._n_all:,} functions"
+        note = f"self of inclusive cost; the {len(self._nodes)} most expensive of {counted(self._n_all, 'function')}"
         note += f", and calls of {percent(LEAST)} of the total or more"
         height = 52 + len(self._layers) * (2 * _LINE + 8 + _GAP_Y) - _GAP_Y + 20
         arcs = "\n".join(self._arc(arc, boxes) for arc in sorted(self._arcs, key=lambda arc: abs(arc.cost)))
