@@ -170,7 +170,7 @@ class CallGraph:
 
     def _box(self, node: _Node, x: float, y: float) -> str:
         share = abs(node.self / self._total)
-        calls = f"; {node.calls:,} calls" if node.calls else ""
+        calls = f"; {counted(node.calls, 'call')}" if node.calls else ""
         cost = (
             f"{node.place.name or '???'}: self {node.self:,}, inclusive {node.inclusive:,} {self._unit}".rstrip()
             + calls
@@ -197,7 +197,7 @@ class CallGraph:
             bend = f"{side:.1f} {y - 40:.1f} {side:.1f} {to_y + high + 40:.1f}"
             path = f"M{x:.1f} {y:.1f}C{bend} {to_x:.1f} {to_y + high:.1f}"
         names = " → ".join(self._nodes[i].place.name or "???" for i in (arc.caller, arc.callee))
-        calls = f", {arc.calls:,} calls" if arc.calls else ""
+        calls = f", {counted(arc.calls, 'call')}" if arc.calls else ""
         title = f"{names}: {arc.cost:,} {self._unit}".rstrip() + f" ({percent(share)}){calls}"
         return (
             f'<path d="{path}" fill="none" stroke="#555" stroke-opacity="{0.35 + 0.5 * min(1, share):.2f}" '
