@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastprof.cli.arguments import (
     add_input_arguments,
@@ -18,8 +18,8 @@ from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
-from fastprof.cli.text import Scale, Screen, percent, print_table
-from fastprof.core._typing import Any
+from fastprof.cli.text import Scale, Screen, cut, percent, print_table, short_names
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.remote import shown
 from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listing
@@ -38,6 +38,7 @@ examples:
   fastprof annotate app.xray -s app --json | jq .totals
 """
 _MISSING = 10  # missing files to list
+_LEAST_NAME = 12  # columns of a callee
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
-    _Page(found, Screen.asked(args.width, args.color, in_a_pipe=None)).print()
+    _Page(found, Screen.asked(args.width, args.color), "demangle" not in given).print()
     print_problems(found.log, shown(args.input), args.quiet)
     return exit_code(found.log)
 
@@ -65,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
 class _Page:
     """The text for a person."""
 
-    def __init__(self, found: Annotation, screen: Screen) -> None:
-        self._found = found
-        self._screen = screen
+    def __init__(self, found: Annotation, screen: Screen, short: bool) -> None:
+        """`short`: names of C++ as `top` prints them."""
+        self._found, self._screen, self._short = found, screen, short
         self._shown = self._that_fit()
 
     def print(self) -> None:
@@ -122,6 +123,8 @@ class _Page:
 
     def _print_listing(self, listing: Listing) -> None:
         blocks = [*listing.blocks()]
+        names = [*dict.fromkeys(call.function for block in blocks for line in block for call in line.calls)]
+        called = dict(zip(names, short_names(names) if self._short else names, strict=True))
         lines = [line for block in blocks for line in block]
         figures = [listing.values, *(line.values for line in lines if line.values)]
         figures += [call.values for line in lines for call in line.calls]
@@ -129,19 +132,20 @@ class _Page:
         heading = ("address", "line") if any(isinstance(line, Instruction) for line in lines) else ("line",)
         title = listing.name + f"  [{listing.path}]" * (listing.path != listing.name)
         blank = [""] * len(heading)
-        rows = [[*self._titles(scales), *heading, ""], [*self._figures(scales, listing.values), *blank, title]]
+        rows: list[list[object]] = [[*self._titles(scales), *heading, ""]]
+        rows.append([*self._figures(scales, listing.values), *blank, title])
         shares: list[float | None] = [None, None]
         for block in blocks:
             if block[0].text is not None and (
                 block is not blocks[0] or (isinstance(block[0], Line) and block[0].number > 1)
             ):
-                rows.append([""] * (2 * len(scales)) + [*blank, f"-- {heading[0]} {_places(block[0])[0]} --"])
+                rows.append([*[""] * (2 * len(scales)), *blank, f"-- {heading[0]} {_places(block[0])[0]} --"])
                 shares.append(None)
             for line in block:
                 rows.append([*self._figures(scales, line.values), *_places(line), _text(line)])
                 shares.append(self._share(line.values))
                 for call in line.calls:
-                    rows.append([*self._figures(scales, call.values), *blank, _call(call, listing)])
+                    rows.append([*self._figures(scales, call.values), *blank, _Called.of(call, called, listing)])
                     shares.append(None)
         self._print(rows, shares)
         print()
@@ -158,12 +162,14 @@ class _Page:
         print()
 
     def _print(self, rows: list[list[object]], shares: Sequence[float | None] = ()) -> None:
-        """A table whose last column is text, cut at the edge of the screen."""
+        """A table whose last column is text, cut at the edge of the screen; names of calls lose their arguments."""
         last = len(rows[0]) - 1
+        room = None
         if self._screen.width is not None:
-            others = sum(max(len(str(row[i])) for row in rows) + 2 for i in range(last))
-            for row in rows:
-                row[-1] = str(row[-1])[: max(self._screen.width - others, 20)]
+            room = max(self._screen.width - sum(max(len(str(row[i])) for row in rows) + 2 for i in range(last)), 20)
+        for row in rows:
+            text = row[-1]
+            row[-1] = text.fitting(room) if isinstance(text, _Called) else str(text)[:room]
         places = last - 2 * len(self._shown)  # the figures, then the line or address
         right = [*range(2 * len(self._shown)), *([2 * len(self._shown)] if places else [])]
         print_table(rows, right, narrow=(last,), shares=shares, screen=self._screen)
@@ -183,9 +189,24 @@ def _text(line: Line | Instruction) -> str:
     return "(past the end of the file)" if line.number else "(of no known line)"
 
 
-def _call(call: Call, listing: Listing) -> str:
-    where = "" if call.file in (listing.file, "", "???") else f"  [{call.file}]"
-    return f"=> {_readable(call.function)} ({call.times:,}x){_readable(where)}"
+class _Called(NamedTuple):
+    """A call below a line."""
+
+    name: str
+    times: str
+    where: str  # the file of the callee, if that is another
+
+    @staticmethod
+    def of(call: Call, names: Mapping[str, str], listing: Listing) -> _Called:
+        where = "" if call.file in (listing.file, "", "???") else f"  [{call.file}]"
+        return _Called(_readable(names[call.function]), f" ({call.times:,}x)", _readable(where))
+
+    def fitting(self, room: int | None) -> str:
+        """In `room` columns: the name loses its arguments and its middle, last goes the file."""
+        if room is None:
+            return f"=> {self.name}{self.times}{self.where}"
+        where = self.where if room >= len(self.times + self.where) + _LEAST_NAME else ""
+        return f"=> {cut(self.name, max(room - 3 - len(self.times + where), _LEAST_NAME))}{self.times}{where}"
 
 
 def _readable(text: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable
 
 from fastprof.cli.parser import Parser
+from fastprof.cli.text import table_of
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
@@ -177,6 +178,13 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
     group.add_argument("--markdown", action="store_true", help="print Markdown, for issues and logs")
+
+
+def choose_table(args: argparse.Namespace, path: str) -> None:
+    """Sets the flag of the table that the suffix of --output selects, unless one is given."""
+    kind = table_of(path)
+    if kind and not any(getattr(args, flag) for flag in ("json", "csv", "markdown")):
+        setattr(args, kind, True)
 
 
 def refuse_several(args: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from fastprof.cli.arguments import (
     add_output_arguments,
     add_screen_arguments,
     add_table_arguments,
+    choose_table,
     given_options,
     heading_of,
     refuse_screen_arguments,
@@ -21,7 +22,7 @@ from fastprof.cli.arguments import (
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_log, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names
+from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -73,8 +74,11 @@ def _percent(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    written = args.output != "-" or args.to is not None
+    is_table = args.to is None and table_of(args.output) is not None
+    written = not is_table and (args.output != "-" or args.to is not None)
     refuse_several(args)
+    if is_table:
+        choose_table(args, args.output)
     for flag in ("csv", "markdown"):
         if written and getattr(args, flag):
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
@@ -93,10 +97,12 @@ def run(args: argparse.Namespace) -> int:
         target = "standard output" if args.output == "-" else shown(args.output)
         code = print_log(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
     else:
-        if args.json:
-            _print_json(found)
-        else:
-            _print_csv(found) if args.csv else _print_text(found, *_how(args))
+        with table_to(args.output if is_table else None):
+            if args.json:
+                _print_json(found)
+            else:
+                _print_csv(found) if args.csv else _print_text(found, *_how(args))
+        if not args.json:
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
@@ -134,18 +140,28 @@ def _print_json(found: Difference) -> None:
         values = zip(found.values, row.old, row.new, strict=True)
         return {value.name: {"old": old, "new": new} for value, old, new in values}
 
-    rows = [{name: getattr(row, name) for name in _NAMES} | {"values": costs(row)} for row in found.rows]
+    def inclusive(row: Change) -> dict[str, Any]:
+        return {"inclusive": row.inclusive and dict(zip(("old", "new"), row.inclusive, strict=True))}
+
+    names = ({name: getattr(row, name) for name in _NAMES} for row in found.rows)
+    rows = [name | {"values": costs(row)} | inclusive(row) for name, row in zip(names, found.rows, strict=True)]
     values = [
         value._asdict() | {"percent": round(growth(value.old, value.new), 3) if value.old else None}
         for value in found.values
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
+    whole["shown"] = found.shown
     print(json_text(whole | {"rows": rows, "log": found.log.as_dict(flags=True)}, indent=1))
 
 
 def _print_csv(found: Difference) -> None:
     head = [*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))]
-    rows = ([*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True))] for row in found.rows)
+    if any(row.inclusive for row in found.rows):
+        head += [f"inclusive {found.values[found.shown].name} {side}" for side in ("old", "new")]
+    rows = (
+        [*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True)), *(row.inclusive or ())]
+        for row in found.rows
+    )
     print_csv(chain([head], rows))
 
 
@@ -156,9 +172,8 @@ def _print_text(found: Difference, screen: Screen, short: bool) -> None:
     totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
     for value in found.values:
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
-        difference = f"{'+' * (value.new > value.old)}{scale(value.new - value.old)}"
-        name = scale.title(value.name)
-        totals.append((name, scale(value.old), scale(value.new), difference, _percent_of(value.old, value.new)))
+        name, sides = scale.title(value.name), (value.old, value.new)
+        totals.append((name, scale(value.old), scale(value.new), _signed(scale, *sides), _percent_of(*sides)))
     print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
         print()
@@ -166,37 +181,43 @@ def _print_text(found: Difference, screen: Screen, short: bool) -> None:
 
 
 def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
-    k, value = found.shown, found.values[found.shown]
-    rows = [row for row in found.rows if row.old[k] != row.new[k]]
-    costs = [cost for row in rows for cost in (row.old[k], row.new[k])]
+    value, rows = found.values[found.shown], found.changed()
+    sides = [found.sides(row) for row in rows]
+    costs = [cost for pair in sides for cost in pair]
     scale = Scale.of(max(map(abs, costs)), value.unit, costs)
     total = max(abs(value.old), abs(value.new))
-    figures = [
-        (
-            scale(row.old[k]),
-            scale(row.new[k]),
-            f"{'+' * (row.new[k] > row.old[k])}{scale(row.new[k] - row.old[k])}",
-            _percent_of(row.old[k], row.new[k]),
-        )
-        for row in rows
+    by_inclusive = found.sort == "inclusive"
+    columns = [
+        (f"{scale.title(value.name)} {'incl. ' * by_inclusive}old", [scale(old) for old, _ in sides]),
+        ("new", [scale(new) for _, new in sides]),
+        ("difference", [_signed(scale, old, new) for old, new in sides]),
+        ("%", [_percent_of(old, new) for old, new in sides]),
     ]
-    head = (f"{scale.title(value.name)} old", "new", "difference", "%")
-    names = _names(found.by, _shortened(rows) if short else rows)
-    table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
-    table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]
-    shares = [None, *(abs(row.new[k] - row.old[k]) / total if total else None for row in rows)]
-    titles = [title for title, _ in names]
+    # the other of self and inclusive cost, in short
+    others = [(row.old[found.shown], row.new[found.shown]) if by_inclusive else row.inclusive for row in rows]
+    known = [pair for pair in others if pair]
+    if known:
+        other = Scale.of(max(abs(new - old) for old, new in known), value.unit, [new - old for old, new in known])
+        title = other.title("self diff." if by_inclusive else "incl. diff.")
+        columns.append((title, [_signed(other, *pair) if pair else "" for pair in others]))
+    figures, least = range(len(columns)), [4] * bool(known)
+    columns += _names(found.by, _shortened(rows) if short else rows)
+    titles = [title for title, _ in columns]
     print_table(
-        table,
-        right=(0, 1, 2, 3),
-        narrow=range(4 + len(names) - 1, 3, -1),  # the first column keeps most
-        optional=[4 + titles.index(title) for title in ("object", "file") if title in titles[1:]],
-        shares=shares,
+        [titles, *zip(*(cells for _, cells in columns), strict=True)],
+        right=figures,
+        narrow=range(len(columns) - 1, figures.stop - 1, -1),  # the first column keeps most
+        optional=[titles.index(title) for title in ("object", "file") if title in titles[figures.stop + 1 :]] + least,
+        shares=[None, *(abs(new - old) / total if total else None for old, new in sides)],
         screen=screen,
     )
     if found.n_changed > len(rows):
         print(end="\n" * screen.markdown)
         print(f"... {found.n_changed - len(rows):,} more")
+
+
+def _signed(scale: Scale, old: int, new: int) -> str:
+    return f"{'+' * (new > old)}{scale(new - old)}"
 
 
 def _shortened(rows: list[Change]) -> list[Change]:

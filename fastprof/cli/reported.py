@@ -6,6 +6,6 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     warnings={
-        "narrow-terminal": "the terminal is too narrow for {names}: {--value:=}NAME shows one of them",
+        "narrow-terminal": "the text is too narrow for {names}: {--value:=}NAME shows one of them",
     },
 )

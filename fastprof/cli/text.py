@@ -14,11 +14,13 @@ columns wide there.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 
 from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.errors import printable
@@ -57,14 +59,14 @@ class Screen(NamedTuple):
         return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
     @staticmethod
-    def asked(width: int | None, colour: str, in_a_pipe: int | None = _IN_A_PIPE, *, markdown: bool = False) -> Screen:
-        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else `in_a_pipe`) and --color; or of
+    def asked(width: int | None, colour: str, *, markdown: bool = False) -> Screen:
+        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else _IN_A_PIPE) and --color; or of
         --markdown."""
         if markdown:
             return Screen(markdown=True)
         here = Screen.of(sys.stdout)
         if width is None:
-            width = here.width or terminal_width(fd=-1) or in_a_pipe
+            width = here.width or terminal_width(fd=-1) or _IN_A_PIPE
         return Screen(width or None, here.colour if colour == "auto" else colour == "always")
 
     def paint(self, text: str, share: float | None) -> str:
@@ -290,6 +292,34 @@ def print_csv(rows: Iterable[Sequence[object]]) -> None:
     if sys.stdout.isatty():
         rows = (["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
     table.writerows(rows)
+
+
+# Suffixes of outputs that are tables, and the flags that print the same.
+_TABLES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": ""}
+
+
+def table_of(path: str) -> str | None:
+    """The kind of table that an output's suffix selects: json, csv, markdown, or "" for text; None: no table.
+
+    A format's suffix, such as .speedscope.json, is not a table's.
+    """
+    name, suffix = os.path.splitext(os.path.basename(path))
+    return _TABLES.get(suffix) if suffix != ".json" or "." not in name else None
+
+
+@contextmanager
+def table_to(path: str | None) -> Iterator[None]:
+    """What is printed goes to a file, which appears whole or not at all; None: to standard output."""
+    if path is None:
+        yield
+        return
+    from fastprof.core.sink import Sink
+
+    with Sink(path) as sink:
+        with redirect_stdout(io.StringIO()) as text:
+            yield
+        sink.write(text.getvalue().encode("utf-8", "backslashreplace"))
+        sink.commit()
 
 
 def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:

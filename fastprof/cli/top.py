@@ -12,14 +12,16 @@ from fastprof.cli.arguments import (
     add_options,
     add_screen_arguments,
     add_table_arguments,
+    choose_table,
     given_options,
+    heading_of,
     refuse_screen_arguments,
     refuse_several,
 )
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
 from fastprof.core.model import ValueType
@@ -38,9 +40,8 @@ EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
   fastprof top trace.xray -s ./program --sort total
-  fastprof top cpu.pb.gz --tree caller -n 5
   fastprof top cachegrind.out.7 --by line --value D1mr
-  fastprof top *.prof --threshold 1% --csv > top.csv
+  fastprof top *.prof --threshold 1% -o top.csv
 """
 
 
@@ -48,6 +49,12 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     add_log_arguments(parser, json="print JSON")
+    heading_of(parser, "output").add_argument(
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        help="write the table to a file: text, or .md, .csv, .json",
+    )
     add_table_arguments(parser)
     add_screen_arguments(parser)
     add_options(parser, options())
@@ -55,16 +62,18 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     refuse_several(args)
+    choose_table(args, args.output or "")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown")
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
-    if args.json:
-        print(json_text(_as_json(found), indent=1))
-    elif args.csv:
-        _print_csv(found)
-    else:
-        screen = Screen.asked(args.width, args.color, markdown=args.markdown)
-        _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
+    with table_to(None if args.output == "-" else args.output):
+        if args.json:
+            print(json_text(_as_json(found), indent=1))
+        elif args.csv:
+            _print_csv(found)
+        else:
+            screen = Screen.asked(args.width, args.color, markdown=args.markdown)
+            _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"

@@ -76,11 +76,11 @@ CALLS = Option(
 N = Option(
     "n",
     Whole(0, 1 << 31),
-    0,
+    30,
     flag="-n",
     group="annotate",
-    help="show N files, or with --asm functions (default: all)",
-    details="The most expensive ones; the last table sums up the others.",
+    help="show N files, or with --asm functions (30; 0: all)",
+    details="The most expensive ones; the last table sums up the others.  Of named files: all.",
 )
 
 
@@ -209,7 +209,8 @@ class _Shown:
             return "not asked for"
         if not self._wanted and not is_large:
             return "below the threshold"
-        if self._options[N] and len(found.listings) >= self._options[N]:
+        most = self._options[N] if N in self._options or not self._wanted else 0
+        if most and len(found.listings) >= most:
             return "beyond the first files"
         blocks = self._blocks(group)
         if isinstance(blocks, str):

@@ -19,7 +19,7 @@ from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import Format, Input
+from fastprof.core.engine import Format, Holds, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -30,6 +30,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.convert import target_of
+from fastprof.verbs.diff_inclusive import Inclusive
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import result_of, run
@@ -61,6 +62,7 @@ class Change(NamedTuple):
     callee: str  # by arc, else ""
     old: tuple[int, ...]
     new: tuple[int, ...]
+    inclusive: tuple[int, int] | None = None  # by function: old and new, of values[shown]; None: unknown
 
 
 class Difference(NamedTuple):
@@ -72,14 +74,27 @@ class Difference(NamedTuple):
     values: list[Value]
     shown: int
     rows: list[Change]
-    n_changed: int  # rows that differ in values[shown], of which `rows` may have the first only
+    n_changed: int  # rows that differ in what sorts them, of which `rows` may have the first only
     log: Log
+    sort: str = "self"
+
+    def changed(self) -> list[Change]:
+        """The rows that differ in what sorts them."""
+        return [row for row in self.rows if self.sides(row)[0] != self.sides(row)[1]]
+
+    def sides(self, row: Change) -> tuple[int, int]:
+        """The old and the new cost that sort a row."""
+        if self.sort == "inclusive":
+            return row.inclusive or (0, 0)
+        return row.old[self.shown], row.new[self.shown]
 
     def _repr_html_(self) -> str:
         """For notebooks: the changed rows, with exact figures."""
         from fastprof.core.html import table
 
-        k, head = self.shown, ("old", "new", "difference", "function", "callee", "file", "line", "object")
+        k = self.shown
+        costs = "old", "new", "difference", "inclusive old", "inclusive new"
+        head = *costs, "function", "callee", "file", "line", "object"
         if not self.values:
             return table(head[:0], (), f"{self.old} and {self.new}: no values")
         cells = [
@@ -87,16 +102,16 @@ class Difference(NamedTuple):
                 row.old[k],
                 row.new[k],
                 row.new[k] - row.old[k],
+                *(row.inclusive or (None, None)),
                 row.name,
                 row.callee,
                 row.file,
                 row.line or None,
                 row.object,
             )
-            for row in self.rows
-            if row.old[k] != row.new[k]
+            for row in self.changed()
         ]
-        kept = [i for i in range(len(head)) if i < 4 or {row[i] for row in cells} - {None, ""}]
+        kept = [i for i, name in enumerate(head) if name in head[:3] or {row[i] for row in cells} - {None, ""}]
         value = self.values[k]
         of = f"{value.name} {value.unit}".strip()
         caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
@@ -123,11 +138,11 @@ BY = Option(
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
     "sort",
-    Words("self", "percent", metavar="KEY"),
+    Words("self", "inclusive", "percent", metavar="KEY"),
     "self",
     group="rows",
-    help="sort by change of self cost (self) or in percent",
-    details="Default: self.  In percent of the old cost; what is new comes first.",
+    help="sort by change of self or inclusive cost, or percent",
+    details="Default: self.  `percent`: of the old self cost; what is new comes first.  `inclusive`: of functions.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
@@ -149,6 +164,16 @@ _FIXED: dict[Option[Any], Any] = {
     bridges.FRAMES: bridges.FRAMES.default,
     bridges.INLINE_CALLS: True,
 }
+
+
+# Functions get their inclusive costs on the way to a graph.
+_FUNCTIONS = plan.End(
+    "diff",
+    holds=Holds(unmerged=True),
+    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES),
+    fixes=_FIXED,
+    code="verbs.diff:found",
+)
 
 
 def options() -> list[Option[Any]]:
@@ -191,13 +216,18 @@ def diff(
         raise UsageError("standard input (-) can be read only once")
     last = (*_LAST, *_last_of(target))
 
-    end = plan.End(
-        target.name if target else "diff",
-        lambda views: _view(target, views),
-        options=(BY, *_PRINTED, *last),
-        fixes=_FIXED,
-        code="verbs.diff:written" if target else "verbs.diff:found",
-    )
+    if target or given[BY] != "function":
+        if given[SORT] == "inclusive":
+            raise UsageError(Message("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY]))
+        end = plan.End(
+            target.name if target else "diff",
+            lambda views: _view(target, views),
+            options=(BY, *_PRINTED, *last),
+            fixes=_FIXED,
+            code="verbs.diff:written" if target else "verbs.diff:found",
+        )
+    else:
+        end = _FUNCTIONS._replace(options=(BY, *_PRINTED, *last))
     rest = Options(**{option.key: given[option] for option in last if option in given})
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
     difference: Difference = run(end, [[path] for path in paths], given, from_, progress, {"paths": paths} | passed_on)
@@ -208,8 +238,8 @@ def found(
     pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, paths: list[str]
 ) -> Difference:
     """The rows with the largest differences, and the totals."""
-    both = _Both(paths, pipelines, options[BY], model, log)
-    return both.found(options[N] or None, options[SORT] == "percent", options[THRESHOLD] or 0)
+    both = _Both(paths, pipelines, options[BY], model, log, inclusive=options[BY] == "function")
+    return both.found(options[N] or None, options[SORT], options[THRESHOLD] or 0)
 
 
 def written(
@@ -275,9 +305,12 @@ class _Both(Input):
         by: str,
         model: Model,
         log: Log,
+        *,
+        inclusive: bool = False,
     ) -> None:
         self._pipelines, self._by, self._names = pipelines, by, names
-        self.view, self._options = pipelines[0].view, pipelines[0].options
+        self.view, self._options = "graph" if inclusive else pipelines[0].view, pipelines[0].options
+        self._inclusive = Inclusive(model, self._options, log) if inclusive else None
         self._model, self._log = model, log
         self._agreement = Agreement(model, self._options, log)
         self._events: list[ValueType] = []  # of both
@@ -293,7 +326,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self._pipelines[side].rows(self._model, self._log)
+        rows = chain.from_iterable(self._rows_of(one) for one in self._pipelines if one.side == side)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
@@ -302,6 +335,9 @@ class _Both(Input):
             if lib.fp_batch_add_self(batch.c, all_totals[index], n_values) == lib.FP_E_OVERFLOW:
                 raise FastprofError(f"{self._names[side]}: the sum of its costs exceeds 2^63 - 1")
             yield batch
+
+    def _rows_of(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
+        return self._inclusive.rows(pipeline) if self._inclusive else pipeline.rows(self._model, self._log)
 
     def _samples(self) -> Iterator[Batch]:
         yield from self._read(1)
@@ -394,9 +430,9 @@ class _Both(Input):
         old, new = self._names
         return Difference(old, new, self._by, values, 0, [], 0, self._log)
 
-    def found(self, n: int | None, in_percent: bool, threshold: float) -> Difference:
-        """The totals, and the `n` rows with the largest differences, `in_percent` relative to the old cost.  Rows below
-        `threshold` of both totals do not count."""
+    def found(self, n: int | None, sort: str, threshold: float) -> Difference:
+        """The totals, and the `n` rows with the largest differences.  Rows below `threshold` of both totals do not
+        count."""
         table, pairs = self._summed()
         kept, all_ = self._kept(pairs), self.totals()
         values = [all_.values[e] for e in kept]
@@ -405,38 +441,45 @@ class _Both(Input):
             return all_._replace(values=[])
         shown = self._shown(values)
         pairs = [pairs[e] for e in kept]
-        changed = 0
+        changed, in_percent, inclusive = 0, sort == "percent", None
+        if self._inclusive:
+            inclusive = self._inclusive.end(values[shown].name)
+            if inclusive is None and sort == "inclusive":
+                what = "{inputs}{--sort:=}inclusive: the profiles have only self costs, no calls"
+                raise UsageError(Message(what, inputs=inputs_of(self._model)))
         least_costs = [threshold * abs(total) for total in (values[shown].old, values[shown].new)]
         rows: list[tuple[float, int, tuple[Any, ...]]] = []  # a heap: difference, place among all, row
         number = 0
         for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
-            sizes = self._sizes(batch, pairs[shown], least_costs, in_percent)
+            sides = inclusive.of(batch) if inclusive and sort == "inclusive" else _columns(batch, pairs[shown])
+            sizes = self._sizes(batch, sides, least_costs, in_percent)
             changed += sum(size > 0 for size in sizes)
             least = rows[0][0] if n is not None and len(rows) == n and rows else -1
             if n == 0 or max(sizes, default=-1) <= least:
                 continue
             columns = [batch[name].tolist() for name in ("function", "file", "line", "callee")]
-            costs = [
-                [[0] * len(batch) if k < 0 else batch.values(k).tolist() for k in side]
-                for side in zip(*pairs, strict=True)
-            ]
+            costs = [_columns(batch, side) for side in zip(*pairs, strict=True)]
+            both = [*zip(*inclusive.of(batch), strict=True)] if inclusive else [None] * len(batch)
             for i, size in enumerate(sizes):
                 if size <= least:
                     continue
                 number -= 1  # of equal differences the first are kept
-                row = *(column[i] for column in columns), *(tuple(c[i] for c in side) for side in costs)
+                row = *(column[i] for column in columns), *(tuple(c[i] for c in side) for side in costs), both[i]
                 if n is None or len(rows) < n:
                     heapq.heappush(rows, (size, number, row))
                 else:
                     heapq.heapreplace(rows, (size, number, row))
                 least = rows[0][0] if n is not None and len(rows) == n else -1
         changes = [self._change(*row) for _, _, row in rows]
-        changes.sort(key=lambda c: (-_size(c.old[shown], c.new[shown], in_percent), *c[:5]))
-        return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
+        result = all_._replace(values=values, shown=shown, rows=changes, n_changed=changed, sort=sort)
+        changes.sort(key=lambda c: (-_size(*result.sides(c), in_percent), *c[:5]))
+        return result
 
-    def _sizes(self, batch: Batch, pair: tuple[int, int], least_costs: list[float], in_percent: bool) -> list[float]:
+    def _sizes(
+        self, batch: Batch, sides: Sequence[Sequence[int]], least_costs: list[float], in_percent: bool
+    ) -> list[float]:
         """The size of the difference of each row; -1 for one that does not count."""
-        old, new = ([0] * len(batch) if k < 0 else batch.values(k).tolist() for k in pair)
+        old, new = sides
         sizes = [_size(x, y, in_percent) for x, y in zip(old, new, strict=True)]
         for i, (x, y) in enumerate(zip(old, new, strict=True) if any(least_costs) else ()):
             if abs(x) < least_costs[0] and abs(y) < least_costs[1]:
@@ -457,10 +500,22 @@ class _Both(Input):
         return at
 
     def _change(
-        self, function: int, file: int, line: int, callee: int, old: tuple[int, ...], new: tuple[int, ...]
+        self,
+        function: int,
+        file: int,
+        line: int,
+        callee: int,
+        old: tuple[int, ...],
+        new: tuple[int, ...],
+        inclusive: tuple[int, int] | None,
     ) -> Change:
         model = self._model
         own, called = model.get_function(function), model.get_function(callee).name if callee else b""
         texts = own.name, model.string(file), own.object, called
         name, path, object_, called_name = (text.decode("utf-8", "backslashreplace") for text in texts)
-        return Change(name, path, object_, line, called_name, old, new)
+        return Change(name, path, object_, line, called_name, old, new, inclusive)
+
+
+def _columns(batch: Batch, columns: Iterable[int]) -> list[list[int]]:
+    """Values of a batch; 0 for column -1, of a value type that a side lacks."""
+    return [[0] * len(batch) if k < 0 else batch.values(k).tolist() for k in columns]

@@ -188,7 +188,7 @@ class AnnotateOptions(InfoOptions, total=False):
 class DiffOptions(InfoOptions, total=False):
     by: Literal["function", "line", "file", "object", "arc"]
     n: int
-    sort: Literal["self", "percent"]
+    sort: Literal["self", "inclusive", "percent"]
     threshold: float | None
     function: str | None
     object: str | None

@@ -149,7 +149,7 @@ def _lines(paths: list[str], output: Path, asked: Options, from_: str | None, pr
     for folder in asked[SOURCE]:
         if not os.path.isdir(folder):
             raise UsageError(Message("{--source:=}{folder} is not a directory", folder=folder))
-    found = Source()
+    found, asked = Source(), asked.with_given(**{annotate.N.name: 0})
     for side, path in enumerate(paths):
         given = {"wanted": [], "sources": Confined(asked[SOURCE]), "value": asked[bridges.VALUE]}
         found.add(side, run(annotate.END, [[path]], asked, from_, progress, given, idle=lambda option: None))

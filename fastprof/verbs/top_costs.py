@@ -6,16 +6,18 @@ stacks keep to --max-memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from functools import partial
 from struct import iter_unpack
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold.fold import to_functions, to_graph
 from fastprof.bridges.project.project import Room, calls_of
+from fastprof.bridges.project.project import to_graph as projected
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import batches_of
+from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -112,7 +114,64 @@ class Costs:
         self.inclusive_known &= self.by not in ("file", "object")
         self._graph(batches)
 
+    def through(self, pipeline: Pipeline, log: Log) -> Iterator[Batch]:
+        """The rows of a pipeline as a graph, whose functions are added up on the way; and a row of zeros for each
+        function, so that those without a self cost have a row."""
+        is_timeline = pipeline.view == "timeline"
+        rows = pipeline.rows(self.model, log, encoded=is_timeline)
+        if is_timeline:
+            rows = to_functions(rows, self.model, pipeline.options, log, ffi.addressof(self._c))
+            lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+            rows = self._added(rows, lib.FP_FOLD_CALLS)
+        elif pipeline.view == "stacks":
+            keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
+            holds = Holds(keeps_stacks=keeps_stacks, of_one=len([*pipeline.inputs]) == 1)
+            rows = projected(self._chosen(rows), self.model, pipeline.options, log, holds, self._add_inclusive)
+        else:
+            self.begin_graph()
+            rows = self._added(rows)
+        part, n_values = -1, 0
+        for batch in rows:
+            part, n_values = batch.part, int(batch.c.n_values)
+            yield batch
+        yield from self._zeros(part, n_values)
+
+    def _chosen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same; the value type is chosen by their parts."""
+        current = -1
+        for batch in batches:
+            if batch.part != current:
+                current = batch.part
+                self.value.of(self.model.parts[current], "stacks")
+            yield batch
+
+    def _add_inclusive(self, project: fp_project, events: list[ValueType]) -> None:
+        self._projected(project, events, self.value.of(Part(value_types=events), "stacks"), -1, None)
+
+    def _zeros(self, part: int, n_values: int) -> Iterator[Batch]:
+        if part < 0:
+            return
+        batch = Batch("graph", CAPACITY["graph"], n_values)
+        functions = [function for function, seen in enumerate(self.seen) if seen]
+        for first in range(0, len(functions), CAPACITY["graph"]):
+            some = functions[first : first + CAPACITY["graph"]]
+            batch.reset()
+            batch.c.n, batch.c.part = len(some), part
+            for column in batch.columns:
+                view = batch[column].cast("B")
+                view[:] = bytes(len(view))
+            for k in range(n_values):
+                batch.values(k).cast("B")[:] = bytes(8 * len(some))
+            batch["kind"].cast("B")[:] = bytes([lib.FP_COST]) * len(some)
+            batch["function"][:] = memoryview(array("I", some))
+            yield batch
+
     def _graph(self, batches: Iterable[Batch], calls: int = -1) -> None:
+        for _ in self._added(batches, calls):
+            pass
+
+    def _added(self, batches: Iterable[Batch], calls: int = -1) -> Iterator[Batch]:
+        """The same batches, after they were added up."""
         current, columns = -1, (-1, -1)
         for batch in batches:
             if batch.part != current:
@@ -140,6 +199,7 @@ class Costs:
             else:
                 what = "{inputs}{--by:=}{by}: only stacks have labels"
                 raise UsageError(Message(what, inputs=inputs_of(self.model), by=self.by))
+            yield batch
         if current >= 0:
             self.end_part()
 

@@ -457,6 +457,30 @@ def test_a_terminal(profile: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "\x1b[1;31m115" in out.getvalue() and "\x1b[33m" not in out.getvalue()
 
 
+def test_callees_lose_their_arguments_before_their_names(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "std::vector<int, std::allocator<int> >::insert(int, long, std::string)"
+    profile.write_text(f"events: Ir\nfl=zip/tree.c\nfn=f\n1 9\ncfi=lib/io.c\ncfn={name}\ncalls=3 1\n1 9\n")
+    for width in (120, 70, 45):
+        assert main(["annotate", str(profile), *([f"--width={width}"] * (width < 120))]) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= width
+        assert ("=> std::vector<...>::insert(...) (3x)  [lib/io.c]" in out) == (width > 45)
+        assert "=> std::vector<...>::insert(...) (3x)" in out or "..." in out.split("=> ")[1].split(" (3x)")[0]
+    assert main(["annotate", str(profile), "--width=none", "--demangle=full"]) == 0
+    assert f"=> {name} (3x)  [lib/io.c]" in capsys.readouterr().out
+
+
+def test_the_most_expensive_files(profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thirty, or -n of them; those that are named are all shown."""
+    for i in range(40):
+        (tmp_path / f"x{i}.c").write_text("line\n")
+    profile.write_text("events: Ir\n" + "".join(f"fl=x{i}.c\nfn=f\n1 {i + 100}\n" for i in range(40)))
+    for options, n in (({}, 30), ({"n": 5}, 5), ({"n": 0}, 40)):
+        found = fastprof.annotate(profile, **options)
+        assert len(found.listings) == n and ("beyond the first files" in found.shares) == (n < 40)
+    assert len(fastprof.annotate(profile, [f"x{i}.c" for i in range(35)]).listings) == 35
+
+
 def test_json(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["annotate", str(profile), "--json", "--context", "0", "deflate.c"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -245,9 +245,9 @@ def test_of_different_value_types(files: Path) -> None:
         fastprof.diff("old.callgrind", "other.callgrind")
     found = fastprof.diff("old.callgrind", "other.callgrind", union=True)
     assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45), ("Dr", "", 11, 0), ("Bc", "", 0, 6)]
-    assert found.rows[0][5:] == ((40, 9, 0), (20, 0, 4))
+    assert found.rows[0][5:] == ((40, 9, 0), (20, 0, 4), (40, 20))
     found = fastprof.diff("old.callgrind", "other.callgrind", intersect=True)
-    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45)] and found.rows[0][5:] == ((40,), (20,))
+    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45)] and found.rows[0][5:7] == ((40,), (20,))
     fastprof.diff("old.callgrind", "other.callgrind", "d.callgrind", intersect=True)
     assert parse((files / "d.callgrind").read_bytes())[0].events == ["Ir"]
     with pytest.raises(UsageError, match="choose one"):
@@ -304,9 +304,9 @@ def test_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "Ir   60   45         -15  -25.0\n"
         "Dr   11    6          -5  -45.5\n"
         "\n"
-        "Ir old  new  difference      %  function  file  object\n"
-        "    40   20         -20  -50.0  f         b.c   app\n"
-        "     0    7          +7    new  made      ???   libc\n"
+        "Ir old  new  difference      %  incl. diff.  function  file  object\n"
+        "    40   20         -20  -50.0          -20  f         b.c   app\n"
+        "     0    7          +7    new           +7  made      ???   libc\n"
         "... 1 more\n"
     )
     assert "\x1b" not in out
@@ -315,7 +315,7 @@ def test_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "f         b.c:1  app" in run(capsys, "--by", "line")[0]
 
 
-@pytest.mark.parametrize("columns,left_out", [(60, ["object", "file"]), (78, ["object"]), (200, [])])
+@pytest.mark.parametrize("columns,left_out", [(60, ["object", "file"]), (90, ["object"]), (200, [])])
 def test_a_narrow_terminal(columns: int, left_out: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of functions are read first; files and objects are left out before they shrink to nothing."""
     out = Terminal()
@@ -348,11 +348,70 @@ def test_json_and_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["values"][0] == {"name": "Ir", "unit": "", "old": 60, "new": 45, "percent": -25.0}
     assert len(found["rows"]) == 4 and found["changed"] == 3 and found["log"]["warnings"] == []
     assert found["rows"][0]["values"] == {"Ir": {"old": 40, "new": 20}, "Dr": {"old": 9, "new": 4}}
+    assert found["rows"][0]["inclusive"] == {"old": 40, "new": 20}
     head, *rows = csv.reader(run(capsys, "--csv")[0].splitlines())
-    assert head == ["name", "file", "object", "line", "callee", "Ir old", "Ir new", "Dr old", "Dr new"]
-    assert len(rows) == 4 and rows[0] == ["f", "b.c", "app", "0", "", "40", "20", "9", "4"]
+    more = ["inclusive Ir old", "inclusive Ir new"]
+    assert head == ["name", "file", "object", "line", "callee", "Ir old", "Ir new", "Dr old", "Dr new", *more]
+    assert len(rows) == 4 and rows[0] == ["f", "b.c", "app", "0", "", "40", "20", "9", "4", "40", "20"]
     assert run(capsys, "--csv", "--json", code=2)[1] == "fastprof: --json and --csv exclude each other\n"
     assert "applies to printed rows" in run(capsys, "--csv", "-o", "d.callgrind", code=2)[1]
+
+
+FORMATS = [
+    "callgrind/good/xdebug.callgrind",
+    "callgrind/good/yappi.callgrind",
+    "pprof/good/go-cpulabels.pb.gz",
+    "pprof/good/go-heap.pb.gz",
+    "xray/good/fdr5-pool-clang19.xray",
+    "xray/good/profiling-pool-clang19.xray",
+]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_inclusive_costs_are_those_of_top(name: str) -> None:
+    """Also of recursions, and of functions that are both called and the roots of stacks."""
+    path = CORPUS / name
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for row in fastprof.top(path, n=0).rows:
+        if not row.name.startswith("<cycle"):
+            expected[row.name, row.file, row.object] += row.inclusive or 0
+    found = fastprof.diff(path, path, n=0, sort="inclusive", union=True)
+    assert {(r.name, r.file, r.object): r.inclusive for r in found.rows} == {
+        place: (cost, cost) for place, cost in expected.items()
+    }
+    assert found.n_changed == 0
+
+
+def test_sorted_by_inclusive_cost(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function without a self cost has a row; its cost is what it calls."""
+    (files / "old.callgrind").write_bytes(OLD.replace(b"1 10 1\n2 5 1\nfi=inl.h\n7 3\n", b""))
+    found = differences(sort="inclusive", n=2)
+    assert [(r.name, r.old, r.new, r.inclusive) for r in found.rows] == [
+        ("f", (40, 9), (20, 4), (40, 20)),
+        ("made", (0, 0), (7, 0), (0, 7)),
+    ]
+    assert found.n_changed == 4
+    assert run(capsys, "--sort", "inclusive", "-n", "1")[0].splitlines()[-3:] == [
+        "Ir incl. old  new  difference      %  self diff.  function  file  object",
+        "          40   20         -20  -50.0         -20  f         b.c   app",
+        "... 3 more",
+    ]
+    assert "sorts functions, not --by=line" in run(capsys, "--sort", "inclusive", "--by", "line", code=2)[1]
+    (files / "old.cachegrind").write_text("desc: I1 cache: none\ncmd: a\nevents: Ir\nfl=a\nfn=f\n1 2\n")
+    with pytest.raises(UsageError, match="the profiles have only self costs"):
+        fastprof.diff("old.cachegrind", "old.cachegrind", sort="inclusive")
+    assert {row.inclusive for row in fastprof.diff("old.cachegrind", "old.cachegrind").rows} == {None}
+
+
+def test_tables_in_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed, by the suffix; any other suffix is that of a profile."""
+    for name, flags in (("d.md", ["--markdown"]), ("d.csv", ["--csv"]), ("d.json", ["--json"]), ("d.txt", [])):
+        printed = run(capsys, *flags)[0]
+        assert run(capsys, "-o", name) == ("", "")
+        assert (files / name).read_text() == printed
+    assert run(capsys, "-o", "d.speedscope.json", "--fail-over", "50")[0] == ""
+    assert json.loads((files / "d.speedscope.json").read_text())["profiles"]
+    assert "exclude each other" in run(capsys, "-o", "d.csv", "--csv", "--json", code=2)[1]
 
 
 @pytest.mark.parametrize(

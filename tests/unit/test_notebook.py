@@ -58,7 +58,7 @@ def test_tables_have_the_rows() -> None:
     ]
     assert [row[-2] for row in cells(text)] == [row.name for row in found.rows]
     changed = fastprof.diff(CGI, CORPUS / "callgrind/good/tab.callgrind", union=True)._repr_html_()
-    assert re.findall(r"<th [^>]*>([^<]*)", changed)[:4] == ["old", "new", "difference", "function"]
+    assert re.findall(r"<th [^>]*>([^<]*)", changed)[:4] == ["old", "new", "difference", "inclusive old"]
     facts = dict(cells(fastprof.info(CGI)._repr_html_()))
     assert (facts["format"], facts["totals: Ir"], facts["totals: Dr"]) == ("callgrind", "14", "6")
 

@@ -161,7 +161,6 @@ def test_the_width_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert Screen.asked(None, "auto") == Screen(120, False)
-    assert Screen.asked(None, "auto", in_a_pipe=None) == Screen(None, False)
     assert Screen.asked(0, "always") == Screen(None, True)
     monkeypatch.setenv("COLUMNS", "90")
     assert Screen.asked(None, "auto") == Screen(90, False)

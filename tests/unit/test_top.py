@@ -471,3 +471,17 @@ def test_arguments_of_names_are_elided_unless_asked_for(tmp_path: Path, capsys: 
     assert "f(long)" in printed(capsys, str(path)) and "f(int)" in printed(capsys, str(path))
     assert "std::sort<int*>(int*, int*)" in printed(capsys, str(path), "--demangle", "full")
     assert "std::sort<int*>(int*, int*)" in printed(capsys, str(path), "--csv")
+
+
+def test_a_table_in_a_file(graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same as is printed; the suffix chooses the kind, unless a flag does."""
+    for name, flags in (("t.md", ["--markdown"]), ("t.csv", ["--csv"]), ("t.json", ["--json"]), ("t.out", [])):
+        expected = printed(capsys, str(graph), *flags)
+        assert printed(capsys, str(graph), "-o", str(tmp_path / name)) == ""
+        assert (tmp_path / name).read_text() == expected
+    printed(capsys, str(graph), "-o", str(tmp_path / "t.md"), "--csv")
+    assert (tmp_path / "t.md").read_text().startswith("name,file,line")
+    assert printed(capsys, str(graph), "-o", "-") == printed(capsys, str(graph))
+    printed(capsys, str(graph), "-o", str(tmp_path / "no" / "t.md"), code=1)
+    printed(capsys, str(tmp_path / "none"), "-o", str(tmp_path / "none.md"), code=1)
+    assert not (tmp_path / "none.md").exists()

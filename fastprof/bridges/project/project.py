@@ -19,7 +19,7 @@ Labels and times of samples are counted as not representable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import zip_longest
 
@@ -45,15 +45,22 @@ RETURN_ADDRESSES = b"a calling position's address is the one its call returns to
 
 
 def to_graph(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch],
+    model: Model,
+    options: Options,
+    log: Log,
+    holds: Holds = EVERYTHING,
+    seen: Callable[[fp_project, list[ValueType]], None] = lambda project, events: None,
 ) -> Iterator[Batch]:
     """The call graph of stacks: one part, or one a thread with `per_thread`.  Rows come by object, file and name.
 
     Parts of the input that have other value types are put side by side: the
     graph's events are the distinct (name, unit) of all.
+    `seen` gets the stacks whenever they are added up, before they are dropped: arcs do not determine the inclusive
+    costs of functions that are the roots of some stacks.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
-    graph = _Graph(model, options, holds)
+    graph = _Graph(model, options, holds, seen)
     for batch in batches:
         graph.put(batch)
     yield from graph.rows(log)
@@ -100,8 +107,14 @@ def calls_of(events: list[ValueType]) -> int:
 class _Graph:
     """A struct fp_project, and the sum of the graphs pulled each time it was full."""
 
-    def __init__(self, model: Model, options: Options, holds: Holds) -> None:
-        self._model, self._keeps_stacks = model, holds.keeps_stacks
+    def __init__(
+        self,
+        model: Model,
+        options: Options,
+        holds: Holds,
+        seen: Callable[[fp_project, list[ValueType]], None],
+    ) -> None:
+        self._model, self._keeps_stacks, self._seen = model, holds.keeps_stacks, seen
         self._of_one = holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
@@ -139,6 +152,7 @@ class _Graph:
         """Convert the stacks so far to graphs, and drop them."""
         c, n = self._c, len(self._events)
         self._check(lib.fp_project_end(c, self._err))
+        self._seen(c, self._events)
         totals = ffi.new("int64_t[]", n + 1)
         if n not in self._parts:
             self._parts[n] = self._model.add_part(Part([*self._events]))

@@ -1,0 +1,61 @@
+"""Inclusive costs of the functions of two profiles, as `top` has them, for `diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof import bridges, plan
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.value import Column
+from fastprof.verbs.top_costs import Costs
+
+# object, file and name of a function, by which those of both sides are matched: ids in the model
+_Key = tuple[int, int, int]
+
+
+class Inclusive:
+    """Adds them up, in one value type, while the rows of both sides pass by.  Memory grows with functions and the arcs
+    of graphs."""
+
+    def __init__(self, model: Model, options: Options, log: Log) -> None:
+        self._model, self._options, self._log = model, options, log
+        self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
+        self._costs = [Costs(model, "function", self._value, None, arcs=False, cycles=True) for _ in range(2)]
+        self._sums: list[dict[_Key, int]] = []
+
+    def rows(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
+        """The rows of a pipeline as a graph, at least one for each function."""
+        rows = self._costs[pipeline.side].through(pipeline, self._log)
+        if pipeline.view != "timeline" or self._options[bridges.VALUE] is None:
+            return rows
+        # its value types are those of the graph, so the plan could not choose among them
+        return bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
+
+    def end(self, value: str) -> Inclusive | None:
+        """After the last row.  None: these are not known in the value type of this name."""
+        for costs in self._costs:
+            costs.end()
+        if self._value.type is None or self._value.type.name != value:
+            return None
+        if not all(costs.inclusive_known for costs in self._costs):
+            return None
+        for costs in self._costs:
+            sums: dict[_Key, int] = {}
+            column = costs.column("inclusive")
+            for function, seen in enumerate(costs.seen):
+                if seen:
+                    key = self._key(function)
+                    sums[key] = sums.get(key, 0) + column[function]
+            self._sums.append(sums)
+        return self
+
+    def of(self, batch: Batch) -> list[list[int]]:
+        """The old and the new cost of the function of each row."""
+        keys = [*map(self._key, batch["function"].tolist())]
+        return [[sums.get(key, 0) for key in keys] for sums in self._sums]
+
+    def _key(self, function: int) -> _Key:
+        object_, file, name, *_ = self._model.row("functions", function)
+        return object_, file, name
