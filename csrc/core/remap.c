@@ -102,20 +102,20 @@ static int string_of(struct fp_remap *r, enum fp_remap_role role, uint32_t *id, 
 }
 
 static int object_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
-    if (r->from == r->to || known(r, OBJECTS, id)) return 0;
+    if ((r->from == r->to && !r->hooks.string) || known(r, OBJECTS, id)) return 0;
     int status = 0;
     uint32_t *to = slot(r, OBJECTS, *id, r->from->objects.n, &status, err);
     if (!to) return status;
     uint32_t row[FP_OBJECT_WIDTH];
     memcpy(row, fp_table_row(&r->from->objects, *id), sizeof row);
-    if ((status = string_of(r, FP_REMAP_TEXT, &row[FP_OBJECT_NAME], err)) ||
+    if ((status = string_of(r, FP_REMAP_OBJECT, &row[FP_OBJECT_NAME], err)) ||
         (status = string_of(r, FP_REMAP_TEXT, &row[FP_OBJECT_BUILD_ID], err)))
         return status;
     return note(to, id, fp_table_intern(&r->to->objects, row), err);
 }
 
 static int mapping_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
-    if (r->from == r->to || known(r, MAPPINGS, id)) return 0;
+    if ((r->from == r->to && !r->hooks.string) || known(r, MAPPINGS, id)) return 0;
     int status = 0;
     uint32_t *to = slot(r, MAPPINGS, *id, r->from->mappings.n, &status, err);
     if (!to) return status;
@@ -130,6 +130,8 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     int status = 0;
     uint32_t *to = slot(r, FUNCTIONS, *id, r->from->functions.n, &status, err);
     if (!to) return status;
+    uint32_t other = *id;
+    if (r->hooks.replace && r->hooks.replace(r->hooks.arg, &other)) return note(to, id, other, err);
     uint32_t row[FP_FUNCTION_WIDTH];
     memcpy(row, fp_table_row(&r->from->functions, *id), sizeof row);
     const uint32_t name = row[FP_FUNCTION_NAME], before = *id;
@@ -277,9 +279,9 @@ static int thread_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 static int graph_row(struct fp_remap *r, struct fp_batch *b, uint32_t i, struct fp_err *err) {
     uint32_t function = b->function[i], callee = b->callee[i], file = b->file[i], target_file = b->target_file[i];
     int status = function_of(r, &function, err);
-    if (!status) status = string_of(r, FP_REMAP_FILE, &file, err);
+    if (!status) status = string_of(r, FP_REMAP_ROW_FILE, &file, err);
     if (!status && b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK && !(status = function_of(r, &callee, err)))
-        status = string_of(r, FP_REMAP_FILE, &target_file, err);
+        status = string_of(r, FP_REMAP_ROW_FILE, &target_file, err);
     if (status) return status;
     b->function[i] = function;
     b->callee[i] = callee;

@@ -29,13 +29,16 @@ int fp_remap_batch(struct fp_remap *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
 
-enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE }; /* of a function */
+/* What a string names: FILE is that of a function, ROW_FILE that of a graph's row. */
+enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE, FP_REMAP_ROW_FILE, FP_REMAP_OBJECT };
 
 /* Callbacks that replace entries within one model.  NULL: such entries stay. */
 struct fp_remap_hooks {
     void *arg; /* the first argument of each */
     /* Replaces a string.  0, FP_ASK or an error, which leave *id unchanged. */
     int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
+    /* Replaces a function as a whole: 1, and no other hook is called for it.  0: it stays. */
+    int (*replace)(void *arg, uint32_t *id);
     /* Called when a function was replaced by another.  A renamed function loses its system name and first line.  0 or
      * FP_E_NOMEM. */
     int (*function)(void *arg, uint32_t from, uint32_t to);

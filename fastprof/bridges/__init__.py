@@ -79,6 +79,14 @@ MOD_FILENAME: Option[tuple[str, ...]] = Option(
     group="filters",
     help="rename source files, with the same syntax",
 )
+MOD_OBJECT: Option[tuple[str, ...]] = Option(
+    "mod_object",
+    Substitution(),
+    (),
+    several=True,
+    group="filters",
+    help="rename programs and libraries, with the same syntax",
+)
 LABEL: Option[tuple[str, ...]] = Option(
     "label",
     Pair(),
@@ -285,7 +293,7 @@ def _in(view: str, place: str, title: str, options: tuple[Option[Any], ...] = ()
 
 
 _BY_NAME = (FUNCTION, OBJECT)
-_RENAMING = (MOD_FUNCNAME, MOD_FILENAME)
+_RENAMING = (MOD_FUNCNAME, MOD_FILENAME, MOD_OBJECT)
 _NAMING = (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE)
 
 

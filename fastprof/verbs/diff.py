@@ -15,6 +15,7 @@ from math import inf
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
 from fastprof.bridges.rows.coarse import CALLS, coarse, taken_off
+from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
 from fastprof.core._c import ffi, lib
@@ -29,6 +30,7 @@ from fastprof.core.value import Column
 from fastprof.core.version import __version__
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
+from fastprof.verbs.comparing import PAIR, log_pairs, paired_rows
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.diff_inclusive import Inclusive
 from fastprof.verbs.outputs import CODE
@@ -177,7 +179,7 @@ _FUNCTIONS = plan.End(
 
 
 def options() -> list[Option[Any]]:
-    return [BY, *_PRINTED, *(option for option in plan.known_options() if option not in _FIXED)]
+    return [BY, *_PRINTED, PAIR, *(option for option in plan.known_options() if option not in _FIXED)]
 
 
 def diff(
@@ -192,7 +194,8 @@ def diff(
 ) -> Difference:
     """Compare the self costs of two profiles, files or directories.
 
-    `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  Without `output` and `to` the
+    `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  `pair` is "name" (default), which
+    finds functions in another build of the program, or "exact".  Without `output` and `to` the
     `n` rows with the largest differences are in the result (default: 30; 0: all).  With them the differences, new -
     old, are written as a profile, and the result has the totals.  In stacks the samples of `old` are there with values
     below 0 and the label pprof::base, as `pprof -diff_base` has them.
@@ -222,12 +225,12 @@ def diff(
         end = plan.End(
             target.name if target else "diff",
             lambda views: _view(target, views),
-            options=(BY, *_PRINTED, *last),
+            options=(BY, *_PRINTED, PAIR, *last),
             fixes=_FIXED,
             code="verbs.diff:written" if target else "verbs.diff:found",
         )
     else:
-        end = _FUNCTIONS._replace(options=(BY, *_PRINTED, *last))
+        end = _FUNCTIONS._replace(options=(BY, *_PRINTED, PAIR, *last))
     rest = Options(**{option.key: given[option] for option in last if option in given})
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
     difference: Difference = run(end, [[path] for path in paths], given, from_, progress, {"paths": paths} | passed_on)
@@ -238,7 +241,7 @@ def found(
     pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, paths: list[str]
 ) -> Difference:
     """The rows with the largest differences, and the totals."""
-    both = _Both(paths, pipelines, options[BY], model, log, inclusive=options[BY] == "function")
+    both = _Both(paths, pipelines, options, model, log, inclusive=options[BY] == "function")
     return both.found(options[N] or None, options[SORT], options[THRESHOLD] or 0)
 
 
@@ -258,7 +261,7 @@ def written(
     if view == "stacks" and BY in options:
         what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
         raise UsageError(Message(what, inputs=inputs_of(model)))
-    both = _Both(paths, pipelines, options[BY], model, log)
+    both = _Both(paths, pipelines, options, model, log)
     end = plan.writing(target, CODE)._replace(view=view)
     # rows of a graph with calls are summed up and in order already
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
@@ -302,13 +305,14 @@ class _Both(Input):
         self,
         names: list[str],
         pipelines: Sequence[plan.Pipeline],
-        by: str,
+        asked: Options,
         model: Model,
         log: Log,
         *,
         inclusive: bool = False,
     ) -> None:
-        self._pipelines, self._by, self._names = pipelines, by, names
+        self._pipelines, self._by, self._names = pipelines, asked[BY], names
+        self._by_name = asked[PAIR] == "name"
         self.view, self._options = "graph" if inclusive else pipelines[0].view, pipelines[0].options
         self._inclusive = Inclusive(model, self._options, log) if inclusive else None
         self._model, self._log = model, log
@@ -340,26 +344,47 @@ class _Both(Input):
         return self._inclusive.rows(pipeline) if self._inclusive else pipeline.rows(self._model, self._log)
 
     def _samples(self) -> Iterator[Batch]:
-        yield from self._read(1)
-        yield from taken_off(self._read(0), self._model)
+        old, new = self._read(0), self._read(1)
+        if self._by_name:
+            sides = [(0, "stacks", old), (1, "stacks", new)]
+            (_, _, old), (_, _, new) = paired_rows(sides, self._model, self._options, self._log)
+        yield from new
+        yield from taken_off(old, self._model)
 
     # ---- graphs
 
     def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
         """The rows of both, side by side, and for each event its columns in old and new, -1 for none."""
         model = self._model
+        pairs = Pairs(model) if self._by_name else None
         table = Table(model, self._options[bridges.MAX_MEMORY])
         for side in (0, 1):
-            for batch in coarse(self._read(side), model, self._by):
+            rows = coarse(self._read(side), model, self._by)
+            for batch in pairs.noted(rows, side) if pairs is not None else rows:
                 if self._by == "arc":
                     self._calls[side] += sum(batch.values(int(batch.c.n_values) - 1))
                 table.put(batch, self._of_side(side, batch.part))
+        if pairs is not None:
+            table = self._paired(table, pairs)
         if self._by == "arc":
             self._events.append(CALLS)
         column = {t.unit: k for k, t in enumerate(table.value_types)}
         last = len(self._events) - 1 if self._by == "arc" else -1
         places = [-1 if e == last else e for e in range(len(self._events))]
         return table, [(column.get(f"0 {e}", -1), column.get(f"1 {e}", -1)) for e in places]
+
+    def _paired(self, table: Table, pairs: Pairs) -> Table:
+        """The sums, rows of old with the ids of their counterparts in new."""
+        pairs.find(self._by)
+        log_pairs(self._log, pairs, self._by if self._by in ("file", "object") else "function")
+        if not pairs:
+            return table
+        if self._inclusive:
+            self._inclusive.pair(pairs.replacements)
+        paired = Table(self._model, self._options[bridges.MAX_MEMORY])
+        for batch in pairs.replaced(table.batches(self._model.add_part(Part()))):
+            paired.put(batch, table.value_types)
+        return paired
 
     def _of_side(self, side: int, index: int) -> list[ValueType]:
         """The value types of a part, renamed so that old and new are different columns."""

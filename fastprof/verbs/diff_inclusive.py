@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fastprof import bridges, plan
 from fastprof.core.log import Log
@@ -24,6 +24,7 @@ class Inclusive:
         self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
         self._costs = [Costs(model, "function", self._value, None, arcs=False, cycles=True) for _ in range(2)]
         self._sums: list[dict[_Key, int]] = []
+        self._counterparts: dict[_Key, _Key] = {}
 
     def rows(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, at least one for each function."""
@@ -32,6 +33,10 @@ class Inclusive:
             return rows
         # its value types are those of the graph, so the plan could not choose among them
         return bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
+
+    def pair(self, functions: Mapping[int, int]) -> None:
+        """Functions of the old side have the names of their counterparts."""
+        self._counterparts = {self._key(old): self._key(new) for old, new in functions.items()}
 
     def end(self, value: str) -> Inclusive | None:
         """After the last row.  None: these are not known in the value type of this name."""
@@ -47,6 +52,7 @@ class Inclusive:
             for function, seen in enumerate(costs.seen):
                 if seen:
                     key = self._key(function)
+                    key = self._counterparts.get(key, key)
                     sums[key] = sums.get(key, 0) + column[function]
             self._sums.append(sums)
         return self

@@ -102,6 +102,7 @@ class OpenOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     aggregate: bool
@@ -115,6 +116,7 @@ class ConvertOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
@@ -159,6 +161,7 @@ class TopOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     union: bool
@@ -177,6 +180,7 @@ class AnnotateOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     inline_calls: bool
@@ -190,10 +194,12 @@ class DiffOptions(InfoOptions, total=False):
     n: int
     sort: Literal["self", "inclusive", "percent"]
     threshold: float | None
+    pair: Literal["name", "exact"]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
@@ -221,10 +227,12 @@ class DiffOptions(InfoOptions, total=False):
 class ReportOptions(InfoOptions, total=False):
     prune: float | None
     source: Sequence[Path]
+    pair: Literal["name", "exact"]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
@@ -253,6 +261,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
@@ -294,6 +303,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     object: str | None
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
+    mod_object: Sequence[str]
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool

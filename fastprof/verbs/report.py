@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
-from fastprof.core.model import Model
+from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
@@ -18,6 +18,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate
+from fastprof.verbs.comparing import PAIR, paired_rows
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
@@ -56,7 +57,7 @@ SOURCE: Option[tuple[str, ...]] = Option(
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
-    options=(PRUNE, SOURCE, bridges.MAX_MEMORY),
+    options=(PRUNE, SOURCE, PAIR, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
@@ -130,6 +131,8 @@ def report(
         )
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
+    if PAIR in asked and len(paths) == 1:
+        raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
 
     given_: dict[str, Any] = {"output": output, "command": command}
     if asked[SOURCE]:
@@ -195,11 +198,23 @@ class _Page:
         ]
         prune = asked[PRUNE] or bridges.PRUNE.default
         self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune)
-        for pipeline in pipelines:
-            shown.add(pipeline.side, pipeline.view, pipeline.rows(model, log))
+        for side, view, rows in self._rows(pipelines):
+            shown.add(side, view, rows)
         shown.end()
         if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
+
+    def _rows(self, pipelines: Sequence[plan.Pipeline]) -> list[tuple[int, str, Iterator[Batch]]]:
+        """By side and view."""
+        model, log = self._model, self._log
+        sides = [(pipeline.side, pipeline.view, pipeline.rows(model, log)) for pipeline in pipelines]
+        if not self._compared or self._asked[PAIR] == "exact":
+            return sides
+        folded = [
+            (side, "stacks" if view == "timeline" else view, self._shown.folded(view, rows))
+            for side, view, rows in sides
+        ]
+        return paired_rows(folded, model, self._asked, log)
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""

@@ -33,6 +33,7 @@ REPORTED = reported(
         "no-instructions": "{reason}",
         "no-value-types": "{inputs}no value types: there is nothing to compare",
         "other-build": "{path}: has costs in the middle of instructions: it seems to be another build",
+        "paired": "paired across builds: {what}; {--pair:=}exact keeps different names apart",
         "partly-missing-value": "{option}: some parts of the input have no {name}, counted as 0",
         "short-source": "{path}: has {lines}, but the profile has costs at line {line:,}",
         "uncomputed-events": "inherited event {name:.80} cannot be computed: {problem}",

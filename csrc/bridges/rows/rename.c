@@ -5,16 +5,24 @@
 #include "core/array.h"
 
 static struct fp_rename_strings *strings_of(struct fp_rename *r, int what) {
+    if (what == FP_RENAME_OBJECT) return &r->objects;
     return what == FP_RENAME_FUNCTION ? &r->names : &r->files;
 }
 
-/* Replaces a string that names a function or file. */
+/* The kind of name that a string is, one bit; 0 for other texts. */
+static int kind_of(enum fp_remap_role role) {
+    if (role == FP_REMAP_NAME) return FP_RENAME_FUNCTION;
+    if (role == FP_REMAP_OBJECT) return FP_RENAME_OBJECT;
+    return role == FP_REMAP_TEXT ? 0 : FP_RENAME_FILE;
+}
+
+/* Replaces a string that names a function, file or object. */
 static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err) {
     struct fp_rename *r = arg;
-    const int what = role == FP_REMAP_NAME ? FP_RENAME_FUNCTION : FP_RENAME_FILE;
+    const int what = kind_of(role);
     struct fp_rename_strings *t = strings_of(r, what);
-    if (role == FP_REMAP_TEXT || !(r->what & what)) return 0;
-    if (*id >= r->model->strings.n) return fp_unknown_id(err, "the name of a file", *id, r->model->strings.n);
+    if (!(r->what & what)) return 0;
+    if (*id >= r->model->strings.n) return fp_unknown_id(err, "a name", *id, r->model->strings.n);
     if (fp_array_zeroed(&t->to, &t->cap, (uint64_t)*id + 1, sizeof *t->to))
         return fp_fail(err, FP_E_NOMEM, 0, "other names");
     if (!t->to[*id]) {
@@ -40,7 +48,8 @@ struct fp_rename *fp_rename_new(struct fp_model *model, int what) {
     if (!r) return NULL;
     r->model = model;
     r->what = what;
-    r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){r, rename_string, note_function, NULL});
+    r->ids = fp_remap_new_hooked(model,
+                                 (struct fp_remap_hooks){.arg = r, .string = rename_string, .function = note_function});
     if (r->ids) return r;
     free(r);
     return NULL;
@@ -51,6 +60,7 @@ void fp_rename_free(struct fp_rename *r) {
     free(r->made);
     free(r->names.to);
     free(r->files.to);
+    free(r->objects.to);
     fp_remap_free(r->ids);
     free(r);
 }

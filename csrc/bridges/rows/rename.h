@@ -1,4 +1,5 @@
-/* bridges/rows/rename.h - renames the functions and files of rows: --mod-funcname and --mod-filename.
+/* bridges/rows/rename.h - renames the functions, files and objects of rows: --mod-funcname, --mod-filename,
+ * --mod-object.
  *
  * Each id of a row is replaced by that of the renamed entry.  So two functions that get the same name in the same file
  * and object become one.  The caller provides the new name of each distinct name once.
@@ -12,7 +13,7 @@
 
 /* cffi-begin */
 
-enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2 };
+enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2, FP_RENAME_OBJECT = 4 };
 
 struct fp_rename {
     struct fp_model *model;
@@ -29,7 +30,7 @@ struct fp_rename {
     struct fp_rename_strings {
         uint32_t *to; /* by string: its replacement + 1; 0: not known yet */
         uint32_t cap;
-    } names, files; /* of functions, of files */
+    } names, files, objects; /* of functions, of files, of objects */
     struct fp_remap *ids;
 };
 

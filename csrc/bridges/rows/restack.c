@@ -20,7 +20,7 @@ struct fp_restack *fp_restack_new(struct fp_model *model) {
     r->model = model;
     r->n_named = 1;
     r->n_chains = 1; /* place 0 is none */
-    r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){r, NULL, NULL, chain_of});
+    r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){.arg = r, .frames = chain_of});
     if (r->ids) return r;
     free(r);
     return NULL;

@@ -1,7 +1,8 @@
-r"""Rows -> the same rows with other names of functions and files (csrc/bridges/rows/rename.h).
+r"""Rows -> the same rows with other names of functions, files and objects (csrc/bridges/rows/rename.h).
 
     --mod-funcname 's/\.part\.[0-9]+$//'      sort, sort.part.0      become    sort
     --mod-filename 's/^\/build\/(\w+)/$1/'    /build/app/main.c                app/main.c
+    --mod-object 's/-[0-9.]+$//'              /opt/app-1.4                     /opt/app
 
 Functions that get the same name in the same file and object become one.  Lost: of a function with another name its
 mangled name and first line.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME
+from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
@@ -28,7 +29,11 @@ def rename(
     """The same batches, their ids replaced in place.  Memory is linear in distinct functions, frames and stacks."""
     changes = {
         what: [parse(text) for text in options[option]]
-        for what, option in ((lib.FP_RENAME_FUNCTION, MOD_FUNCNAME), (lib.FP_RENAME_FILE, MOD_FILENAME))
+        for what, option in (
+            (lib.FP_RENAME_FUNCTION, MOD_FUNCNAME),
+            (lib.FP_RENAME_FILE, MOD_FILENAME),
+            (lib.FP_RENAME_OBJECT, MOD_OBJECT),
+        )
         if options[option]
     }
     c = owned(lib.fp_rename_new(model.c, sum(changes)), lib.fp_rename_free, "other names")

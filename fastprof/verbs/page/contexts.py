@@ -96,6 +96,10 @@ class Shown:
             self._log.not_representable.take(lost)
             self._log.take_warnings(log)
 
+    def folded(self, view: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """A timeline as stacks; other views unchanged."""
+        return folded(batches, self._model, self._bridging, self._log) if view == "timeline" else batches
+
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)
         for batch in batches:

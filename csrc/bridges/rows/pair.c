@@ -1,0 +1,193 @@
+#include "bridges/rows/pair.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
+    return function < p->cap_to_function ? p->to_function[function] : 0;
+}
+
+/* Its file and object are those of the counterpart, so nothing else of a function changes. */
+static int replaced(void *arg, uint32_t *function) {
+    const uint32_t to = counterpart(arg, *function);
+    if (to) *function = to;
+    return to != 0;
+}
+
+static const uint32_t *frame_of(void *arg, uint32_t frame, uint32_t *n) {
+    const struct fp_pair *p = arg;
+    *n = 1;
+    return frame < p->n_frames && p->to_frame[frame] ? &p->to_frame[frame] : NULL;
+}
+
+static int file_of(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err) {
+    const struct fp_pair *p = arg;
+    if (role != FP_REMAP_ROW_FILE) return 0;
+    if (*id >= p->model->strings.n) return fp_unknown_id(err, "the name of a file", *id, p->model->strings.n);
+    if (*id < p->cap_to_file && p->to_file[*id]) *id = p->to_file[*id];
+    return 0;
+}
+
+struct fp_pair *fp_pair_new(struct fp_model *model) {
+    struct fp_pair *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->model = model;
+    p->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){p, file_of, replaced, NULL, frame_of});
+    if (p->ids) return p;
+    free(p);
+    return NULL;
+}
+
+void fp_pair_free(struct fp_pair *p) {
+    if (!p) return;
+    free(p->functions);
+    free(p->files);
+    free(p->to_function);
+    free(p->to_file);
+    free(p->stacks);
+    free(p->to_frame);
+    fp_remap_free(p->ids);
+    free(p);
+}
+
+/* Sets a bit of an item of a table of `n`. */
+static int mark(uint8_t **marks, uint32_t *cap, uint32_t id, uint32_t n, uint8_t bit, const char *what,
+                struct fp_err *err) {
+    if (FP_UNLIKELY(id >= *cap)) {
+        if (id >= n) return fp_unknown_id(err, what, id, n);
+        if (fp_array_zeroed(marks, cap, n, 1)) return fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles");
+    }
+    (*marks)[id] |= bit;
+    return FP_DONE;
+}
+
+static int mark_function(struct fp_pair *p, uint32_t id, uint8_t bit, struct fp_err *err) {
+    return mark(&p->functions, &p->cap_functions, id, p->model->functions.n, bit, "a function", err);
+}
+
+/* The functions of a stack, up to the first caller that was noted before. */
+static int mark_stack(struct fp_pair *p, uint32_t node, uint8_t bit, struct fp_err *err) {
+    const struct fp_model *m = p->model;
+    int status = FP_DONE;
+    while (node && status == FP_DONE) {
+        if (node < p->cap_stacks && p->stacks[node] & bit) break;
+        status = mark(&p->stacks, &p->cap_stacks, node, m->stacks.n, bit, "the stack of a sample", err);
+        if (status != FP_DONE) break;
+        const uint32_t *row = fp_table_row(&m->stacks, node);
+        if (row[FP_STACK_FRAME] >= m->frames.n)
+            return fp_unknown_id(err, "the frame of a stack", row[FP_STACK_FRAME], m->frames.n);
+        uint32_t line = fp_table_row(&m->frames, row[FP_STACK_FRAME])[FP_FRAME_LINES];
+        while (line && status == FP_DONE) {
+            if (line >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", line, m->lines.n);
+            const uint32_t *its = fp_table_row(&m->lines, line);
+            status = mark_function(p, its[FP_LINE_FUNCTION], bit, err);
+            if (its[FP_LINE_OUTER] >= line) break; /* outer entries come first */
+            line = its[FP_LINE_OUTER];
+        }
+        if (row[FP_STACK_PARENT] >= node) break;
+        node = row[FP_STACK_PARENT];
+    }
+    return status;
+}
+
+static int mark_row(struct fp_pair *p, const struct fp_batch *b, uint32_t i, uint8_t bit, struct fp_err *err) {
+    const uint32_t n = p->model->strings.n;
+    const int has_target = b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK;
+    int status = mark_function(p, b->function[i], bit, err);
+    if (status == FP_DONE) status = mark(&p->files, &p->cap_files, b->file[i], n, bit, "a file", err);
+    if (status == FP_DONE && has_target) status = mark_function(p, b->callee[i], bit, err);
+    if (status == FP_DONE && has_target)
+        status = mark(&p->files, &p->cap_files, b->target_file[i], n, bit, "a file", err);
+    return status;
+}
+
+int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err) {
+    const uint8_t bit = (uint8_t)(1u << side);
+    int status = FP_DONE;
+    for (uint32_t i = 0; i < b->n && status == FP_DONE; i++)
+        status = b->view == FP_STACKS ? mark_stack(p, b->stack[i], bit, err) : mark_row(p, b, i, bit, err);
+    return status;
+}
+
+int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to) {
+    if (fp_array_zeroed(&p->to_function, &p->cap_to_function, (uint64_t)from + 1, sizeof *p->to_function))
+        return FP_E_NOMEM;
+    p->to_function[from] = to;
+    return 0;
+}
+
+int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
+    if (fp_array_zeroed(&p->to_file, &p->cap_to_file, (uint64_t)from + 1, sizeof *p->to_file)) return FP_E_NOMEM;
+    p->to_file[from] = to;
+    return 0;
+}
+
+/* The line chain with the counterparts of its functions; *object becomes that of one of them, *any 1.  FP_NO_ID when
+ * memory ran out. */
+static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int *any) {
+    struct fp_model *m = p->model;
+    uint32_t *chain = NULL, n = 0, cap = 0, to = 0;
+    while (line && line < m->lines.n) {
+        if (fp_array_room(&chain, &cap, (uint64_t)n + 1, sizeof *chain)) {
+            free(chain);
+            return FP_NO_ID;
+        }
+        chain[n++] = line;
+        const uint32_t *row = fp_table_row(&m->lines, line);
+        const uint32_t other = counterpart(p, row[FP_LINE_FUNCTION]);
+        if (other) {
+            *any = 1;
+            *object = fp_table_row(&m->functions, other)[FP_FUNCTION_OBJECT];
+        }
+        line = row[FP_LINE_OUTER] < line ? row[FP_LINE_OUTER] : 0;
+    }
+    while (*any && n && to != FP_NO_ID) { /* outer entries first */
+        uint32_t row[FP_LINE_WIDTH];
+        memcpy(row, fp_table_row(&m->lines, chain[--n]), sizeof row);
+        replaced(p, &row[FP_LINE_FUNCTION]);
+        to = fp_model_line(m, row[FP_LINE_FUNCTION], row[FP_LINE_LINE], row[FP_LINE_COLUMN], to);
+    }
+    free(chain);
+    return to;
+}
+
+int fp_pair_frames(struct fp_pair *p, struct fp_err *err) {
+    struct fp_model *m = p->model;
+    const uint32_t n = m->frames.n;
+    uint32_t *mapping = calloc((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first one */
+    uint32_t cap = 0;
+    int status = mapping && !fp_array_zeroed(&p->to_frame, &cap, n, sizeof *p->to_frame) ? FP_DONE : FP_E_NOMEM;
+    for (uint32_t i = m->mappings.n; status == FP_DONE && i-- > 1;) {
+        const uint32_t object = fp_table_row(&m->mappings, i)[FP_MAPPING_OBJECT];
+        if (object < m->objects.n) mapping[object] = i;
+    }
+    p->n_frames = status == FP_DONE ? n : 0;
+    for (uint32_t i = 1; status == FP_DONE && i < n; i++) {
+        uint32_t row[FP_FRAME_WIDTH], object = 0;
+        int any = 0;
+        memcpy(row, fp_table_row(&m->frames, i), sizeof row);
+        const uint32_t lines = lines_of(p, row[FP_FRAME_LINES], &object, &any);
+        if (any && lines != FP_NO_ID)
+            p->to_frame[i] = fp_model_frame(m, object < m->objects.n ? mapping[object] : 0, 0,
+                                            row[FP_FRAME_FLAGS] & ~(uint32_t)FP_FRAME_RETURN_ADDRESS, lines);
+        if (lines == FP_NO_ID || p->to_frame[i] == FP_NO_ID) status = FP_E_NOMEM;
+    }
+    free(mapping);
+    return status == FP_DONE ? FP_DONE : fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles");
+}
+
+/* The file of a row, if it is that of its function. */
+static void own_file(const struct fp_pair *p, uint32_t function, uint32_t *file) {
+    const uint32_t to = counterpart(p, function);
+    if (to && *file == fp_table_row(&p->model->functions, function)[FP_FUNCTION_FILE])
+        *file = fp_table_row(&p->model->functions, to)[FP_FUNCTION_FILE];
+}
+
+int fp_pair_batch(struct fp_pair *p, struct fp_batch *b, struct fp_err *err) {
+    for (uint32_t i = 0; b->view == FP_GRAPH && i < b->n; i++) {
+        own_file(p, b->function[i], &b->file[i]);
+        if (b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK) own_file(p, b->callee[i], &b->target_file[i]);
+    }
+    return fp_remap_batch(p->ids, b, err);
+}

@@ -1,0 +1,57 @@
+/* bridges/rows/pair.h - gives functions of one profile the ids of their counterparts in another.
+ *
+ *     old: main /v1/app, f /v1/app        new: main /v2/app, f /v2/app
+ *     noted: main@v1 1, f@v1 1, main@v2 2, f@v2 2        the caller pairs them: rows of old get the ids of new
+ *
+ * First all rows of both profiles are noted, which tells the functions and files of each side.  The caller decides
+ * which are the same.  Then the ids of all rows are replaced.
+ */
+#ifndef FP_PAIR_H
+#define FP_PAIR_H
+
+#include "core/batch.h"
+#include "core/model.h"
+#include "core/remap.h"
+
+/* cffi-begin */
+
+struct fp_pair {
+    struct fp_model *model;
+    uint8_t *functions; /* by function: 1 if a row of the first profile has it, 2 of the second; 3 of both */
+    uint32_t cap_functions;
+    uint8_t *files; /* by string: the same for the files of rows of graphs */
+    uint32_t cap_files;
+    /* private from here on */
+    uint32_t *to_function; /* by function: its replacement, 0 = none */
+    uint32_t cap_to_function;
+    uint32_t *to_file; /* by string */
+    uint32_t cap_to_file;
+    uint8_t *stacks; /* by stack: the sides that it was noted for */
+    uint32_t cap_stacks;
+    uint32_t *to_frame; /* by frame: its replacement, 0 = none */
+    uint32_t n_frames;  /* of to_frame */
+    struct fp_remap *ids;
+};
+
+/* The model is borrowed.  NULL when memory ran out. */
+struct fp_pair *fp_pair_new(struct fp_model *model);
+void fp_pair_free(struct fp_pair *p);
+
+/* Notes the functions and files of a batch of stacks or of a graph, which is of profile `side`, 0 or 1.  FP_DONE,
+ * FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err);
+
+/* Replaces a function, or a file, in the following batches.  0 or FP_E_NOMEM. */
+int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to);
+int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to);
+
+/* After the last of them and before the first batch: replaces the frames of these functions in stacks.  They get a
+ * mapping of the counterpart's object and lose their address, which is one of another build.  As fp_pair_note. */
+int fp_pair_frames(struct fp_pair *p, struct fp_err *err);
+
+/* Replaces the ids of a batch, in place.  As fp_pair_note. */
+int fp_pair_batch(struct fp_pair *p, struct fp_batch *b, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,277 @@
+"""Finds the functions of one profile in another, and gives both the same ids (csrc/bridges/rows/pair.h).
+
+    old                                       new                                       paired by
+    main  /src/a.c          /opt/app-1.4      main  /src/a.c          /opt/app-1.5      base name of the object
+    f     /build1/lib/b.c   libx.so           f     /build2/lib/b.c   libx.so           base name of the file
+    [app-1.4+0x1136]        /opt/app-1.4      [app-1.5+0x1136]        /opt/app-1.5      nothing: other build
+
+Rules, the strongest first; each pairs what the stronger ones left, and only one with one:
+
+1. Objects: the same; the build id; the path; the base name without version and hash.
+2. Functions of paired objects: name and path of the file; name and base name of the file; the name, if one side lacks
+   the file.  At last functions of which one side lacks the object, by name and base name of the file.
+
+Of several candidates the two whose paths share the longest end are paired, if no others share as much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model
+from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
+
+# What two were paired by, apart from being the same: words of a log.  Functions of one object have its rule, unless
+# their own is weaker.
+BUILD_ID = "build id"
+PATH = "path of the object"
+BASE_NAME = "base name of the object"
+FILE = "base name of the file"
+NO_FILE = "name alone, without a file"
+NO_OBJECT = "name and file, without an object"
+RULES = (BUILD_ID, PATH, BASE_NAME, FILE, NO_FILE, NO_OBJECT)
+
+_NO_FILE = (b"", b"???")
+_ADDRESS = re.compile(rb"(?:\[.*\+)?0x[0-9a-f]+\]?", re.IGNORECASE | re.DOTALL)
+# -1.4.2, _v2, .so.6, -2.0-rc1, -3f2a9bc1: at the end or followed by a separator
+_VERSION = re.compile(
+    rb"[-_.](?:v?[0-9]+(?:[._][0-9]+)*(?:[-._]?(?:alpha|beta|rc|dev|post|pre)[0-9.]*)?"
+    rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])",
+    re.IGNORECASE,
+)
+_LONGEST = 4096  # bytes of a name that are looked at
+
+
+def stem(path: bytes) -> bytes:
+    """The base name of a program or library without version and hash: libx.so of /opt/lib/libx-1.4.so.2."""
+    name = path[-_LONGEST:].removesuffix(b" (deleted)").rpartition(b"/")[2]
+    return _VERSION.sub(b"", name) or name
+
+
+def _base(path: bytes) -> bytes:
+    return path[-_LONGEST:].replace(b"\\", b"/").rpartition(b"/")[2]
+
+
+class _Object(NamedTuple):
+    name: bytes
+    build_id: bytes
+
+
+class _Function(NamedTuple):
+    """Functions of one name, file and object are one: rows by function do not distinguish their lines."""
+
+    object: int
+    file: bytes
+    name: bytes
+
+
+class Pairs:
+    """Note all rows of both sides, then `find` the pairs, then replace the ids of all rows.
+
+    `counts`: how many functions (files, objects) were paired by each rule.  `replacements`: functions and their
+    counterparts.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._c = owned(lib.fp_pair_new(model.c), lib.fp_pair_free, "the functions of two profiles")
+        self._err = ffi.new("struct fp_err *")
+        self.counts: Counter[str] = Counter()
+        self.replacements: dict[int, int] = {}
+        self._any = False
+
+    def __bool__(self) -> bool:
+        """Whether rows need new ids."""
+        return self._any
+
+    def noted(self, batches: Iterable[Batch], side: int) -> Iterator[Batch]:
+        """The same rows, of side 0 or 1."""
+        for batch in batches:
+            self._check(lib.fp_pair_note(self._c, batch.c, side, self._err))
+            yield batch
+
+    def replaced(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Rows with the ids of their counterparts, in place.  After `find`."""
+        for batch in batches:
+            self._check(lib.fp_pair_batch(self._c, batch.c, self._err))
+            yield batch
+
+    def _check(self, status: int) -> None:
+        check_sums(status, self._err, self._model, "functions of two profiles", [])
+
+    # ---- pairs
+
+    def find(self, by: str = "function") -> None:
+        """Pair what rows are grouped by, a word of `coarse.BY`."""
+        self._find(by)
+        self._check(lib.fp_pair_frames(self._c, self._err))
+
+    def _find(self, by: str) -> None:
+        if by == "file":
+            self._files()
+            return
+        olds, news = self._sides(self._c.functions, self._c.cap_functions, self._function)
+        objects = self._objects({f.object for f in olds}, {f.object for f in news})
+        if by == "object":
+            by_object = {f.object: ids for f, ids in news.items()}
+            for f, ids in olds.items():
+                to, rule = objects.get(f.object, (0, ""))
+                self._replace(ids, by_object[to], rule) if to != f.object and to in by_object else None
+            return
+        self._functions(olds, news, objects)
+        if by == "line":
+            self._files(counted=False)
+
+    def _function(self, i: int) -> _Function:
+        object_, file, name, *_ = self._model.row("functions", i)
+        return _Function(object_, self._model.string(file), self._model.string(name))
+
+    def _sides(
+        self, marks: Pointer[int], n: int, key: Callable[[int], T]
+    ) -> tuple[dict[T, list[int]], dict[T, list[int]]]:
+        """The ids of each side, by key."""
+        olds: dict[T, list[int]] = {}
+        news: dict[T, list[int]] = {}
+        for i, mark in enumerate(bytes(ffi.buffer(marks, n)) if n else b""):
+            if mark and i:
+                its = key(i)
+                for bit, side in ((1, olds), (2, news)):
+                    if mark & bit:
+                        side.setdefault(its, []).append(i)
+        return olds, news
+
+    def _replace(self, olds: list[int], news: list[int], rule: str, *, files: bool = False) -> None:
+        """Give ids of the old side that of the new one."""
+        replace = lib.fp_pair_file if files else lib.fp_pair_function
+        for i in olds:
+            if i not in news:
+                self._any = True
+                if not files:
+                    self.replacements[i] = news[0]
+                if replace(self._c, i, news[0]):
+                    raise MemoryError("no memory for pairs of functions")
+        if rule:
+            self.counts[rule] += 1
+
+    def _objects(self, olds: set[int], news: set[int]) -> dict[int, tuple[int, str]]:
+        """For objects of the old side that of the new one, and the rule."""
+        found = {i: (i, "") for i in olds & news}
+        texts = {i: _Object(*map(self._model.string, self._model.row("objects", i))) for i in olds | news if i}
+        left = [i for i in sorted(olds - news) if i], [i for i in sorted(news - olds) if i]
+        rules: tuple[tuple[str, Callable[[_Object], bytes]], ...] = (
+            (BUILD_ID, lambda one: one.build_id),
+            (PATH, lambda one: one.name),
+            (BASE_NAME, lambda one: stem(one.name)),
+        )
+        for rule, key in rules:
+            pairs = _paired(left[0], left[1], lambda i, key=key: key(texts[i]), lambda i: texts[i].name)  # type: ignore[misc]
+            found |= {old: (new, rule) for old, new in pairs.items()}
+            left = [i for i in left[0] if i not in pairs], [i for i in left[1] if i not in pairs.values()]
+        return found
+
+    def _functions(
+        self, olds: dict[_Function, list[int]], news: dict[_Function, list[int]], objects: dict[int, tuple[int, str]]
+    ) -> None:
+        for same in olds.keys() & news.keys():  # their lines may differ
+            self._replace(olds[same], news[same], "")
+        left = [f for f in olds if f not in news], [f for f in news if f not in olds]
+        paired: set[_Function] = set()
+
+        def moved(f: _Function) -> int:
+            """The object in the new profile."""
+            return objects[f.object][0] if f in olds else f.object
+
+        def called(f: _Function) -> bytes:
+            """The name; of an address its offset: [app+0x1136] was [app-1.4+0x1136]."""
+            name = f.name[:_LONGEST]
+            return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
+
+        rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
+            ("", lambda f: (moved(f), called(f), f.file), lambda f: True),
+            (FILE, lambda f: (moved(f), called(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
+            (NO_FILE, lambda f: (moved(f), called(f)), lambda f: True),
+        )
+        for rule, key, applies in rules:
+            free = [
+                f
+                for f in left[0]
+                if f not in paired and f.object in objects and applies(f) and self._has_name(f, objects[f.object][1])
+            ]
+            pairs = _paired(free, [f for f in left[1] if f not in paired and applies(f)], key, lambda f: f.file)
+            if rule == NO_FILE:
+                pairs = {old: new for old, new in pairs.items() if {old.file, new.file} & {*_NO_FILE}}
+            for old, new in pairs.items():
+                self._replace(olds[old], news[new], rule or objects[old.object][1])
+            paired.update(pairs, pairs.values())
+        without = [[f for f in side if f not in paired and self._has_name(f, "")] for side in left]
+        for old, new in _paired(without[0], without[1], lambda f: (f.name, _base(f.file)), lambda f: f.file).items():
+            if not old.object or not new.object:
+                self._replace(olds[old], news[new], NO_OBJECT)
+
+    @staticmethod
+    def _has_name(f: _Function, rule: str) -> bool:
+        """Addresses mean the same in the same build only."""
+        return rule == BUILD_ID or not _ADDRESS.fullmatch(f.name[:_LONGEST])
+
+    def _files(self, *, counted: bool = True) -> None:
+        """Files of rows, by the longest end of their paths that is in one of the others only."""
+        olds, news = self._sides(self._c.files, self._c.cap_files, self._model.string)
+        left = [[f for f in one if f not in other and f not in _NO_FILE] for one, other in ((olds, news), (news, olds))]
+        for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
+            self._replace(olds[old], news[new], FILE if counted else "", files=True)
+        if counted:  # a row by file is a function of the file's name
+            functions = self._sides(self._c.functions, self._c.cap_functions, lambda i: self._function(i).name)
+            for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
+                self._replace(functions[0][old], functions[1][new], "")
+
+
+def _paired(
+    olds: Iterable[T], news: Iterable[T], key: Callable[[T], Hashable], path: Callable[[T], bytes]
+) -> dict[T, T]:
+    """Those of equal keys, one with one.  Empty keys are none."""
+    groups = defaultdict[Hashable, tuple[list[T], list[T]]](lambda: ([], []))
+    for side, items in enumerate((olds, news)):
+        for item in items:
+            if k := key(item):
+                groups[k][side].append(item)
+    found: dict[T, T] = {}
+    for one, other in groups.values():
+        if len(one) == len(other) == 1:
+            found[one[0]] = other[0]
+        elif one and other and len(one) * len(other) <= _MOST_CANDIDATES:
+            found |= _by_ends(one, other, path)
+    return found
+
+
+_MOST_CANDIDATES = 1 << 16  # pairs of a key; names with more are not unique enough
+
+
+def _by_ends(olds: list[T], news: list[T], path: Callable[[T], bytes]) -> dict[T, T]:
+    """Of several candidates those whose paths share the longest end, if each is the best of the other."""
+    ends = {item: path(item)[-_LONGEST:].split(b"/")[::-1] for item in (*olds, *news)}
+
+    def shared(old: T, new: T) -> int:
+        n = 0
+        for a, b in zip(ends[old], ends[new], strict=False):
+            if a != b:
+                break
+            n += 1
+        return n
+
+    scores = {(old, new): shared(old, new) for old in olds for new in news}
+    found: dict[T, T] = {}
+    for old in olds:
+        best = max(scores[old, new] for new in news)
+        first, *others = [new for new in news if scores[old, new] == best]
+        if others or any(scores[other, first] >= best for other in olds if other != old):
+            continue
+        found[old] = first
+    return found

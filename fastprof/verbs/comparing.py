@@ -1,0 +1,64 @@
+"""Two profiles in one comparison: which functions are the same, for `diff` and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.rows.pair import RULES, Pairs
+from fastprof.bridges.sums.aggregate import Table
+from fastprof.bridges.sums.sum import to_sum
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Option, Options, Words
+from fastprof.core.words import counted
+from fastprof.verbs.reported import REPORTED
+
+PAIR = Option(
+    "pair",
+    Words("name", "exact", metavar="HOW"),
+    "name",
+    group="rows",
+    help="pair functions across builds by name (default) or exact",
+    details="By name: objects pair by build id, path, or base name without version and hash; functions by name and "
+    "the file's base name within them.  Addresses without names pair only within one build.",
+)
+
+
+def log_pairs(log: Log, pairs: Pairs, what: str = "function") -> None:
+    """Reports what was paired by a weaker rule.  `what`: function, file or object."""
+    found = [f"{counted(pairs.counts[rule], what)} by {rule}" for rule in RULES[1:] if pairs.counts[rule]]
+    if found:
+        log.warn(REPORTED["paired"], what=", ".join(found))
+
+
+def paired_rows(
+    sides: Iterable[tuple[int, str, Iterable[Batch]]], model: Model, options: Options, log: Log
+) -> list[tuple[int, str, Iterator[Batch]]]:
+    """Rows of stacks and graphs with their sides and views, functions of side 0 replaced by those of side 1.
+
+    All rows are read and added up first, within --max-memory; labels stay, threads do not.
+    """
+    pairs = Pairs(model)
+    summed = []
+    own = options.with_given(**{PER_THREAD.name: False})
+    for side, view, batches in sides:
+        noted = pairs.noted(batches, side)
+        rows = to_sum(noted, model, own, log) if view == "stacks" else _by_part(noted, model, options)
+        first = next(rows, None)  # all is read now
+        summed.append((side, view, iter(()) if first is None else chain([first], rows)))
+    pairs.find()
+    log_pairs(log, pairs)
+    return [(side, view, pairs.replaced(rows) if pairs else rows) for side, view, rows in summed]
+
+
+def _by_part(batches: Iterable[Batch], model: Model, options: Options) -> Iterator[Batch]:
+    """The parts of a graph, each added up, after all of them are read."""
+    tables: dict[int, Table] = {}
+    for batch in batches:
+        if batch.part not in tables:
+            tables[batch.part] = Table(model, options[MAX_MEMORY])
+        tables[batch.part].put(batch)
+    for part, table in tables.items():
+        yield from table.batches(part)
