@@ -14,6 +14,8 @@ enum fp_perf_type {
     FP_PERF_SAMPLE = 9,
     FP_PERF_MMAP2 = 10,
     FP_PERF_LOST_SAMPLES = 13,
+    FP_PERF_SWITCH = 14,
+    FP_PERF_SWITCH_CPU_WIDE = 15,
     FP_PERF_KSYMBOL = 17,
     FP_PERF_DEFERRED = 22,
     FP_PERF_USER = 64, /* from here on without trailers */
@@ -38,7 +40,7 @@ enum {
     FP_PERF_IN_USER = 2,
     FP_PERF_IN_GUEST_KERNEL = 4,
     FP_PERF_IN_GUEST_USER = 5,
-    FP_PERF_MISC_13 = 1 << 13, /* MMAP: data; FORK: synthesized */
+    FP_PERF_MISC_13 = 1 << 13, /* MMAP: data; FORK: synthesized; SWITCH: off the CPU */
     FP_PERF_MISC_14 = 1 << 14  /* MMAP2: has a build id */
 };
 
@@ -85,6 +87,9 @@ enum { FP_PERF_ENABLED = 1, FP_PERF_RUNNING = 2, FP_PERF_READ_ID = 4, FP_PERF_GR
 #define FP_PERF_TO_USER (UINT64_C(0) - 512)
 #define FP_PERF_TO_DEFERRED (UINT64_C(0) - 640)
 
+/* `perf record --off-cpu` gives sums, which it appends, times from here on. */
+#define FP_PERF_AT_THE_END (~UINT64_C(0) << 32)
+
 /* Of what is mapped: the code of one symbol of the kernel; code at all. */
 enum { FP_PERF_IS_SYMBOL = 1, FP_PERF_IS_EXECUTABLE = 2 };
 
@@ -99,6 +104,9 @@ struct fp_perf_event {
     uint64_t samples;
     struct fp_perf_field *fields; /* of its raw data */
     uint32_t n_fields, cap_fields;
+    uint32_t switched_by;        /* its samples are switches of threads; 0 or of enum fp_perf_switched */
+    uint32_t prev_pid, next_pid; /* offsets in its raw data; 0: not there */
+    int32_t is_off_cpu_time;     /* raw data replace the sample, see sample.c */
 };
 
 /* A mapping, which the model gets with the first frame in it. */
@@ -123,6 +131,10 @@ struct fp_perf_thread {
     uint32_t thread_pid;
     uint32_t label; /* FP_NO_ID: to be made */
     uint32_t cpu;   /* of `label` */
+    int32_t exited;
+    uint32_t left_by; /* bits of enum fp_perf_switched: what reported that it left its CPU */
+    uint64_t left;    /* when it left; 0: it has not, or that is unknown */
+    uint32_t left_stack, left_label;
 };
 
 struct fp_perf_deferred {
@@ -172,6 +184,8 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
 /* The thread with an id, entered if it is new; its row or FP_NO_ID.  Pointers to threads are valid until the next
  * call. */
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
+/* The thread of a sample, of the model, and its labels.  0 or FP_E_NOMEM. */
+int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
 /* Applies a record that is not a sample.  0, FP_ASK: call again with the same one; or FP_E_NOMEM. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
@@ -189,6 +203,30 @@ int fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 /* The row or rows of a sample.  0, FP_FULL, FP_ASK: call again with the same one; or an error. */
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err);
+
+/* A row in a batch that has room; all values are 0.  Its index. */
+static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uint32_t thread, uint32_t label,
+                                       uint64_t time) {
+    const uint32_t i = out->n++;
+    out->stack[i] = stack;
+    out->thread[i] = thread;
+    out->label[i] = label;
+    out->time[i] = time < FP_PERF_AT_THE_END ? time : 0;
+    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
+    return i;
+}
+
+/* switches.c */
+
+/* A sample that is a switch: the thread that continues gets its row.  0, FP_FULL or FP_ASK: call again. */
+int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                          struct fp_batch *out);
+/* Then the sample's own thread leaves its CPU.  0 or FP_E_NOMEM. */
+int fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                     uint32_t stack, uint32_t label);
+/* Applies a SWITCH record.  0, FP_FULL or FP_ASK: call again with the same one; or FP_E_NOMEM. */
+int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
+                   struct fp_batch *out);
 
 /* fields.c */
 

@@ -35,6 +35,7 @@ static int set_comm(struct fp_perf_reader *r, uint32_t pid, uint32_t tid, const 
     if (row == FP_NO_ID || comm == FP_NO_ID) return FP_E_NOMEM;
     r->threads[row].comm = comm;
     r->threads[row].label = FP_NO_ID;
+    r->threads[row].exited = 0; /* after an exec, another thread of the process may have this id */
     return 0;
 }
 
@@ -52,6 +53,37 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
     if (pid == ppid || pid == FP_SPACE_KERNEL || ppid == FP_SPACE_KERNEL) return 0;
     if (!synthesized) return fp_space_fork(r->space, pid, ppid);
     return pid == tid ? fp_space_exec(r->space, pid) : 0;
+}
+
+/* u32 pid, ppid, tid, ptid */
+static int exit_thread(struct fp_perf_reader *r, const uint8_t *p) {
+    const uint32_t row = fp_perf_thread(r, fp_u32s(p + 8, r->swap), fp_u32s(p + 16, r->swap));
+    if (row == FP_NO_ID) return FP_E_NOMEM;
+    r->threads[row].exited = 1;
+    return 0;
+}
+
+/* The labels of a thread on a CPU. */
+static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
+    if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;
+    uint32_t label = t->comm ? fp_model_label(r->model, 0, r->comm_key, t->comm, 0, 0) : 0;
+    if (label != FP_NO_ID && cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
+    t->label = label;
+    t->cpu = cpu;
+    return label;
+}
+
+int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
+    const uint32_t row = fp_perf_thread(r, s->pid, s->tid);
+    if (row == FP_NO_ID) return FP_E_NOMEM;
+    struct fp_perf_thread *t = &r->threads[row];
+    if (!t->thread || t->thread_pid != s->pid) {
+        t->thread = fp_model_thread(r->model, r->input, s->pid, s->tid);
+        t->thread_pid = s->pid;
+    }
+    *thread = t->thread;
+    *label = label_of(r, t, r->cpu_labels ? s->cpu : UINT32_MAX);
+    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* ---- maps ---- */
@@ -242,6 +274,7 @@ int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const
         case FP_PERF_MMAP2: return map(r, p, n, 1);
         case FP_PERF_COMM: return set_comm(r, pid, fp_u32s(p + 12, r->swap), p + 16, length_of(p + 16, n - 16));
         case FP_PERF_FORK: return fork_thread(r, p, marked);
+        case FP_PERF_EXIT: return exit_thread(r, p);
         case FP_PERF_KSYMBOL: return symbol(r, p, n);
         default: return 0;
     }

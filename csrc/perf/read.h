@@ -34,7 +34,8 @@
 
 /* The request of FP_ASK. */
 enum fp_perf_asked {
-    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns: drain the batch, add a part, fp_perf_set_column */
+    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns, FP_NO_ID: off-CPU time needs one; drain the batch, add
+                               a part, fp_perf_set_column */
     FP_PERF_RECORD = 2,     /* the caller may use this record, of record_n bytes */
     FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
@@ -50,6 +51,9 @@ struct fp_perf_attr {
     uint64_t sample_type, read_format, branch_type, regs_user, regs_intr, period;
     uint64_t flags; /* bit 0: disabled ..., in the order of little-endian files */
 };
+
+/* What reports that a thread leaves its CPU: a sample of sched:sched_switch or of context-switches, a SWITCH record. */
+enum fp_perf_switched { FP_PERF_BY_TRACEPOINT = 1, FP_PERF_BY_COUNTER = 2, FP_PERF_BY_RECORD = 4 };
 
 /* How a field of a tracepoint becomes a label. */
 enum fp_perf_field_kind {
@@ -74,13 +78,14 @@ struct fp_perf_counts {
     uint64_t unknown_ids;             /* records of no event */
     uint64_t guests;                  /* samples of a virtual machine */
     uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
-    uint64_t no_stack;                /* samples without any address */
     uint64_t unchanged;               /* counters of a group that did not change */
     uint64_t not_unwound;             /* samples with a copy of the stack, of which nothing was found */
     uint64_t unwound[FP_PERF_ENDS];   /* other samples with one, by enum fp_unwind_end */
     uint64_t chains;                  /* looked up, not found again */
     uint64_t without_fields;          /* samples of described tracepoints; there are too many different ones */
     uint64_t deferred_alone;          /* samples whose user part never came */
+    uint64_t switches;                /* times at which a thread left its CPU */
+    uint64_t without_return;          /* those after which the thread next leaves a CPU */
     uint64_t messages;                /* text of perf record after the last record */
     uint64_t bad_records, lost_bytes; /* lenient: losses */
 };
@@ -93,8 +98,10 @@ struct fp_perf_reader {
     int32_t keep_marks; /* marks of rounds are valid; not if files are read one after the other */
     int32_t last;       /* this range of the input is the last */
     int32_t cpu_labels; /* label samples with their CPU */
-    uint32_t input;     /* of threads */
-    uint32_t machine;   /* e_machine, for copies of stacks; 0: not to be unwound */
+    int32_t off_cpu;    /* compute off-CPU time, in column off_column */
+    uint32_t off_column;
+    uint32_t input;   /* of threads */
+    uint32_t machine; /* e_machine, for copies of stacks; 0: not to be unwound */
     struct fp_perf_counts counts;
 
     /* after FP_ASK */
@@ -119,6 +126,9 @@ struct fp_perf_reader {
     struct fp_table tids;
     struct fp_perf_thread *threads; /* by tids row */
     uint32_t cap_threads;
+    struct fp_table prev_pids; /* pids in tracepoints, which containers number otherwise */
+    uint32_t *prev_threads;    /* by prev_pids row: the row of the thread */
+    uint32_t cap_prev_threads;
     struct fp_perf_map *maps; /* by word of `space` */
     uint32_t n_maps, cap_maps;
     struct fp_table dump_names;
@@ -189,6 +199,13 @@ uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id);
 /* The value columns of an event: `column` for samples, column + 1 for periods. */
 void fp_perf_set_column(struct fp_perf_reader *r, uint32_t event, uint32_t column);
 uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event);
+
+/* Each sample of an event is a switch; offsets of the pids in its raw data, 0 for none. */
+void fp_perf_set_switched(struct fp_perf_reader *r, uint32_t event, uint32_t by, uint32_t prev_pid, uint32_t next_pid);
+/* Threads that have left their CPU and neither came back nor ended. */
+uint64_t fp_perf_waiting(const struct fp_perf_reader *r);
+/* The event is that of `perf record --off-cpu`: its samples are in their raw data. */
+void fp_perf_set_off_cpu_time(struct fp_perf_reader *r, uint32_t event);
 
 /* The build id of objects with this name, both strings of the model.  0 or FP_E_NOMEM. */
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id);

@@ -16,7 +16,7 @@ struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
     r->cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
     r->kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
     const int failed = fp_table_init(&r->ids, 2) || fp_table_init(&r->tids, 1) || fp_table_init(&r->dump_names, 1) ||
-                       fp_strings_init(&r->chains);
+                       fp_table_init(&r->prev_pids, 1) || fp_strings_init(&r->chains);
     if (failed || !r->space || r->comm_key == FP_NO_ID || r->cpu_key == FP_NO_ID || r->kernel_name == FP_NO_ID) {
         fp_perf_reader_free(r);
         return NULL;
@@ -31,6 +31,8 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     fp_table_clear(&r->ids);
     fp_table_clear(&r->tids);
     fp_table_clear(&r->dump_names);
+    fp_table_clear(&r->prev_pids);
+    free(r->prev_threads);
     free(r->dumps);
     fp_strings_clear(&r->chains);
     for (uint32_t i = 0; i < r->n_deferred; i++) free(r->deferred[i].p);
@@ -76,13 +78,16 @@ int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
 /* ---- one record ---- */
 
 /* The bytes that a record of this type has at least, without its trailer; 0 if it is not read. */
-static uint32_t least_of(uint32_t type) {
+static uint32_t least_of(const struct fp_perf_reader *r, uint32_t type) {
     switch (type) {
         case FP_PERF_MMAP: return 40;
         case FP_PERF_MMAP2: return 72;
         case FP_PERF_COMM: return 16;
         case FP_PERF_LOST_SAMPLES: return 16;
         case FP_PERF_FORK: return 32;
+        case FP_PERF_EXIT: return r->off_cpu ? 32 : 0;
+        case FP_PERF_SWITCH: return r->off_cpu ? 8 : 0;
+        case FP_PERF_SWITCH_CPU_WIDE: return r->off_cpu ? 16 : 0;
         case FP_PERF_LOST:
         case FP_PERF_KSYMBOL:
         case FP_PERF_DEFERRED: return 24;
@@ -117,6 +122,8 @@ static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp
         status = fp_perf_row(r, r->now, r->now_n, r->now_event, out, err);
     else if (type == FP_PERF_DEFERRED)
         status = fp_perf_complete(r, e, r->now, r->now_n);
+    else if (type == FP_PERF_SWITCH || type == FP_PERF_SWITCH_CPU_WIDE)
+        status = fp_perf_switch(r, e, r->now, r->now_n, out);
     else
         status = fp_perf_apply(r, e, r->now, r->now_n);
     if (status == FP_E_OVERFLOW && r->lenient) {
@@ -131,7 +138,7 @@ static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp
 
 /* A record of the kernel, which has a time and belongs to an event. */
 static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
-    const uint32_t type = fp_u32s(p, r->swap), least = least_of(type);
+    const uint32_t type = fp_u32s(p, r->swap), least = least_of(r, type);
     if (!least) {
         r->counts.skipped[type]++;
         return NEXT;

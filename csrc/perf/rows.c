@@ -162,32 +162,6 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
     return r->stacks[id];
 }
 
-/* ---- labels ---- */
-
-/* The labels of a thread on a CPU. */
-static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
-    if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;
-    uint32_t label = t->comm ? fp_model_label(r->model, 0, r->comm_key, t->comm, 0, 0) : 0;
-    if (label != FP_NO_ID && cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
-    t->label = label;
-    t->cpu = cpu;
-    return label;
-}
-
-/* The thread of a sample, of the model, and its labels. */
-static int thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
-    const uint32_t row = fp_perf_thread(r, s->pid, s->tid);
-    if (row == FP_NO_ID) return FP_E_NOMEM;
-    struct fp_perf_thread *t = &r->threads[row];
-    if (!t->thread || t->thread_pid != s->pid) {
-        t->thread = fp_model_thread(r->model, r->input, s->pid, s->tid);
-        t->thread_pid = s->pid;
-    }
-    *thread = t->thread;
-    *label = label_of(r, t, r->cpu_labels ? s->cpu : UINT32_MAX);
-    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
-}
-
 /* ---- rows ---- */
 
 /* A row of event e.  0, FP_FULL, FP_ASK or FP_E_*. */
@@ -203,12 +177,7 @@ static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32
     if (period > INT64_MAX)
         return fp_fail_got(err, FP_E_OVERFLOW, 0, "the period of a sample", FP_GOT_UNSIGNED, period, "less than 2^63",
                            0);
-    const uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->thread[i] = thread;
-    out->label[i] = label;
-    out->time[i] = time == UINT64_MAX ? 0 : time;
-    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
+    const uint32_t i = fp_perf_add_row(out, stack, thread, label, time);
     out->values[(size_t)e->column * out->cap + i] = 1;
     out->values[(size_t)(e->column + 1) * out->cap + i] = (int64_t)period;
     e->samples++;
@@ -230,6 +199,34 @@ static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event 
     return fp_perf_add_ids(r, 0, &id, 1) ? FP_NO_ID : fp_table_find(&r->ids, words);
 }
 
+/* A row for each counter of a sample that changed.  0, FP_FULL, FP_ASK or FP_E_*. */
+static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                        uint32_t stack, uint32_t thread, uint32_t label, struct fp_batch *out, struct fp_err *err) {
+    for (; r->now_row < s->n_read; r->now_row++) {
+        uint64_t value;
+        const uint32_t row = counter_of(r, e, s, r->now_row, &value);
+        if (row == FP_NO_ID) return fp_no_memory(err);
+        r->counts.unknown_ids += !row;
+        const uint64_t period = row ? value - r->last_value[row] : 0;
+        r->counts.unchanged += row && !period;
+        if (!period) continue;
+        const int status = put(r, r->event_of[row], period, stack, thread, label, s->time, out, err);
+        if (status) return status;
+        r->last_value[row] = value;
+    }
+    return 0;
+}
+
+/* The user part of a switch is recorded when the thread has continued: off-CPU time has the kernel part alone. */
+static int leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
+                       const struct fp_perf_sample *s) {
+    uint32_t thread, label;
+    r->n_unwound = 0;
+    if (fp_perf_thread_of(r, s, &thread, &label)) return FP_E_NOMEM;
+    const uint32_t stack = find_stack(r, e, mode, s);
+    return stack == FP_NO_ID ? FP_E_NOMEM : fp_perf_leave_at(r, e, s, stack, label);
+}
+
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err) {
     struct fp_perf_sample s;
@@ -240,34 +237,25 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
         r->counts.guests++;
         return 0;
     }
+    const int is_switch = e->switched_by && !r->is_held; /* once */
+    int status = is_switch ? fp_perf_continue_next(r, e, &s, out) : 0;
+    if (status) return status;
     if (!r->is_held && s.n_chain >= 2) {
         const int deferred = fp_perf_defer(r, p, n, event, &s);
-        if (deferred) return deferred < 0 ? fp_no_memory(err) : 0;
+        if (deferred < 0 || (deferred && is_switch && leave_early(r, e, mode, &s))) return fp_no_memory(err);
+        if (deferred) return 0;
     }
-    int status = fp_perf_unwind(r, e, &s, err);
-    if (status) return status;
+    if ((status = fp_perf_unwind(r, e, &s, err))) return status;
     uint32_t thread = 0, label = 0;
-    if (e->tid && thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
+    if ((e->tid || e->is_off_cpu_time) && fp_perf_thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
     const int has_fields = e->n_fields && s.raw, is_room = has_fields && fp_perf_has_room_for_fields(r);
     if (is_room) label = fp_perf_field_labels(r, e, &s, label);
     const uint32_t stack = label == FP_NO_ID ? FP_NO_ID : find_stack(r, e, mode, &s);
     if (stack == FP_NO_ID) return fp_no_memory(err);
-    if (!s.read) {
-        if ((status = put(r, event, s.period, stack, thread, label, s.time, out, err))) return status;
-    }
-    for (; r->now_row < s.n_read; r->now_row++) {
-        uint64_t value;
-        const uint32_t row = counter_of(r, e, &s, r->now_row, &value);
-        if (row == FP_NO_ID) return fp_no_memory(err);
-        r->counts.unknown_ids += !row;
-        const uint64_t period = row ? value - r->last_value[row] : 0;
-        r->counts.unchanged += row && !period;
-        if (!period) continue;
-        status = put(r, r->event_of[row], period, stack, thread, label, s.time, out, err);
-        if (status) return status;
-        r->last_value[row] = value;
-    }
-    r->counts.no_stack += !stack;
+    status = s.read ? put_counters(r, e, &s, stack, thread, label, out, err)
+                    : put(r, event, s.period, stack, thread, label, s.time, out, err);
+    if (status) return status;
+    if (is_switch && fp_perf_leave_at(r, e, &s, stack, label)) return fp_no_memory(err);
     r->counts.without_fields += has_fields && !is_room;
     if (s.n_stack) ++*(r->n_unwound ? &r->counts.unwound[r->why] : &r->counts.not_unwound);
     return 0;

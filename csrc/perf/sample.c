@@ -99,6 +99,22 @@ static const char *parse_rest(struct rest *rest, const struct fp_perf_event *e, 
 static const char beyond_record[] = "the fields of a sample extend past its record";
 static const char beyond_sample[] = "the addresses of a call chain extend past its sample";
 
+/* The raw data of an event of `perf record --off-cpu` of Linux 6.15 and later are the sample:
+ *
+ *   u32 pid, tid; u64 nanoseconds; u64 n; u64 chain[n], which begins with a marker; u64 control group
+ */
+static const char *replace_by_raw(struct fp_perf_sample *s, int swap) {
+    struct rest rest = {s->raw, s->n_raw, swap};
+    const uint8_t *ids;
+    if (!items(&rest, 1, 8, &ids) || !word(&rest, &s->period) || !word(&rest, &s->n_chain) ||
+        !items(&rest, s->n_chain, 8, &s->chain))
+        return "the raw data of an offcpu-time sample are too short";
+    s->pid = fp_u32s(ids, swap);
+    s->tid = fp_u32s(ids + 4, swap);
+    s->ip = s->n_chain > 1 ? fp_u64s(s->chain + 8, swap) : 0;
+    return NULL;
+}
+
 const char *fp_perf_check(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
     const uint64_t type = e->attr.sample_type;
     const uint32_t fixed = FP_PERF_HEAD + 8 * e->n_fixed;
@@ -131,5 +147,7 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
     if (type & FP_PERF_CALLCHAIN && !(word(&rest, &s->n_chain) && items(&rest, s->n_chain, 8, &s->chain)))
         return beyond_sample;
     const int is_done = !(type & ~(uint64_t)((FP_PERF_RAW - 1) | FP_PERF_IDENTIFIER)); /* usually */
-    return is_done ? NULL : parse_rest(&rest, e, s);
+    if (is_done) return NULL;
+    const char *wrong = parse_rest(&rest, e, s);
+    return !wrong && FP_UNLIKELY(e->is_off_cpu_time) ? replace_by_raw(s, swap) : wrong;
 }

@@ -103,8 +103,9 @@ def read(path: Path, **options: Any) -> list[Sample]:
             types = model.parts[batch.part].value_types
             columns = [batch.values(k) for k in range(len(types))]
             times, threads, labels, stacks = (batch[name] for name in ("time", "thread", "label", "stack"))
-            for i in range(len(batch)):
-                (k,) = (k for k in range(0, len(types), 2) if columns[k][i])
+            off_cpu = columns[-1] if types[-1].name == "off-cpu" else [0] * len(batch)
+            for i in (i for i in range(len(batch)) if not off_cpu[i]):
+                (k,) = (k for k in range(0, len(types) - 1, 2) if columns[k][i])
                 _, pid, tid = model.row("threads", threads[i]) if threads[i] else (0, 0xFFFFFFFF, 0xFFFFFFFF)
                 comm, frames = comm_of(model, labels[i]), frames_of(model, stacks[i])
                 period, event = columns[k + 1][i], types[k + 1].name
@@ -183,9 +184,11 @@ def test_fields_of_tracepoints_are_those_of_perf_script(
     ours = []
     with fastprof.open(file, symbolize=False) as profile:
         for batch in profile.batches():
-            for time, label in zip(batch["time"], batch["label"], strict=True):
+            types = profile.model.parts[batch.part].value_types
+            off_cpu = batch.values(len(types) - 1) if types[-1].name == "off-cpu" else [0] * len(batch)
+            for time, label, wait in zip(batch["time"], batch["label"], off_cpu, strict=True):
                 found = fields_of(profile.model, label)
-                if all(key in found for key in keys.split()):
+                if not wait and all(key in found for key in keys.split()):
                     ours.append((time, [found[key] for key in keys.split()]))
     assert ours == theirs and ours
 

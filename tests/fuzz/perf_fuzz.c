@@ -83,6 +83,8 @@ static void add_event(struct fp_perf_reader *r, const uint8_t *p, const uint8_t 
                                             1u + (p[0] & 7u)};
         if (fp_perf_add_field(r, *n_events, &field)) abort();
     }
+    fp_perf_set_switched(r, *n_events, p[1] & 3, 4, 8); /* kinds of switches, or none */
+    if (p[2] & 1) fp_perf_set_off_cpu_time(r, *n_events);
     ++*n_events;
 }
 
@@ -126,6 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->last = 1;
     r->machine = 62;
     r->swap = data[0] == '2';
+    r->off_cpu = options >> 4 & 1;
+    r->off_column = FP_PERF_NO_COLUMN;
     size_t at = PIPE_HEADER;
     if (size >= FILE_HEADER && fp_u64s(data + 8, r->swap) != PIPE_HEADER) {
         const uint64_t attrs = fp_u64s(data + 24, r->swap), records = fp_u64s(data + 40, r->swap);
@@ -143,7 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             serve(&r->rounds, &file);
         } else if (status == FP_ASK && r->asked == FP_PERF_COLUMNS) {
             drain(m, batch);
-            if (fp_batch_set_values(batch, 2 * n_events)) abort();
+            if (fp_batch_set_values(batch, 2 * n_events + 1)) abort();
+            r->off_column = 2 * n_events;
             for (uint32_t i = 0; i < n_events; i++) fp_perf_set_column(r, i, 2 * i);
         } else if (status == FP_ASK && r->asked == FP_PERF_TABLE) {
             fp_perf_set_table(r, NULL, FP_UNWIND_NO_FILE);

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-IP, TID, TIME, CALLCHAIN, ID, PERIOD, RAW = 1, 2, 4, 32, 64, 256, 1024
-SAMPLE_ID_ALL, EXCLUDE_GUEST, USE_CLOCK = 1 << 18, 1 << 20, 1 << 25
-CPU_CLOCK = (1, 0)  # type and config
+IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
+SAMPLE_ID_ALL, EXCLUDE_GUEST, USE_CLOCK, CONTEXT_SWITCH = 1 << 18, 1 << 20, 1 << 25, 1 << 26
+CPU_CLOCK, CONTEXT_SWITCHES, BPF_OUTPUT = (1, 0), (1, 3), (1, 10)  # type and config
 USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
 
 
@@ -20,16 +20,19 @@ class PerfData:
         clock: int | None = None,
         period: int = 250_000,
         event: tuple[int, int] = CPU_CLOCK,
+        flags: int = 0,
     ) -> None:
         self.sample_type = sample_type
         self.order = order
-        flags = (SAMPLE_ID_ALL | EXCLUDE_GUEST | (0 if clock is None else USE_CLOCK)).to_bytes(8, "little")
+        flags |= SAMPLE_ID_ALL | EXCLUDE_GUEST | (0 if clock is None else USE_CLOCK)
+        bits = flags.to_bytes(8, "little")
         if order == ">":
-            flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in flags)
+            bits = bytes(int(f"{byte:08b}"[::-1], 2) for byte in bits)
         type_, config = event
         nbytes = 64 if clock is None else 96
-        attr = self.pack("IIQQQQ", type_, nbytes, config, period, sample_type, 0) + flags + bytes(16)
+        attr = self.pack("IIQQQQ", type_, nbytes, config, period, sample_type, 0) + bits + bytes(16)
         attr += b"" if clock is None else bytes(28) + self.pack("i", clock)
+        self._attr, self._tracing = attr, b""
         self._parts = [(b"PERFILE2" if order == "<" else b"2ELIFREP") + self.pack("Q", 16)]
         self.record(64, 0, attr + self.pack("Q", 1))
 
@@ -39,13 +42,23 @@ class PerfData:
     def bytes(self) -> bytes:
         return b"".join(self._parts)
 
+    def file(self) -> bytes:
+        """The same as a file, whose header has the attribute and the formats of tracepoints."""
+        records = b"".join(self._parts[4 if self._tracing else 2 :])
+        at, ids = 104 + len(self._attr) + 16, 104 + len(self._attr) + 16 + len(records) + 16
+        found = self._parts[0][:8] + self.pack("QQQQQQQQ", 104, len(self._attr) + 16, 104, len(self._attr) + 16, at,
+                                               len(records), 0, 0)  # fmt: skip
+        found += self.pack("4Q", bool(self._tracing) << 1, 0, 0, 0) + self._attr + self.pack("QQ", ids, 8) + records
+        return found + self.pack("QQQ", ids + 8, len(self._tracing), 1) + self._tracing
+
     def record(self, type_: int, misc: int, body: bytes) -> PerfData:
         self._parts.append(self.pack("IHH", type_, misc, 8 + len(body)) + body)
         return self
 
     def _trailer(self, pid: int, tid: int, time: int) -> bytes:
         found = self.pack("II", pid, tid) if self.sample_type & TID else b""
-        return found + (self.pack("Q", time) if self.sample_type & TIME else b"")
+        found += self.pack("Q", time) if self.sample_type & TIME else b""
+        return found + (bytes(8) if self.sample_type & CPU else b"")
 
     @staticmethod
     def _padded(name: bytes) -> bytes:
@@ -62,12 +75,20 @@ class PerfData:
         return self.record(1, 2, body + self._trailer(pid, pid, time))
 
     def sample(
-        self, pid: int, chain: list[int], time: int, period: int = 250_000, tid: int = 0, raw: bytes = b""
+        self,
+        pid: int,
+        chain: list[int],
+        time: int,
+        period: int = 250_000,
+        tid: int = 0,
+        raw: bytes = b"",
+        cpu: int = 0,
     ) -> PerfData:
         """In user mode; its fields are those of `sample_type`."""
         body = self.pack("Q", chain[0]) if self.sample_type & IP else b""
         body += self.pack("II", pid, tid or pid) if self.sample_type & TID else b""
         body += self.pack("Q", time) if self.sample_type & TIME else b""
+        body += self.pack("II", cpu, 0) if self.sample_type & CPU else b""
         body += self.pack("Q", period) if self.sample_type & PERIOD else b""
         if self.sample_type & CALLCHAIN:
             body += self.pack(f"QQ{len(chain)}Q", len(chain) + 1, USER, *chain)
@@ -85,7 +106,52 @@ class PerfData:
             data += self.pack("Q", len(text)) + text
         self.record(66, 0, self.pack("I", len(data)))
         self._parts.append(data + bytes(-len(data) % 8))
+        self._tracing = data
         return self
+
+    def switch(self, pid: int, tid: int, time: int, *, out: bool) -> PerfData:
+        return self.record(14, 0x2000 if out else 0, self._trailer(pid, tid, time))
+
+    def exit(self, pid: int, tid: int, time: int) -> PerfData:
+        return self.record(4, 0, self.pack("IIIIQ", pid, pid, tid, pid, time) + self._trailer(pid, tid, time))
+
+    def named(self, name: bytes) -> PerfData:
+        """The event's name."""
+        return self.record(78, 0, self.pack("QQ", 2, 0) + self._padded(name))
 
     def round(self) -> PerfData:
         return self.record(68, 0, b"")
+
+
+SWITCH_FORMAT = b"""name: sched_switch
+ID: 372
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;
+\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;
+\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;
+\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;
+
+print fmt: "prev_pid=%d next_pid=%d", REC->prev_pid, REC->next_pid
+"""
+
+
+class Switches(PerfData):
+    """A recording of sched:sched_switch."""
+
+    def __init__(self, order: str = "<", flags: int = 0) -> None:
+        kinds = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | RAW
+        super().__init__(kinds, order, period=1, event=(2, 372), flags=flags)
+        self.tracing(b"sched", [SWITCH_FORMAT])
+
+    def switched(self, prev: int, next_: int, time: int, chain: list[int] | None = None, cpu: int = 0) -> PerfData:
+        """Each thread is a process."""
+        raw = self.pack("HBBi16siiq16sii", 372, 0, 0, prev, b"app", prev, 120, 1, b"app", next_, 120)
+        return self.sample(prev, chain or [0x1000], time, 1, raw=raw, cpu=cpu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.formats.perf.container import Attr
 
 HARDWARE, SOFTWARE, TRACEPOINT, CACHE, RAW, BREAKPOINT = range(6)
-DUMMY = 9  # a software event that counts nothing
+CONTEXT_SWITCHES, DUMMY, BPF_OUTPUT = 3, 9, 10  # software events; DUMMY counts nothing
 _HARDWARE = (
     "cycles",
     "instructions",

@@ -34,7 +34,7 @@ from fastprof.formats.perf.dumps import Dumps
 from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.inflate import Inflate
-from fastprof.formats.perf.names import DUMMY, SOFTWARE, TRACEPOINT, name_of
+from fastprof.formats.perf.names import BPF_OUTPUT, CONTEXT_SWITCHES, DUMMY, SOFTWARE, TRACEPOINT, name_of
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
 from fastprof.formats.perf.tracing import Tracepoint
@@ -46,8 +46,12 @@ _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 
 _UPDATE_NAME = 2
 _MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: as far as C counts them
 _MOST_SECTION = 64 << 20
-_MOST_NAMES = MAX_VALUE_TYPES // 2 - 1
+_MOST_NAMES = (MAX_VALUE_TYPES - 1) // 2 - 1  # one is left for off-CPU time
 _OTHERS = "other events"
+_OFF_CPU = "off-cpu"
+_CONTEXT_SWITCH = 1 << 26  # of the flags: the recording has SWITCH records
+_SWITCH_EVENT = "sched:sched_switch"
+_OFF_CPU_EVENT = "offcpu-time"  # of perf record --off-cpu
 _LEAST_TIMER_NS = 10_000  # perf_swevent_start_hrtimer in kernel/events/core.c
 
 # Fields of samples that are left out, by the bits of sample_type.
@@ -81,7 +85,23 @@ class Event:
         fixed period: `-c 1` samples every 10 us, and each sample still has a period of 1."""
         attr = self.attr
         too_fast = not attr.is_frequency and 0 < attr.period < _LEAST_TIMER_NS
-        return "nanoseconds" if attr.type == SOFTWARE and attr.config < 2 and not too_fast else "count"
+        is_clock = attr.type == SOFTWARE and attr.config < 2 and not too_fast
+        return "nanoseconds" if is_clock or self.is_off_cpu_time else "count"
+
+    @property
+    def is_off_cpu_time(self) -> bool:
+        return self.attr.type == SOFTWARE and self.attr.config == BPF_OUTPUT and self.given == _OFF_CPU_EVENT
+
+    @property
+    def switched_by(self) -> int:
+        """Whether it reports every switch of a thread: 0 or of enum fp_perf_switched."""
+        attr = self.attr
+        if attr.is_frequency or attr.period != 1:
+            return 0
+        if attr.type == SOFTWARE and attr.config == CONTEXT_SWITCHES:
+            return int(lib.FP_PERF_BY_COUNTER)
+        is_tracepoint = attr.type == TRACEPOINT and self.name.partition(" ")[0] == _SWITCH_EVENT
+        return int(lib.FP_PERF_BY_TRACEPOINT) if is_tracepoint else 0
 
 
 class PerfReader(Reader):
@@ -112,6 +132,8 @@ class PerfReader(Reader):
         self._tables, self._dumps = Tables(files), Dumps(files, log)
         self._types: list[ValueType] = []
         self._columns: dict[str, int] = {}  # by name of an event
+        self._off_cpu: int | None = None  # the column of off-CPU time
+        r.off_column = lib.FP_PERF_NO_COLUMN
         self._part = -1
 
     # ---- the container
@@ -214,8 +236,12 @@ class PerfReader(Reader):
         if status or lib.fp_perf_add_ids(self._r, event.number, ids, len(ids)):
             raise MemoryError("no memory for events")
         self._events.append(event)
+        self._describe_events()
+
+    def _describe_events(self) -> None:
         self._name_events()
         self._describe_tracepoints()
+        self._describe_switches()
 
     def _name_events(self) -> None:
         """From the feature that describes events: by their ids or, without, by their order."""
@@ -235,6 +261,21 @@ class PerfReader(Reader):
                 field = ffi.new("struct fp_perf_field *", (self.model.intern(name), *numbers))
                 if lib.fp_perf_add_field(self._r, event.number, field):
                     raise MemoryError("no memory for fields of tracepoints")
+
+    def _describe_switches(self) -> None:
+        """Which events and records show that threads leave their CPUs."""
+        r = self._r
+        for event in self._events:
+            if event.is_off_cpu_time:
+                lib.fp_perf_set_off_cpu_time(r, event.number)
+            if event.attr.flags & _CONTEXT_SWITCH:
+                r.off_cpu = True
+            if event.switched_by:
+                r.off_cpu = True
+                fields = event.tracepoint.fields if event.tracepoint else ()
+                places = {field.name: field.offset for field in fields if field.nbytes == 4}
+                prev, next_ = places.get(b"prev_pid", 0), places.get(b"next_pid", 0)
+                lib.fp_perf_set_switched(r, event.number, event.switched_by, prev, next_)
 
     def _read_features(self, start: int, end: int) -> None:
         """The sections after the records.  A damaged section does not stop the others."""
@@ -260,8 +301,7 @@ class PerfReader(Reader):
         if self._features.mmap_nbytes:
             self._inflate.mmap_nbytes = self._features.mmap_nbytes
         self._r.machine = MACHINES.get(self._features.arch, 0)
-        self._name_events()
-        self._describe_tracepoints()
+        self._describe_events()
 
     def _build_id(self, found: BuildId) -> None:
         for name in _names_of(found):
@@ -278,7 +318,7 @@ class PerfReader(Reader):
             if r.asked == lib.FP_PERF_COLUMNS:
                 if batch.n:
                     return int(lib.FP_FULL)
-                self._use_columns(batch, self._events[r.asked_event])
+                self._use_columns(batch, self._events[r.asked_event] if r.asked_event != lib.FP_NO_ID else None)
             elif r.asked == lib.FP_PERF_SPILL:
                 self._spill()
             elif r.asked == lib.FP_PERF_TABLE:
@@ -329,6 +369,7 @@ class PerfReader(Reader):
                 event = self._event_of(id_)
                 if kind == _UPDATE_NAME and event is not None:
                     event.given = _text(body[16:])
+                    self._describe_switches()
             elif type_ == _EVENT_TYPE:
                 (config,) = struct.unpack_from(order + "Q", body)
                 for event in self._events:
@@ -360,9 +401,9 @@ class PerfReader(Reader):
 
     # ---- parts
 
-    def _use_columns(self, batch: fp_batch, event: Event) -> None:
-        """The batch gets columns for all events, which may have become more."""
-        if self._name(event) not in self._columns or len(self._types) < 2:
+    def _use_columns(self, batch: fp_batch, event: Event | None) -> None:
+        """The batch gets columns for all events, which may have become more, and for off-CPU time."""
+        if self._lacks(event):
             types = [*self._types]
             for other in self._events:
                 is_dummy = other.attr.type == SOFTWARE and other.attr.config == DUMMY
@@ -371,13 +412,22 @@ class PerfReader(Reader):
                     self._columns[name] = len(types)
                     types.append(ValueType(f"{name}_samples", "count"))
                     types.append(ValueType(name, other.unit))
+            if self._r.off_cpu and self._off_cpu is None:
+                self._off_cpu = len(types)
+                types.append(ValueType(_OFF_CPU, "nanoseconds"))
             self._types = types
             self._part = self.model.add_part(self._new_part())
         for other in self._events:
             lib.fp_perf_set_column(self._r, other.number, self._columns.get(self._name(other), lib.FP_PERF_NO_COLUMN))
+        if self._off_cpu is not None:
+            self._r.off_column = self._off_cpu
         if lib.fp_batch_set_values(batch, len(self._types)):
             raise MemoryError("no memory for a batch's values")
         batch.part = self._part
+
+    def _lacks(self, event: Event | None) -> bool:
+        """Is there no column yet for this event, or for off-CPU time?"""
+        return self._off_cpu is None if event is None else self._name(event) not in self._columns
 
     def _name(self, event: Event) -> str:
         """The name of its column."""
@@ -386,7 +436,7 @@ class PerfReader(Reader):
     def _new_part(self) -> Part:
         features, first = self._features, self._events[0]
         extra: dict[str, Any] = {}
-        if len(self._types) > 2:  # as perf shows the first event first
+        if self._columns and len(self._types) > 2:  # as perf shows the first event first
             extra["default_sample_type"] = self._types[1].name
         if len(self._events) == 1 and first.attr.period and not first.attr.is_frequency:
             what = ("cpu", first.unit) if first.unit == "nanoseconds" else (first.name, first.unit)
@@ -417,6 +467,7 @@ class PerfReader(Reader):
                 "damaged-records": counts.bad_records,
                 "skipped-bytes": counts.lost_bytes,
                 "stacks-not-unwound": counts.not_unwound,
+                "unended-waits": counts.without_return + lib.fp_perf_waiting(r),
             },
         )
         n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in self._events]
@@ -430,6 +481,9 @@ class PerfReader(Reader):
         if counts.lost or counts.lost_samples:
             lost = int(counts.lost + counts.lost_samples)
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=lost)
+        if counts.without_return:
+            switches, missed = int(counts.switches), int(counts.without_return)
+            log.warn(REPORTED["missed-returns"], file=self.source.name, missed=missed, switches=switches)
         facts = log.facts
         facts |= self._features.facts
         facts["byte_order"] = "big-endian" if r.swap else "little-endian"

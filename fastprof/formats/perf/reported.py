@@ -33,6 +33,10 @@ REPORTED = reported(
         ),
         "trace-bytes": ("byte of processor traces or event formats", "bytes of processor traces or event formats"),
         "unchanged-counters": ("counter of a group that did not change", "counters of groups that did not change"),
+        "unended-waits": (
+            "switch of a thread whose return is not recorded",
+            "switches of threads whose return is not recorded",
+        ),
         "unmatched-user-stacks": (
             "sample whose user stack was never recorded",
             "samples whose user stacks were never recorded",
@@ -50,6 +54,8 @@ REPORTED = reported(
         "code-of-another-clock": "{path}: ignored, its clock differs from the recording's; `perf record -k mono` "
         "records with the clock of JIT compilers",
         "stacks-that-end-early": "{file}: stacks were unwound, but {ends}",
+        "missed-returns": "{file}: off-CPU time is incomplete: {missed:,} of {switches:,} switches have no recorded "
+        "return; `perf record --switch-events` records them",
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
     },
 )
