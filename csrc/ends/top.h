@@ -155,8 +155,9 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
                   struct fp_err *err);
 
 /* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` the inclusive cost of each function of the graph's rows, over
- * all threads.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
+ * all threads, in value column `column` (enum fp_fold_column).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top *c,
+                    struct fp_err *err);
 
 /* How long the calls of a function took.  Percentile q is the duration with index floor(q * calls) of all sorted, from
  * 0 on, as llvm-xray has it: more than a share q of the calls took no longer.  It is at most 1 % off (durations.h);

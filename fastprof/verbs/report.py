@@ -22,7 +22,7 @@ from fastprof.verbs.comparing import PAIR, paired_rows
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
-from fastprof.verbs.page.figures import Places, Table
+from fastprof.verbs.page.figures import Place, Places, Table
 from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.page.source import Source
 from fastprof.verbs.reported import REPORTED
@@ -252,18 +252,21 @@ class _Page:
         return first, f"{title}: {event.name}" if event else title, (event.unit or event.name) if event else ""
 
     def graph(self) -> bytes:
-        """The call graph.  Errors: UsageError for two profiles, and one without calls."""
-        (column, *others), title, unit = self._drawn()
-        if others:
-            raise UsageError("a call graph shows one profile; a page or flame.svg compares two")
-        costs = self._shown.costs[column]
-        if not costs.inclusive_known:
+        """The call graph.  Errors: UsageError for a profile without calls."""
+        columns, title, unit = self._drawn()
+        costs = [self._shown.costs[column] for column in columns]
+        if not all(one.inclusive_known for one in costs):
             what = "{inputs}the profile has only self costs, no calls, of which a call graph is made"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
-        table = Table(self._model, self._shown, [column], call_graph.MOST, Places(self._model, self._shown))
-        rows = table.first(len(table))
-        drawn = call_graph.CallGraph(rows, column, costs.sum("self"), unit, costs.count)
-        self._log.rows["functions"] = costs.count
+        places = Places(self._model, self._shown)
+        table = Table(self._model, self._shown, columns, call_graph.MOST, places)
+        totals, n = [one.sum("self") for one in costs] or [0], max((one.count for one in costs), default=0)
+        itself: dict[Place, list[int]] = {}
+        for function, own in self._shown.calls_to_itself(columns).items():
+            before = itself.get(places[function], [0] * len(own))
+            itself[places[function]] = [a + b for a, b in zip(before, own, strict=True)]
+        drawn = call_graph.CallGraph(table.first(len(table)), columns, totals, unit, n, itself)
+        self._log.rows["functions"] = n
         return drawn.svg(title)
 
     def picture(self) -> bytes:

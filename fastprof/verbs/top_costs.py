@@ -77,9 +77,7 @@ class Costs:
 
     def keep_durations(self) -> None:
         """Before the rows of a timeline: also summarize how long the calls of each function took."""
-        self._durations = owned(
-            ffi.new("struct fp_top_durations *"), lib.fp_top_durations_clear, "the durations of calls"
-        )
+        self._durations = new_durations()
 
     # ---- adding up
 
@@ -99,12 +97,24 @@ class Costs:
             what = "{inputs}{--by:=}line: a timeline has no lines"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
         if self.by == "function":
-            rows = to_functions(batches, self.model, options, log, ffi.addressof(self._c), self._durations)
-            lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+            rows = to_functions(batches, self.model, options, log, self.inclusive_to, self._durations)
+            self.begin_timeline()
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
             self.graph(to_graph(batches, self.model, own, log))
+
+    def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top, int]]:
+        """The value type of a timeline, whose inclusive costs the stack machine adds."""
+        column = self.value.of(Part(types), "graph")
+        return [(self.sums, column)] if column >= 0 else []
+
+    @property
+    def sums(self) -> fp_top:
+        return ffi.addressof(self._c)
+
+    def begin_timeline(self) -> None:
+        lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
 
     def begin_graph(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
@@ -120,8 +130,8 @@ class Costs:
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
-            rows = to_functions(rows, self.model, pipeline.options, log, ffi.addressof(self._c))
-            lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+            rows = to_functions(rows, self.model, pipeline.options, log, self.inclusive_to)
+            self.begin_timeline()
             rows = self._added(rows, lib.FP_FOLD_CALLS)
         elif pipeline.view == "stacks":
             keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
@@ -364,11 +374,7 @@ class Costs:
 
     def durations(self, function: int) -> Durations | None:
         """None: no call of the function ended."""
-        found = self._durations
-        if not found or function >= found.cap or not found.of[function].calls:
-            return None
-        of = found.of[function]
-        return Durations(of.calls, of.min, of.median, of.p90, of.p99, of.max)
+        return durations_of(self._durations, function) if self._durations else None
 
     def cycle_of(self, function: int) -> int:
         return int(self._functions.cycle[function])
@@ -447,6 +453,18 @@ def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[C
             costs.put(batch, value)
     for costs, _, _ in to:
         costs.end_part()
+
+
+def new_durations() -> fp_top_durations:
+    return owned(ffi.new("struct fp_top_durations *"), lib.fp_top_durations_clear, "the durations of calls")
+
+
+def durations_of(found: fp_top_durations, function: int) -> Durations | None:
+    """None: no call of the function ended."""
+    if function >= found.cap or not found.of[function].calls:
+        return None
+    of = found.of[function]
+    return Durations(of.calls, of.min, of.median, of.p90, of.p99, of.max)
 
 
 def _arcs(arcs: fp_top_arc, n: int) -> list[Arc]:

@@ -241,7 +241,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     if (t.status == FP_DONE && by & FP_FOLD_INCLUSIVE) {
         const struct fp_fold_out o = {.model = m};
         struct fp_top c = {0};
-        const int status = fp_top_timeline(f, &o, &c, &err);
+        const int status = fp_top_timeline(f, &o, (uint32_t)n & 1, &c, &err);
         for (uint32_t i = 0; status == FP_DONE && i < c.cap; i++)
             if (c.inclusive[i] < 0) abort();
         fp_top_clear(&c);

@@ -43,7 +43,7 @@ def test_figures_are_those_of_top(tmp_path: Path) -> None:
         (f"{row.name} → {call.name}", f"{call.cost:,}", f"{call.calls:,}")
         for row in large
         for call in row.callees
-        if call.cost >= 0.005 * found.total and call.name in names and call.name != row.name
+        if call.cost >= 0.005 * found.total and call.name in names
     }
     shown = {re.fullmatch(r"(.*): ([\d,]+) ticks \(.*\), ([\d,]+) calls?", arc).groups() for arc in arcs}  # type: ignore[union-attr]
     assert shown == expected and len(shown) > 5
@@ -77,6 +77,34 @@ def test_what_has_no_call_graph_is_refused(tmp_path: Path) -> None:
     flat = CORPUS / "cachegrind" / "good" / "newer.cachegrind"
     with pytest.raises(UsageError, match="only self costs, no calls"):
         fastprof.report(flat, tmp_path / "graph.svg")
-    with pytest.raises(UsageError, match="a call graph shows one profile"):
-        fastprof.report([POOL, POOL], tmp_path / "graph.svg")
     assert not (tmp_path / "graph.svg").exists()
+
+
+def test_calls_of_a_function_to_itself_are_a_loop(tmp_path: Path) -> None:
+    """With what they cost: of several in one stack the outermost."""
+    (tmp_path / "x.folded").write_text("main;f;f;f;g 5\nmain;f;g;f 3\nmain;f 2\n")
+    fastprof.report(tmp_path / "x.folded", tmp_path / "graph.svg")
+    _, arcs = titles(tmp_path / "graph.svg")
+    assert {"f → f: 5 count (50.0 %), 1 call", "f → g: 8 count (80.0 %), 1 call"} <= {*arcs} or {
+        "f → f: 5 count (50.0 %)",
+        "f → g: 8 count (80.0 %)",
+        "main → f: 10 count (100.0 %)",
+    } == {*arcs}
+
+
+def test_a_difference(tmp_path: Path) -> None:
+    for name, cost in (("old", 10), ("new", 40)):
+        (tmp_path / name).write_text(f"main;f;g {cost}\nmain;h 30\nmain;{name} 20\n")
+    fastprof.report([tmp_path / "old", tmp_path / "new"], tmp_path / "graph.svg", from_="folded")
+    boxes, arcs = titles(tmp_path / "graph.svg")
+    text = (tmp_path / "graph.svg").read_text()
+    assert {box.partition(";")[0] for box in boxes} == {
+        "main: self 0 → 0, inclusive 60 → 90 count",
+        "f: self 0 → 0, inclusive 10 → 40 count",
+        "g: self 10 → 40, inclusive 10 → 40 count",
+        "h: self 30 → 30, inclusive 30 → 30 count",
+        "old: self 20 → 0, inclusive 20 → 0 count",
+        "new: self 0 → 20, inclusive 0 → 20 count",
+    }
+    assert "f → g: 10 → 40 count" in arcs and "main → old: 20 → 0 count" in arcs
+    assert "old and new inclusive cost" in text and text.count("#dfe2e7") == 1  # h is unchanged

@@ -110,7 +110,7 @@ int fp_fold_register(struct fp_fold *f, const struct fp_fold *like) {
     }
     if (f->durations && fp_durations_room(f->durations, f->n_functions)) return FP_E_NOMEM;
     if (!(f->by & (FP_FOLD_INCLUSIVE | FP_FOLD_DURATIONS))) return 0;
-    return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, sizeof *f->inclusive);
+    return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, 2 * sizeof *f->inclusive);
 }
 
 /* The group of a thread, or of its part on one CPU.  FP_NO_ID when memory ran out. */
@@ -177,8 +177,11 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
     const uint64_t ticks = now - top->enter;
     p->by_function[top->function].active--;
     if (FP_UNLIKELY(inclusive != NULL)) {
-        if (!p->by_function[top->function].active)
-            p->failed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
+        if (!p->by_function[top->function].active) {
+            uint64_t *const sums = inclusive + 2 * (size_t)top->function;
+            p->failed |= __builtin_add_overflow(sums[FP_FOLD_TIME], ticks, &sums[FP_FOLD_TIME]) * TICKS;
+            sums[FP_FOLD_CALLS] += p->calls - top->calls_before;
+        }
         if (FP_UNLIKELY(p->durations != NULL)) p->failed |= keep_duration(p->durations, top->function, ticks);
     }
     p->failed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;

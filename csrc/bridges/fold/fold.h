@@ -73,7 +73,7 @@ enum fp_fold_by {
     FP_FOLD_BY_NAME = 8 /* merge functions of the same name, dropping object, file and line */
 };
 
-/* Further bits: sum the inclusive cost of each function, for fp_top_timeline; and keep the durations of its calls, for
+/* Further bits: sum the inclusive costs of each function, for fp_top_timeline; and keep the durations of its calls, for
  * fp_top_summarize.  An unfinished call has no duration, an unwound one ends where it was unwound. */
 enum { FP_FOLD_INCLUSIVE = 16, FP_FOLD_DURATIONS = 32 };
 
@@ -131,8 +131,9 @@ struct fp_fold {
     uint32_t *group_as;     /* by group: its number in the fold that this one was joined to; NULL if not joined */
     struct fp_fold_function *by_function; /* by id */
     uint32_t n_functions, cap_functions;
-    uint64_t *inclusive; /* by function: ticks, of recursive calls only the outermost; if requested */
-    uint32_t cap_inclusive;
+    uint64_t *inclusive; /* by function: ticks and calls, [2 * i + column], of recursive calls only the outermost; if
+                          * requested */
+    uint32_t cap_inclusive; /* functions */
     struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
     uint32_t *index;                /* open addressing: arc + 1 */
     uint32_t index_shift;

@@ -40,8 +40,8 @@ int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err) {
     int overflowed = 0;
     for (uint32_t i = 0; i < other->n_functions; i++) {
         f->by_function[i].entered |= other->by_function[i].entered;
-        if (other->inclusive)
-            overflowed |= __builtin_add_overflow(f->inclusive[i], other->inclusive[i], &f->inclusive[i]);
+        for (size_t k = 2 * (size_t)i; other->inclusive && k < 2 * (size_t)i + 2; k++)
+            overflowed |= __builtin_add_overflow(f->inclusive[k], other->inclusive[k], &f->inclusive[k]);
     }
     if (overflowed) return fp_fold_fail_too_long(f, err);
     if (other->durations && fp_durations_join(f->durations, other->durations))

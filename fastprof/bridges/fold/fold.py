@@ -63,16 +63,32 @@ def to_functions(
     model: Model,
     options: Options,
     log: Log,
-    costs: fp_top,
+    costs: Costs,
     durations: fp_top_durations | None = None,
 ) -> Iterator[Batch]:
-    """As `to_graph`, and adds to `costs` (struct fp_top *) the inclusive cost of each function, which arcs do not
-    determine in cycles."""
-    by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
-    by |= lib.FP_FOLD_DURATIONS * (durations is not None)
-    graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
-    graph.read(batches)
-    yield from graph.rows(costs, durations)
+    """As `to_graph`, and adds to `costs` the inclusive costs of each function, which arcs do not determine in cycles.
+
+    `costs` returns, for the value types, pairs of a struct fp_top * and the column to add."""
+    functions = Functions(model, options, log, durations)
+    functions.graph.read(batches)
+    yield from functions.rows(costs)
+
+
+class Functions:
+    """The same for rows on their way to another bridge, with one core: first all of `through`, then `rows`."""
+
+    def __init__(self, model: Model, options: Options, log: Log, durations: fp_top_durations | None = None) -> None:
+        by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
+        by |= lib.FP_FOLD_DURATIONS * (durations is not None)
+        self.graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
+        self._durations = durations
+
+    def through(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches, after they were folded."""
+        return self.graph.passed(batches)
+
+    def rows(self, costs: Costs) -> Iterator[Batch]:
+        return self.graph.rows(costs, self._durations)
 
 
 def to_stacks(
@@ -102,6 +118,7 @@ if TYPE_CHECKING:
 
     from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold_out, fp_top, fp_top_durations
 
+    Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top, int]]]
     M = TypeVar("M", bound="_Machine")
 
 
@@ -199,6 +216,18 @@ class _Machine:
         self._log_repairs()
         self._repairs = self._mended.since()
 
+    def passed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches, after they were read."""
+        for batch in batches:
+            mine = batch if self._is_in_clock(batch) else batch.copy()
+            self._rescale(mine)
+            self._whole.know()
+            self._whole.put(mine)
+            yield batch
+        self._whole.end()
+        self._log_repairs()
+        self._repairs = self._mended.since()
+
     def _read_divided(self, batches: Iterable[Batch]) -> None:
         from fastprof.bridges.fold.divided import Divided
 
@@ -221,21 +250,25 @@ class _Machine:
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their times are in ticks of the first one's clock."""
-        log = self._log
-        first: int | None = None
         for batch in batches:
-            self._sources[batch.part] = None
-            clock = self._clocks.of(batch.part)
-            if first is None:
-                first = self._ticks_per_second = clock
-                self._check.in_ticks = not clock
-            elif clock != first:
-                log.warn(REPORTED["different-clocks"])
-                self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)
+            self._rescale(batch)
             yield batch
-        if first is None:
-            log.warn(REPORTED["no-records"])
-        self._clocks.log_to(log)
+        if not self._sources:
+            self._log.warn(REPORTED["no-records"])
+        self._clocks.log_to(self._log)
+
+    def _is_in_clock(self, batch: Batch) -> bool:
+        return not self._sources or self._clocks.of(batch.part) == self._ticks_per_second
+
+    def _rescale(self, batch: Batch) -> None:
+        """To the first batch's clock."""
+        clock = self._clocks.of(batch.part)
+        if not self._sources:
+            self._ticks_per_second, self._check.in_ticks = clock, not clock
+        elif clock != self._ticks_per_second:
+            self._log.warn(REPORTED["different-clocks"])
+            self._check(lib.fp_fold_rescale(batch.c, clock, self._ticks_per_second, self._err), self._err)
+        self._sources[batch.part] = None
 
     def _part(self, group: int) -> Part:
         """Facts common to all targets: threads, times, sources and repairs."""
@@ -296,7 +329,7 @@ class _Graph(_Machine):
     _whole: Arcs
     _named: Pointer[int]  # memory that C refers to
 
-    def rows(self, costs: fp_top | None = None, durations: fp_top_durations | None = None) -> Iterator[Batch]:
+    def rows(self, costs: Costs | None = None, durations: fp_top_durations | None = None) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
@@ -304,8 +337,8 @@ class _Graph(_Machine):
             groups: list[tuple[int, list[int]]] = []
             nodes = whole.nodes()
             out = self._out(nodes, arcs)
-            if costs is not None:
-                check(lib.fp_top_timeline(whole.fold, out, costs, err), err)
+            for to, column in costs(_value_types(not self._ticks_per_second)) if costs else ():
+                check(lib.fp_top_timeline(whole.fold, out, column, to, err), err)
             if durations is not None:
                 check(lib.fp_top_summarize(whole.fold, out, durations, err), err)
             while status := check(lib.fp_fold_totals(out, err), err):

@@ -6,26 +6,27 @@ Functions are drawn in layers below their callers, as `pprof -svg` draws them:
      │ ╲
      a  b                       as low as the longest way from the top
      │ ╱
-     c                          an arc upwards belongs to a recursion
+     c                          an arc upwards belongs to a recursion, a loop to a function that calls itself
 
 Fewer arcs cross if a function moves to the mean place of those that it is connected with
-(barycentre), several times downwards and upwards.  Figures are those of the page's table and of `top --tree`.
+(barycentre), several times downwards and upwards.  Figures are those of the page's table and of `top --tree`; of two
+profiles old and new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.log import percent
 from fastprof.core.words import counted
 from fastprof.verbs.page.figures import Figures, Place
-from fastprof.verbs.page.picture import colour_of_share, text_of
+from fastprof.verbs.page.picture import colour_of_change, colour_of_share, text_of
 
 MOST = 60  # functions
 LEAST = 0.005  # of the total: cheaper functions and arcs are dropped
 _SWEEPS = 12
-_LETTER, _LINE, _GAP_X, _GAP_Y = 6.4, 15, 24, 56  # pixels
+_LETTER, _LINE, _GAP_X, _GAP_Y, _LOOP = 6.4, 15, 24, 56, 30  # pixels
 _LONGEST = 42  # letters of a name
 _PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" \
 height="{height:.0f}" font-family="sans-serif" font-size="11">
@@ -42,10 +43,11 @@ markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="#555"/>
 
 class _Node(NamedTuple):
     place: Place
-    self: int
-    inclusive: int
+    self: list[int]  # old and new, or of the only profile
+    inclusive: list[int]
     calls: int | None
     lines: list[str]
+    loop: float  # the room for the arc of its calls to itself
 
     @property
     def width(self) -> float:
@@ -55,42 +57,54 @@ class _Node(NamedTuple):
 class _Arc(NamedTuple):
     caller: int
     callee: int
-    cost: int
+    costs: list[int]
     calls: int
 
 
 class CallGraph:
-    """`rows`: of a table with one value column, which is number `column` of the page, out of `n_all` functions."""
+    """`rows`: of a table with the value columns `columns` of the page, one or old and new, out of `n_all` functions.
 
-    def __init__(self, rows: Sequence[Figures], column: int, total: int, unit: str, n_all: int) -> None:
-        self._total, self._unit, self._n_all = total or 1, unit, n_all
-        known = [(row, row.costs[column]) for row in rows if column in row.costs]
-        ranked = sorted(known, key=lambda one: (-abs(one[1].inclusive or 0), -abs(one[1].self), one[0].place))
-        large = [(row, cost) for row, cost in ranked if abs(cost.inclusive or 0) >= LEAST * abs(self._total)][:MOST]
-        self._nodes = [
-            _Node(
-                row.place,
-                cost.self,
-                cost.inclusive or 0,
-                cost.calls,
-                self._lines(row.place, cost.self, cost.inclusive or 0),
-            )
-            for row, cost in large
-        ]
-        at = {node.place: i for i, node in enumerate(self._nodes)}
+    `itself`: what calls of functions to themselves cost, where arcs do not have it."""
+
+    def __init__(
+        self,
+        rows: Sequence[Figures],
+        columns: Sequence[int],
+        totals: Sequence[int],
+        unit: str,
+        n_all: int,
+        itself: Mapping[Place, list[int]],
+    ) -> None:
+        self._totals, self._unit, self._n_all, self._itself = totals, unit, n_all, itself
+        self._total = max(map(abs, totals)) or 1
+        known = []
+        for row in rows:
+            costs = [row.costs.get(column) for column in columns]
+            own, all_ = ([(cost and getattr(cost, name)) or 0 for cost in costs] for name in ("self", "inclusive"))
+            calls = next((cost.calls for cost in costs if cost and len(costs) == 1), None)
+            known.append((row, own, all_, calls))
+        known.sort(key=lambda one: (-_size(one[2]), -_size(one[1]), one[0].place))
+        large = [one for one in known if _size(one[2]) >= LEAST * self._total][:MOST]
+        at = {row.place: i for i, (row, *_) in enumerate(large)}
         self._arcs: list[_Arc] = []
-        for i, (row, _) in enumerate(large):
+        for i, (row, *_) in enumerate(large):
             for arc in row.arcs:
-                if arc.is_callee and arc.place in at and abs(arc.costs[0]) >= LEAST * abs(self._total):
-                    self._arcs.append(_Arc(i, at[arc.place], arc.costs[0], max(arc.calls)))
+                costs_ = (itself.get(row.place) if arc.place == row.place else None) or arc.costs
+                if arc.is_callee and arc.place in at and _size(costs_) >= LEAST * self._total:
+                    self._arcs.append(_Arc(i, at[arc.place], costs_, max(arc.calls)))
+        loops = {arc.caller for arc in self._arcs if arc.caller == arc.callee}
+        self._nodes = [
+            _Node(row.place, own, all_, calls, self._lines(row.place, own, all_), _LOOP * (i in loops))
+            for i, (row, own, all_, calls) in enumerate(large)
+        ]
         self._down = self._without_cycles()
         self._layers = self._in_layers()
 
-    def _lines(self, place: Place, self_: int, inclusive: int) -> list[str]:
+    def _lines(self, place: Place, self_: list[int], inclusive: list[int]) -> list[str]:
         name = place.name or "???"
         name = name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-(_LONGEST // 2 - 1) :]}"
-        mine, whole = (f"{100 * cost / self._total:.1f} %" for cost in (self_, inclusive))
-        return [name, mine if self_ == inclusive else f"{mine} of {whole}"]
+        mine, whole = (" → ".join(f"{100 * c / self._total:.1f} %" for c in costs) for costs in (self_, inclusive))
+        return [name, whole if self_ == inclusive or len(inclusive) > 1 else f"{mine} of {whole}"]
 
     # ---- layers
 
@@ -98,8 +112,9 @@ class CallGraph:
         """The arcs that lead downwards: those to a function that is on the way here lead upwards."""
         out: list[list[_Arc]] = [[] for _ in self._nodes]
         for arc in self._arcs:
-            out[arc.caller].append(arc)
-        called = {arc.callee for arc in self._arcs}
+            if arc.caller != arc.callee:
+                out[arc.caller].append(arc)
+        called = {arc.callee for arc in self._arcs if arc.caller != arc.callee}
         down, state = [], [0] * len(self._nodes)  # 0: not visited, 1: on the way, 2: done
         for root in sorted(range(len(self._nodes)), key=lambda i: (i in called, i)):
             if state[root]:
@@ -151,30 +166,31 @@ class CallGraph:
     # ---- the picture
 
     def svg(self, title: str) -> bytes:
-        widths = [sum(self._nodes[i].width + _GAP_X for i in layer) for layer in self._layers]
+        widths = [sum(self._nodes[i].width + self._nodes[i].loop + _GAP_X for i in layer) for layer in self._layers]
         whole = max([500.0, *widths])
         boxes: dict[int, tuple[float, float]] = {}
         for depth, (layer, width) in enumerate(zip(self._layers, widths, strict=True)):
             x = (whole - width + _GAP_X) / 2
             for i in layer:
-                boxes[i] = x + self._nodes[i].width / 2, 52 + depth * (2 * _LINE + 8 + _GAP_Y)
-                x += self._nodes[i].width + _GAP_X
-        note = f"self of inclusive cost; the {len(self._nodes)} most expensive of {counted(self._n_all, 'function')}"
+                node = self._nodes[i]
+                boxes[i] = x + node.width / 2, 52 + depth * (2 * _LINE + 8 + _GAP_Y)
+                x += node.width + node.loop + _GAP_X
+        figures = "old and new inclusive cost" if len(self._totals) > 1 else "self of inclusive cost"
+        note = f"{figures}; the {len(self._nodes)} most expensive of {counted(self._n_all, 'function')}"
         note += f", and calls of {percent(LEAST)} of the total or more"
         height = 52 + len(self._layers) * (2 * _LINE + 8 + _GAP_Y) - _GAP_Y + 20
-        arcs = "\n".join(self._arc(arc, boxes) for arc in sorted(self._arcs, key=lambda arc: abs(arc.cost)))
+        arcs = "\n".join(self._arc(arc, boxes) for arc in sorted(self._arcs, key=lambda arc: _size(arc.costs)))
         drawn = "\n".join(self._box(self._nodes[i], *boxes[i]) for i in boxes)
         return _PAGE.format(
             width=whole + 16, height=height, title=text_of(title), note=text_of(note), arcs=arcs, boxes=drawn
         ).encode()
 
     def _box(self, node: _Node, x: float, y: float) -> str:
-        share = abs(node.self / self._total)
         calls = f"; {counted(node.calls, 'call')}" if node.calls else ""
-        cost = (
-            f"{node.place.name or '???'}: self {node.self:,}, inclusive {node.inclusive:,} {self._unit}".rstrip()
-            + calls
-        )
+        own, all_ = (" → ".join(f"{cost:,}" for cost in costs) for costs in (node.self, node.inclusive))
+        cost = f"{node.place.name or '???'}: self {own}, inclusive {all_} {self._unit}".rstrip() + calls
+        compared = len(node.self) > 1
+        fill = colour_of_change(self._change(node.inclusive)) if compared else colour_of_share(self._share(node.self))
         texts = "".join(
             f'<text x="{x:.1f}" y="{y + _LINE * (line + 1):.1f}" text-anchor="middle">{text_of(text)}</text>'
             for line, text in enumerate(node.lines)
@@ -182,13 +198,23 @@ class CallGraph:
         return (
             f"<g><title>{text_of(cost)}</title>"
             f'<rect x="{x - node.width / 2:.1f}" y="{y:.1f}" width="{node.width:.1f}" height="{2 * _LINE + 8}" rx="4" '
-            f'fill="{colour_of_share(share)}" stroke="#777"/>{texts}</g>'
+            f'fill="{fill}" stroke="#777"/>{texts}</g>'
         )
+
+    def _share(self, costs: list[int]) -> float:
+        return _size(costs) / self._total
+
+    def _change(self, costs: list[int]) -> float:
+        return (costs[1] - costs[0]) / self._total
 
     def _arc(self, arc: _Arc, boxes: dict[int, tuple[float, float]]) -> str:
         (x, y), (to_x, to_y) = boxes[arc.caller], boxes[arc.callee]
-        high, share = 2 * _LINE + 8, abs(arc.cost / self._total)
-        if to_y > y:
+        high, share = 2 * _LINE + 8, self._share(arc.costs)
+        if arc.caller == arc.callee:
+            x, y = x + self._nodes[arc.caller].width / 2, y + high / 2
+            far = f"{x + _LOOP + 8:.1f}"
+            path = f"M{x:.1f} {y - 8:.1f}C{far} {y - 26:.1f} {far} {y + 26:.1f} {x:.1f} {y + 8:.1f}"
+        elif to_y > y:
             middle = (to_y - y - high) / 2
             bend = f"{x:.1f} {y + high + middle:.1f} {to_x:.1f} {to_y - middle:.1f}"
             path = f"M{x:.1f} {y + high:.1f}C{bend} {to_x:.1f} {to_y:.1f}"
@@ -198,8 +224,17 @@ class CallGraph:
             path = f"M{x:.1f} {y:.1f}C{bend} {to_x:.1f} {to_y + high:.1f}"
         names = " → ".join(self._nodes[i].place.name or "???" for i in (arc.caller, arc.callee))
         calls = f", {counted(arc.calls, 'call')}" if arc.calls else ""
-        title = f"{names}: {arc.cost:,} {self._unit}".rstrip() + f" ({percent(share)}){calls}"
+        cost = " → ".join(f"{cost:,}" for cost in arc.costs)
+        shares = "" if len(arc.costs) > 1 else f" ({percent(share)})"
+        title = f"{names}: {cost} {self._unit}".rstrip() + shares + calls
+        change = self._change(arc.costs) if len(arc.costs) > 1 else 0
+        stroke = colour_of_change(change) if abs(change) >= 0.001 else "#555"
         return (
-            f'<path d="{path}" fill="none" stroke="#555" stroke-opacity="{0.35 + 0.5 * min(1, share):.2f}" '
+            f'<path d="{path}" fill="none" stroke="{stroke}" stroke-opacity="{0.5 + 0.5 * min(1, share):.2f}" '
             f'stroke-width="{0.6 + 5 * min(1, share):.1f}" marker-end="url(#to)"><title>{text_of(title)}</title></path>'
         )
+
+
+def _size(costs: Iterable[int]) -> int:
+    """Of costs that are compared: the larger one."""
+    return max(map(abs, costs))

@@ -1,7 +1,8 @@
 """The page's columns.
 
     function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
-    row        figures of those: self cost and, if known, inclusive cost by value column, calls by side
+    row        figures of those: self cost and, if known, inclusive cost by value column, calls by side; of a timeline
+               how many calls ended, and how long they took: min, median, p90, p99, max
     arc        callers and callees of a row: row, function, whether it is the callee, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     set, value, label, context set    labels.py
@@ -19,7 +20,7 @@ from fastprof.core.model import Model
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
 from fastprof.verbs.page.figures import Arc, Cost, Figures, Place, Places
-from fastprof.verbs.top_costs import thread_name
+from fastprof.verbs.top_costs import Durations, thread_name
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -39,6 +40,7 @@ class Content:
         self._functions: dict[Place, int] = {row.place: i for i, row in enumerate(figures)}
         self.n_functions = sum(not row.is_cycle for row in figures)
         self._rows([row.costs for row in figures])
+        self._durations([row.durations for row in figures])
         self._arcs([row.arcs for row in figures])
         self._contexts()
         if shown.times is not None and not shown.times.mixed:
@@ -75,6 +77,14 @@ class Content:
             calls = [next((r.calls for c, r in figures[i].items() if self._side(c) == side), 0) for i in range(n)]
             if any(calls):
                 self.columns.add(f"row calls {side}", "d", [count or 0 for count in calls])
+
+    def _durations(self, of: list[Durations | None]) -> None:
+        if self._shown.durations is None or not any(of):
+            return
+        for field in Durations._fields:
+            self.columns.add(f"row {field}", "d", [getattr(one, field) if one else 0 for one in of])
+        time = next(event for event in self._shown.events if event.name == "time")
+        self.head["durations"] = {"unit": time.unit}
 
     def _side(self, column: int) -> int:
         return self._shown.columns[column].side

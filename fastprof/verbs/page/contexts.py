@@ -1,7 +1,8 @@
 """A page's data from profiles of any view: contexts, functions, calls in time order.
 
 A timeline is folded into stacks, a graph's stacks are estimated.  Stacks give the contexts (csrc/ends/contexts.h) and
-the costs of functions (verbs/top_costs.py); the functions of a graph come from the graph itself, so they are exact.
+the costs of functions (verbs/top_costs.py); the functions of a graph come from the graph itself, so they are exact, and
+those of a timeline from the stack machine, which also knows how long single calls took.
 In a comparison the values of the old and the new profile are separate columns.
 """
 
@@ -13,6 +14,7 @@ from itertools import compress
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
+from fastprof.bridges.fold.fold import Functions
 from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import Room, calls_of
 from fastprof.core._c import ffi, lib
@@ -21,15 +23,15 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.options import Options
+from fastprof.core.options import CORES, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
 from fastprof.verbs.page.labels import Labels
-from fastprof.verbs.top_costs import Costs, add_projected
+from fastprof.verbs.top_costs import Costs, add_projected, new_durations
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_contexts, fp_project
+    from fastprof.core._c import Pointer, fp_contexts, fp_project, fp_top_durations
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit a page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
@@ -67,7 +69,8 @@ class Shown:
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._project = self._new_project()
-        self._estimates = self._new_project()
+        self._only_contexts = self._new_project()
+        self.durations: fp_top_durations | None = None  # of single calls
 
     def _new_project(self) -> fp_project:
         new = lib.fp_project_new(self._model.c, not self._compared, True)
@@ -80,17 +83,14 @@ class Shown:
 
     def add(self, side: int, view: str, batches: Iterable[Batch]) -> None:
         if view == "timeline":
-            rows = batches if self._compared else self._timed(batches)
-            # the model drops stacks between batches, so they must be added at once
-            rows = folded(rows, self._model, self._bridging, self._log, Holds(keeps_stacks=False))
-            self._stacks(side, view, rows, self._project, at_once=True)
+            self._timeline(side, batches if self._compared else self._timed(batches))
         elif view == "stacks":
             self._stacks(side, view, batches, self._project)
         else:
             self.estimated = True
             log = Log()
             rows = estimated(self._graph(side, batches), self._model, self._bridging, log)
-            self._stacks(side, view, rows, self._estimates)
+            self._stacks(side, view, rows, self._only_contexts)
             lost = log.not_representable
             lost.drop("call-counts")  # the table has them
             self._log.not_representable.take(lost)
@@ -99,6 +99,22 @@ class Shown:
     def folded(self, view: str, batches: Iterator[Batch]) -> Iterator[Batch]:
         """A timeline as stacks; other views unchanged."""
         return folded(batches, self._model, self._bridging, self._log) if view == "timeline" else batches
+
+    def _timeline(self, side: int, batches: Iterable[Batch]) -> None:
+        options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1})
+        self.durations = None if self._compared else new_durations()
+        functions = Functions(self._model, options, Log(), self.durations)
+        # the model drops stacks between batches, so they must be added at once
+        rows = folded(functions.through(batches), self._model, self._bridging, self._log, Holds(keeps_stacks=False))
+        found = self._stacks(side, "timeline", rows, self._only_contexts, at_once=True)
+        for k in found:
+            self.costs[k].begin_timeline()
+        for batch in functions.rows(lambda types: [(self.costs[k].sums, value) for value, k in enumerate(found)]):
+            for value, k in enumerate(found):
+                self.costs[k].put(batch, value, calls=lib.FP_FOLD_CALLS)
+            self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
+        for k in found:
+            self.costs[k].end_part()
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)
@@ -125,7 +141,9 @@ class Shown:
 
     def _stacks(
         self, side: int, view: str, batches: Iterable[Batch], project: fp_project, *, at_once: bool = False
-    ) -> None:
+    ) -> list[int]:
+        """Returns the columns of the last part's values."""
+        found = list[int]()
         columns: dict[int, Pointer[int]] = {}
         room = Room(self._options[MAX_MEMORY])
         for batch in batches:
@@ -142,6 +160,7 @@ class Shown:
         self._take(project, side)
         if project == self._project:
             self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
+        return found
 
     def _take(self, project: fp_project, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
@@ -207,6 +226,33 @@ class Shown:
     def first_line(self, function: int) -> int:
         """The first line of a function; 0 if unknown."""
         return int(self._lines.of[function]) if function < self._lines.cap else 0
+
+    def calls_to_itself(self, columns: list[int]) -> dict[int, list[int]]:
+        """What calls of functions to themselves cost in stacks, of several in one stack the outermost, by function.
+
+        Arcs of stacks have no cost within a recursion."""
+        if self.estimated:
+            return {}
+        self.cut(0, (1 << 32) - 1)
+        c = self.contexts
+        n = int(c.n)
+        parents, functions = list(c.parent[0:n]) if n else [], list(c.function[0:n]) if n else []
+        totals = [list(c.self[k * n : (k + 1) * n]) if k < c.n_values else [0] * n for k in columns]
+        for i in range(n - 1, -1, -1):
+            if parents[i]:
+                for total in totals:
+                    total[parents[i] - 1] += total[i]
+        found: dict[int, list[int]] = {}
+        above: list[frozenset[int]] = []  # by context: the functions that have called themselves
+        for i, (function, parent) in enumerate(zip(functions, parents, strict=True)):
+            outer: frozenset[int] = above[parent - 1] if parent else frozenset()
+            if function and parent and functions[parent - 1] == function and function not in outer:
+                outer |= {function}
+                sums = found.setdefault(function, [0] * len(columns))
+                for k, total in enumerate(totals):
+                    sums[k] += total[i]
+            above.append(outer)
+        return found
 
     def cut(self, least: float, most: int, *, fits: bool = False) -> None:
         """Keep contexts with at least this share, at most `most`; with `fits` as many labels as fit a page."""

@@ -13,6 +13,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
+from fastprof.verbs.top_costs import Durations, durations_of
 
 _CALLS = 15  # most expensive callers of a function, and callees
 
@@ -66,6 +67,7 @@ class Figures(NamedTuple):
     costs: dict[int, Cost]
     arcs: list[Arc]
     is_cycle: bool
+    durations: Durations | None  # of its single calls
 
 
 # callers or callees in a value column, the most expensive first: cost, calls
@@ -107,7 +109,7 @@ class Table:
             found = self._found[place]
             costs = {c: self._cost(c, of) for c, of in found.items()}
             is_cycle = any(place == (f"<cycle {cost.cycle}>", "", "") for cost in costs.values())
-            self._made.append(Figures(place, costs, self._arcs(found), is_cycle))
+            self._made.append(Figures(place, costs, self._arcs(found), is_cycle, self._durations(found)))
         return self._made[:n]
 
     def _rank(self) -> list[Place]:
@@ -141,6 +143,11 @@ class Table:
             column["calls"][of] if costs.calls_known else None,
             self._finders[c].cycle_of(of),
         )
+
+    def _durations(self, found: dict[int, int | Row]) -> Durations | None:
+        function = next((of for of in found.values() if isinstance(of, int)), None)
+        durations = self._shown.durations
+        return None if durations is None or function is None else durations_of(durations, function)
 
     # ---- callers and callees
 

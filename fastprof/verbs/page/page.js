@@ -150,8 +150,62 @@ const begin = async () => {
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
     sumRange();
+    drawGraph();
     sayBox(null);
     drawSummary();
+  };
+
+  // ---- the call graph
+
+  const sidesOf = costs => [state.event.old, state.event.new].map(k => costs[k] || 0);
+  const changeOf = costs => (([before, after]) => (after - before) / (Math.abs(base()) || 1))(sidesOf(costs));
+  const costText = costs => {
+    if (!head.compared) return shareText(costs[state.event.old] || 0, wholeShown());
+    const [before, after] = sidesOf(costs), [was, is, change] = pair([before, after, after - before], unit());
+    return `${was} → ${is}, ${signed(after - before, change)} (${signed(after - before, percent(after - before, base()))} of the total)`;
+  };
+  const graph = new CallGraph({
+    rows: nRows, columns: () => shownColumns(), short: labelOf, chosen: () => state.chosen, choose: fn => choose(fn, "graph"),
+    base: () => wholeShown(),
+    figures: fn => Object.fromEntries([["self", "row self"], ["all", "row inclusive"]]
+      .map(([key, name]) => [key, head.values.map((_, k) => shownColumns().includes(k) ? rowFigure(name, k, fn) : 0)])),
+    arcs: () => arcsOfGraph(),
+    shares({self, all}) {
+      const share = costs => head.compared ? sidesOf(costs).map(cost => percent(cost, wholeShown())).join(" → ") : percent(costs[state.event.old], wholeShown());
+      return head.compared || share(self) === share(all) ? share(all) : `${share(self)} of ${share(all)}`;
+    },
+    colour: (fn, costs) => colours.kind === "change" && !state.matches ? colours.changed(changeOf(costs)) : colours.of({fn}),
+    arcColour: costs => colours.kind === "change" && Math.abs(changeOf(costs)) >= 0.001 ? colours.changed(changeOf(costs))[0] : "currentColor",
+    title: ({fn, self, all}) => `${nameOf(fn)}\nself ${costText(self)}\ninclusive ${costText(all)}`,
+    arcTitle: (from, to, {costs, calls: counts}) => `${nameOf(from)} → ${nameOf(to)}\n${costText(costs)}` +
+      (counts.some(count => count) ? `\n${(head.compared ? counts : counts.slice(0, 1)).map(exact).join(" → ")} calls` : ""),
+  });
+  // The total of what the table shows.
+  const wholeShown = () => {
+    if (!ofThread() || state.ranged) return base();
+    const totals = shownColumns().map(k => Math.abs(view.tree.total[k][0]));
+    return Math.max(0, ...totals);
+  };
+  // Those of both lists, which have the most expensive ones of each function.
+  const arcsOfGraph = () => {
+    const list = listOfCalls(), found = new Map(), add = (from, to, arc) => found.set(`${from} ${to}`, {from, to, costs: arc.costs, calls: arc.calls});
+    for (let fn = 0; fn < nRows; fn++) {
+      for (const arc of list(fn, 0)) add(arc.other, fn, arc);
+      for (const arc of list(fn, 1)) add(fn, arc.other, arc);
+    }
+    // stacks: what calls of a function to itself cost is in the contexts alone
+    if (!ofThread() && !head.estimated)
+      for (const arc of calls.ofItself(view.tree, countedColumns)) if (found.has(`${arc.from} ${arc.to}`)) add(arc.from, arc.to, arc);
+    return [...found.values()];
+  };
+  const drawGraph = () => {
+    const isShown = state.order === "graph";
+    byId("callgraph").hidden = !isShown;
+    byId("flame").hidden = isShown;
+    if (!isShown) return;
+    graph.arrange();
+    graph.draw();
+    drawLegend(graph.nodes.map(({fn}) => ({fn, id: 1})));
   };
   const drawLegend = drawn => {
     byId("legend").replaceChildren(...colours.legend(drawn).map(([colour, text]) => {
@@ -169,6 +223,9 @@ const begin = async () => {
       return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${exact(state.ranged.n)} calls, ` +
         `${figure(state.ranged.sum, "ns")} in all threads shown. The table covers this range; Esc clears it.`;
     }
+    if (state.order === "graph") return `Each box is a function below its callers with its ${head.compared ? "old and new inclusive" : "self and inclusive"} ` +
+      `cost; arcs are as thick as the cost of the calls. The ${exact(graph.nodes.length)} most expensive functions and calls above ${percent(LEAST_SHARE, 1)}` +
+      `${(state.thread >= 0 || labels.isChosen) && !ofThread() ? ", of all threads" : ""}. Click a box for its callers and callees; Ctrl+wheel or + and - zoom.`;
     if (state.order === "time") return "Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
       "Shift+wheel or a and d pan. Click a thread's name to collapse it.";
     if (state.order === "inverted") return `Each box of the first row is a function; ${width} self cost. ` +
@@ -260,6 +317,16 @@ const begin = async () => {
     }
     const whole = state.ranged ? state.ranged.sum : ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
+    if (byId("figures").value === "calls") {
+      const figure = name => i => column(`row ${name}`)[i];
+      const times = [["median", "median"], ["99 %", "p99"], ["max", "max"], ["90 %", "p90"], ["min", "min"]].slice(0, narrow.matches ? 2 : 5)
+        .sort((a, b) => ["min", "median", "p90", "p99", "max"].indexOf(a[1]) - ["min", "median", "p90", "p99", "max"].indexOf(b[1]));
+      return [...narrow.matches ? [] : [number("ended", 92, figure("ended"), scaleOf(1, ""))],
+        ...times.map(([title, name]) => {
+          const largest = [...column(`row ${name}`)].sort((a, b) => b - a).slice(0, 20);
+          return number(title, 96, figure(name), scaleOf(largest[0] || 0, head.durations.unit, largest));
+        }), name];
+    }
     const found = [
       number("self", 104, self(old), own), share("self %", self(old)),
       ...isInclusiveKnown() ? [number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old))] : [],
@@ -276,12 +343,13 @@ const begin = async () => {
   };
   const sayCount = () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
+    const isOfAll = byId("figures").value === "calls";
     const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
     const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
     const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
       (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
-      (state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
+      (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
   };
 
   for (const query of [narrow, roomy]) query.addEventListener("change", drawTable);
@@ -289,94 +357,34 @@ const begin = async () => {
   // ---- the selected function
 
   const sources = new Sources(data);
-  const arcs = new Map();
-  column("arc row").forEach((row, at) => {
-    if (!arcs.has(row)) arcs.set(row, []);
-    arcs.get(row).push(at);
-  });
+  const calls = new Calls(data);
+  // by side: the value column of calls
+  const countedColumns = [0, 1].map(side => counted ? [counted.old, counted.new][side] : -1);
+  // Callers and callees follow the chosen thread and labels, as the table does.
+  const listOfCalls = () => ofThread() && !state.ranged
+    ? calls.inTree(view.tree, `${state.thread} ${labels.id}`, countedColumns) : (fn, callee) => calls.list(fn, callee);
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
     if (where !== "table" && fn < nRows) table.mark(fn);
     if (where !== "flame") state.centre = fn;
     if (state.order === "sandwich" && where !== "flame") drawFlame();
     flame.draw();
+    if (state.order === "graph") graph.draw();
     remember(true);
     drawDetails();
     const details = byId("details");
     if (where === "details") details.querySelector("h2").focus();  // the button that had the focus is gone
     else if (stacked.matches && where === "table") details.scrollIntoView({block: "nearest"});
   };
-  const callsTable = (fn, callee) => {
-    const {old, new: next} = state.event;
-    const cost = at => head.compared
-      ? columnOf("arc cost", next, at) - columnOf("arc cost", old, at) : columnOf("arc cost", old, at);
-    const side = head.compared && !has("arc calls 0") ? 1 : 0;
-    const counts = column(`arc calls ${side}`);
-    const mine = (arcs.get(fn) || []).filter(at => column("arc callee")[at] === callee)
-      .sort((a, b) => Math.abs(cost(b)) - Math.abs(cost(a)));
-    if (!mine.length) return element("p", {class: "place"}, fn < nRows ? "none" : "too small for this page");
-    const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit(), mine.map(cost));
-    const rows = mine.map(at => {
-      const other = column("arc function")[at];
-      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => choose(other, "details")}, labelOf(other));
-      const value = head.compared ? signed(cost(at), scale.write(cost(at))) : scale.write(cost(at));
-      return element("tr", {}, element("td", {}, value),
-        element("td", {}, percent(cost(at), base())),
-        ...counts.length ? [element("td", {}, exact(counts[at]))] : [], element("td", {}, open));
-    });
-    const heading = (head.compared ? "change " : "cost ") + scale.unit;
-    return element("table", {class: "calls"},
-      element("thead", {}, element("tr", {}, ...[heading, "%", ...counts.length ? ["calls"] : [], "function"]
-        .map(text => element("th", {scope: "col"}, text)))),
-      element("tbody", {}, ...rows));
-  };
-  const drawDetails = () => {
-    const fn = state.chosen, holder = byId("details");
-    if (fn < 0) {
-      holder.replaceChildren(element("h2", {}, nRows ? "No function selected" : "No functions"),
-        ...nRows ? [element("p", {class: "place"}, isInclusiveKnown()
-          ? "Click a box or a row to see the callers and callees of a function." : "Click a box or a row to see the costs of a function.")] : []);
-      return;
-    }
-    const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))];
-    if (isInclusiveKnown() && fn < nRows) parts.push(element("button", {type: "button", onclick: () => {
+  const drawDetails = detailsPanel({
+    data, state, sources, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown,
+    wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
+    calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
+    sandwich(fn) {
       state.centre = fn;
       show("sandwich");
-    }}, "Show all callers and callees"));
-    if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
-      parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
-    if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
-    if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
-    else if (partTitle()) parts.push(element("p", {}, labels.isChosen ? "In all samples:" : "In all threads:"));
-    if (fn < nRows) {
-      const box = (what, name) => {
-        const texts = shownColumns().map(k => {
-          const value = column(`${name} ${k}`)[fn], side = head.compared ? k === state.event.old ? "old " : "new " : "";
-          return `${side}${shareText(value, head.totals[k])}`;
-        });
-        return element("div", {title: shownColumns().map(k => exact(column(`${name} ${k}`)[fn])).join(" → ")},
-          element("span", {}, what), texts.join(", "));
-      };
-      const isKnown = shownColumns().every(k => has(`row inclusive ${k}`));
-      const boxes = [box("self", "row self"), ...isKnown ? [box("inclusive", "row inclusive")] : []];
-      for (const side of [0, 1])
-        if (has(`row calls ${side}`) && column(`row calls ${side}`)[fn])
-          boxes.push(element("div", {}, element("span", {}, head.compared ? `calls, ${side ? "new" : "old"}` : "calls"), exact(column(`row calls ${side}`)[fn])));
-      parts.push(element("div", {class: "figures"}, ...boxes));
-    }
-    parts.push(...sources.panel(texts[filesOf[fn]], lines[fn], nextLine(fn), {
-      columns: shownColumns(), compared: head.compared, unit: unit(), isPart: ofThread(), draw: drawDetails,
-    }));
-    if (shownColumns().some(k => has(`row inclusive ${k}`)))
-      parts.push(element("h3", {}, "Callers"), callsTable(fn, 0), element("h3", {}, "Callees"), callsTable(fn, 1));
-    holder.replaceChildren(...parts);
-  };
-  const nextLine = fn => {  // of the next function in its file; 0: it is the last one
-    let next = 0;
-    for (let other = 0; other < names.length; other++)
-      if (filesOf[other] === filesOf[fn] && lines[other] > lines[fn] && (!next || lines[other] < next)) next = lines[other];
-    return next;
-  };
+    },
+  });
 
   // ---- searching
 
@@ -394,6 +402,7 @@ const begin = async () => {
         `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${exact(n)} matching function${n === 1 ? "" : "s"}`;
     }
     flame.draw();
+    if (state.order === "graph") graph.draw();
   };
   const filter = () => {
     const wanted = pattern(byId("filter").value);
@@ -437,12 +446,19 @@ const begin = async () => {
     state.thread = Number(threads.value);
     drawAll();
   });
+  const figures = byId("figures");
+  figures.hidden = !head.durations;
+  figures.addEventListener("change", () => {
+    drawTable();
+    filter();
+    remember(true);
+  });
   const views = byId("order");
   if (head.time) views.append(element("option", {value: "time"}, "time order"));
-  if (!isInclusiveKnown()) for (const view of [...views.options]) if (/^(inverted|sandwich)$/.test(view.value)) view.remove();
+  if (!isInclusiveKnown()) for (const view of [...views.options]) if (/^(inverted|sandwich|graph)$/.test(view.value)) view.remove();
   const show = order => {
     state.order = views.value = order;
-    byId("flip").disabled = order === "time";
+    byId("flip").disabled = order === "time" || order === "graph";
     if (order === "time") turn(false);
     drawAll();
   };
@@ -466,9 +482,10 @@ const begin = async () => {
     colours.kind = kinds.value;
     colours.arrange(view.tree);
     flame.draw();
+    drawGraph();
     remember(true);
   });
-  byId("reset").addEventListener("click", () => flame.reset());
+  byId("reset").addEventListener("click", () => state.order === "graph" ? graph.fit() : flame.reset());
   for (const [id, apply] of [["search", search], ["filter", filter]])
     byId(id).addEventListener("input", () => {
       apply();
@@ -478,6 +495,7 @@ const begin = async () => {
   const theme = to => {
     root.dataset.theme = to;
     flame.draw();
+    if (graph.nodes) drawGraph();
   };
   theme(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
@@ -490,11 +508,12 @@ const begin = async () => {
         event.target.dispatchEvent(new Event("input"));
       } else if (typing) event.target.blur();
       else if (state.ranged) setRange(null);
+      else if (state.order === "graph") graph.fit();
       else flame.reset();
     } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
       const action = {
-        "/": () => byId("search").focus(), t: () => byId("filter").focus(), g: () => byId("flame").focus(),
-        f: () => { if (state.order !== "time") flip(); },
+        "/": () => byId("search").focus(), t: () => byId("filter").focus(), g: () => byId(state.order === "graph" ? "callgraph" : "flame").focus(),
+        f: () => { if (!byId("flip").disabled) flip(); },
       }[event.key];
       if (!action) return;
       event.preventDefault();
@@ -518,6 +537,7 @@ const begin = async () => {
       view: state.order === "heavy" ? "" : state.order, value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
       zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: functionText(state.chosen),
+      figures: figures.value === "costs" ? "" : figures.value,
       range: state.ranged ? flame.range.join() : "",
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value, filter: byId("filter").value,
@@ -549,8 +569,9 @@ const begin = async () => {
     colours.kind = option(kinds, said.get("colours"), first.kind);
     state.chosen = view.chosen = functionOf(said.get("chosen"));
     state.centre = functionOf(said.get("centre"));
+    figures.value = head.durations && said.get("figures") === "calls" ? "calls" : "costs";
     turn(said.has("flip") && state.order !== "time");
-    byId("flip").disabled = state.order === "time";
+    byId("flip").disabled = state.order === "time" || state.order === "graph";
     [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
     for (const id of ["search", "filter"]) byId(id).value = said.get(id) || "";
     chooser.restore(said.get("by"), said.getAll("label"));
@@ -573,7 +594,7 @@ const begin = async () => {
   restore();
   root.dataset.ready = "yes";
   // for tests
-  window.fastprof = {data, state, flame, table, view};
+  window.fastprof = {data, state, flame, table, view, graph};
 };
 begin().catch(error => {
   byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;

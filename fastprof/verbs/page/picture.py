@@ -136,10 +136,7 @@ class Picture:
     def _colour(self, box: _Box, name: str) -> str:
         costs = self._costs(box)
         if len(costs) == 2:
-            change = (costs[1] - costs[0]) / (self._weights[0] or 1)
-            strength = min(1.0, (8 * abs(change)) ** 0.5)
-            hue = 4 if change > 0 else 213
-            return _rgb(hue, 40 + 50 * strength, 92 - 30 * strength) if abs(change) >= 0.001 else _GREY
+            return colour_of_change((costs[1] - costs[0]) / (self._weights[0] or 1))
         if len(box.nodes) > 1:
             return _MANY
         if self._functions[box.nodes[0]] == NONE:
@@ -152,6 +149,14 @@ class Picture:
 
 def _rgb(hue: float, saturation: float, light: float) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in hls_to_rgb(hue / 360, light / 100, saturation / 100))
+
+
+def colour_of_change(change: float) -> str:
+    """Of a share of the total: red for more, blue for less."""
+    if abs(change) < 0.001:
+        return _GREY
+    strength = min(1.0, (8 * abs(change)) ** 0.5)
+    return _rgb(4 if change > 0 else 213, 40 + 50 * strength, 92 - 30 * strength)
 
 
 def colour_of_share(share: float) -> str:

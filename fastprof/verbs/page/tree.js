@@ -113,6 +113,35 @@ class Tree {
     return {"row self": own, "row inclusive": all};
   }
 
+  // Calls from function to function: [{from, to, costs by value column, calls by side}].  Only the outermost call of a
+  // recursion has a cost, so the calls into a function add up to its inclusive cost.  A function's calls to itself have
+  // what they cost, of several in one stack the outermost.  counted: by side the value column of calls, -1: none.
+  arcs(counted) {
+    const found = new Map(), open = new Map(), itself = new Map(), todo = [];
+    const add = (map, f, n) => { map.set(f, (map.get(f) || 0) + n); };
+    for (let c = this.child[0]; c < this.child[1]; c++) todo.push(this.children[c]);
+    while (todo.length) {
+      const next = todo.pop(), isLeft = next < 0, i = isLeft ? ~next : next, f = this.fn[i], caller = this.fn[this.parent[i]];
+      if (isLeft) {
+        add(open, f, -1);
+        if (f === caller) add(itself, f, -1);
+        continue;
+      }
+      if (f !== NONE && caller !== NONE) {
+        const key = caller * 4294967296 + f;
+        let arc = found.get(key);
+        if (!arc) found.set(key, arc = {from: caller, to: f, costs: this.total.map(() => 0), calls: [0, 0]});
+        if (f === caller ? !itself.get(f) : !open.get(f)) for (let k = 0; k < this.total.length; k++) arc.costs[k] += this.total[k][i];
+        counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += this.self[k][i]; });
+      }
+      add(open, f, 1);
+      if (f === caller) add(itself, f, 1);
+      todo.push(~i);
+      for (let c = this.child[i]; c < this.child[i + 1]; c++) todo.push(this.children[c]);
+    }
+    return [...found.values()];
+  }
+
   // The inclusive cost of the matching functions; a match below another match counts once.
   matched(matches, k) {
     const inside = new Uint8Array(this.n);

@@ -1,0 +1,43 @@
+// Calls from function to function: of all samples as the page has them, of a thread or a label from its contexts.
+class Calls {
+  constructor(data) {
+    const {column} = data, rows = column("arc row"), others = column("arc function"), callees = column("arc callee");
+    this.data = data;
+    this.of = new Map();  // by function: positions of its arcs
+    rows.forEach((row, at) => {
+      if (!this.of.has(row)) this.of.set(row, []);
+      this.of.get(row).push(at);
+    });
+    this.isCallee = callees;
+    this.other = others;
+    this.known = new Map();
+  }
+  // Callers (callee 0) or callees (1) of a function: [{other, costs by value column, calls by side}].
+  list(fn, callee) {
+    const {column, head} = this.data;
+    return (this.of.get(fn) || []).filter(at => this.isCallee[at] === callee).map(at => ({
+      other: this.other[at], costs: head.values.map((_, k) => column(`arc cost ${k}`)[at]),
+      calls: [0, 1].map(side => column(`arc calls ${side}`)[at] || 0),
+    }));
+  }
+  // Calls of functions to themselves, from the contexts of a tree of all threads.
+  ofItself(tree, counted) {
+    const key = "itself";
+    if (!this.known.has(key)) this.known.set(key, tree.arcs(counted).filter(arc => arc.from === arc.to));
+    return this.known.get(key);
+  }
+  // The same from the contexts of a tree.  counted: by side the value column of calls, -1: none.
+  inTree(tree, key, counted) {
+    if (this.known.has(key)) return this.known.get(key);
+    const callers = new Map(), callees = new Map();
+    for (const arc of tree.arcs(counted)) {
+      for (const [map, fn, other] of [[callers, arc.to, arc.from], [callees, arc.from, arc.to]]) {
+        if (!map.has(fn)) map.set(fn, []);
+        map.get(fn).push({other, costs: arc.costs, calls: arc.calls});
+      }
+    }
+    const found = (fn, callee) => (callee ? callees : callers).get(fn) || [];
+    this.known.set(key, found);
+    return found;
+  }
+}

@@ -1,0 +1,146 @@
+"""The call graph, single calls, and callers and callees of a label, in the page in a real browser: figures of `top`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fastprof import convert, report, top
+from tests.differential.test_report_browser import choose, drive, text_of, value
+from tests.support.paths import CORPUS
+
+POOL, PROGRAM = CORPUS / "xray/good/fdr5-pool-clang19.xray", CORPUS / "xray/pool-clang19"
+CPU = CORPUS / "pprof/good/go-cpulabels.pb.gz"
+GRAPH = choose("#order", "call graph")
+NODES = "fastprof.graph.nodes.map(n => [fastprof.view.name(n.fn), n.self, n.all])"
+ARCS = (
+    "fastprof.graph.arcs.map(({from, to, costs, calls}) => "
+    "[...[from, to].map(i => fastprof.view.name(fastprof.graph.nodes[i].fn)), costs, calls])"
+)
+OVERLAP = """(() => {
+    const {nodes} = fastprof.graph, isOver = (a, b) => a.y === b.y && Math.abs(a.x - b.x) < (a.width + b.width) / 2;
+    return nodes.flatMap((a, i) => nodes.slice(i + 1).filter(b => isOver(a, b))).length;
+})()"""
+CALLS = (
+    "[...document.querySelectorAll('#details .calls')].map(t => "
+    "[...t.querySelectorAll('tbody tr')].map(r => [...r.children].map(c => c.textContent)))"
+)
+
+
+def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
+    """Also of a profile that is compared, whose arcs have both costs."""
+    report(CPU, tmp_path / "page.html", value="cpu")
+    _, nodes, arcs, overlapping, drawn, address, hint, legend = drive(
+        tmp_path / "page.html",
+        GRAPH,
+        value(NODES),
+        value(ARCS),
+        value(OVERLAP),
+        value("['.node', '.arc'].map(one => document.querySelectorAll(`#callgraph ${one}`).length)"),
+        value("location.hash"),
+        text_of("#hover"),
+        value("document.querySelector('#flame').hidden"),
+    )
+    found = top(CPU, value="cpu", n=0, tree="calling")
+    rows = {row.name: row for row in found.rows}
+    assert len(nodes) == 60 and len(arcs) > 50 and overlapping == 0 and drawn == [60, len(arcs)]
+    assert {name: (own[0], all_[0]) for name, own, all_ in nodes} == {
+        name: (rows[name].self, rows[name].inclusive) for name, *_ in nodes
+    }
+    least = min(all_[0] for _, _, all_ in nodes)
+    assert all((row.inclusive or 0) <= least for row in found.rows if row.name not in {name for name, *_ in nodes})
+    expected = {(row.name, call.name): call.cost for row in found.rows for call in row.callees}
+    shown = {(caller, callee): costs[0] for caller, callee, costs, _ in arcs}
+    itself = {pair for pair in shown if pair[0] == pair[1]}  # top has no cost within a recursion
+    assert {pair: cost for pair, cost in shown.items() if pair not in itself} == {
+        pair: expected[pair] for pair in shown if pair not in itself
+    }
+    assert ("main.(*tree).put", "main.(*tree).put") in itself and expected[next(iter(itself))] == 0
+    assert address == "#view=graph" and hint.startswith("Each box is a function below its callers") and legend is True
+
+
+def test_the_call_graph_of_a_difference_and_of_a_label(tmp_path: Path) -> None:
+    convert(CPU, tmp_path / "sort.pb.gz", label=["kind=sort"])
+    report([CPU, tmp_path / "sort.pb.gz"], tmp_path / "page.html", value="cpu")
+    _, nodes, arcs, colours = drive(
+        tmp_path / "page.html",
+        GRAPH,
+        value(NODES),
+        value(ARCS),
+        value("[...document.querySelectorAll('#callgraph rect')].map(r => r.getAttribute('fill').slice(0, 7))"),
+    )
+    old, new = (
+        {row.name: row.inclusive for row in top(p, value="cpu", n=0).rows} for p in (CPU, tmp_path / "sort.pb.gz")
+    )
+    assert all(all_ == [old.get(name, 0), new.get(name, 0)] for name, _, all_ in nodes) and len(nodes) == 60
+    assert ["main.job", "main.(*tree).put", 0] in [[a, b, costs[1]] for a, b, costs, _ in arcs]
+    assert {*colours} == {"#dfe2e7", "hsl(213"}
+
+    report(CPU, tmp_path / "page.html", value="cpu")
+    _, _, _, nodes, arcs = drive(
+        tmp_path / "page.html", GRAPH, choose("#key", "kind"), choose("#label", "sort"), value(NODES), value(ARCS)
+    )
+    of_sort = top(CPU, value="cpu", n=0, tree="calling", label=["kind=sort"])
+    expected = {row.name: row.inclusive for row in of_sort.rows}
+    assert {name: all_[0] for name, _, all_ in nodes}.items() <= expected.items()
+    calls = {(row.name, call.name): call.cost for row in of_sort.rows for call in row.callees}
+    assert all(calls[a, b] == costs[0] for a, b, costs, _ in arcs if a != b) and len(arcs) > 5
+
+
+def test_callers_and_callees_follow_the_label(tmp_path: Path) -> None:
+    report(CPU, tmp_path / "page.html", value="cpu")
+    chosen = value(
+        "(fastprof.table.choose([...fastprof.table.order].find(i => fastprof.view.name(i) === 'main.job')), 0)"
+    )
+    *_, all_, _, _, tree, says = drive(
+        tmp_path / "page.html",
+        chosen,
+        value(CALLS),
+        choose("#key", "kind"),
+        choose("#label", "tree"),
+        value(CALLS),
+        text_of("#details"),
+    )
+    for shown, options in ((all_, {}), (tree, {"label": ["kind=tree"]})):
+        rows = {row.name: row for row in top(CPU, value="cpu", n=0, tree="both", **options).rows}  # type: ignore[arg-type]
+        for listed, calls in zip(shown, (rows["main.job"].callers, rows["main.job"].callees), strict=True):
+            names = {call.name: call.cost for call in calls if call.cost}
+            assert {row[-1] for row in listed} >= {*list(names)[:5]} and len(listed) <= max(15, len(names))
+    assert all_ != tree and "In contexts of kind tree:" in says and "690 ms (100.0 %)" in says
+
+
+def test_single_calls_are_those_of_top(tmp_path: Path) -> None:
+    report(POOL, tmp_path / "page.html", symbols=[PROGRAM])
+    *_, rows, titles, details = drive(
+        tmp_path / "page.html",
+        choose("#figures", "single calls"),
+        value(
+            "fastprof.table.order.map(i => [fastprof.view.name(i), "
+            "...['ended', 'min', 'median', 'p90', 'p99', 'max'].map(n => fastprof.data.column(`row ${n}`)[i])])"
+        ),
+        value("[...document.querySelectorAll('#table .head .cell')].map(c => c.textContent)"),
+        value("(fastprof.table.choose(fastprof.table.order[0]), document.querySelector('#details').textContent)"),
+    )
+    expected = {row.name: row.durations for row in top(POOL, symbols=[PROGRAM], n=0, stats=True).rows}
+    assert {name: tuple(figures) for name, *figures in rows} == {
+        name: tuple(durations or [0] * 6) for name, durations in expected.items()
+    }
+    assert [re.sub(r" (ns|µs|ms)", "", title) for title in titles] == [
+        "ended ▾",
+        "min",
+        "median",
+        "90 %",
+        "99 %",
+        "max",
+        "Function",
+    ]
+    assert "Single calls" in details and "median" in details
+
+
+def test_profiles_without_calls_have_neither(tmp_path: Path) -> None:
+    report(CORPUS / "cachegrind/good/newer.cachegrind", tmp_path / "page.html")
+    ((views, figures),) = drive(
+        tmp_path / "page.html",
+        value("[[...document.querySelector('#order').options].map(o => o.text), fastprof.data.has('row ended')]"),
+    )
+    assert views == ["largest first", "by name"] and figures is False
