@@ -28,6 +28,7 @@ ROOMS = (
     "folded",
     "perf",
     "perf_script",
+    "jfr",
     "speedscope",
     "trace_event",
     "firefox",

@@ -24,7 +24,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"(?:heap|threadz|goroutine|threadcreate|block|mutex) profile: total ", "a text profile of Go", _NO_DEBUG),
     (rb"goroutine \d+ \[", "a text profile of Go", _NO_DEBUG),
     (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` converts it to pprof"),
-    (rb"FLR\0", "a Java Flight Recorder recording", "async-profiler's `jfrconv` converts it to folded stacks or pprof"),
     (
         rb"JAVA PROFILE 1\.0\.\d, created",
         "a text profile of Java's HPROF agent",

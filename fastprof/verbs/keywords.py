@@ -47,6 +47,14 @@ class PerfScript(TypedDict, total=False):
     comm_frames: bool
 
 
+class Jfr(TypedDict, total=False):
+    kinds: bool
+    signatures: bool
+    join_classes: bool
+    class_frames: bool
+    truncated_roots: bool
+
+
 class TraceEvent(TypedDict, total=False):
     samples: bool
     args: bool
@@ -83,6 +91,11 @@ class InfoOptions(TypedDict, total=False):
     debug_dirs: Sequence[Path]
     force_symbols: bool
     comm_frames: bool
+    kinds: bool
+    signatures: bool
+    join_classes: bool
+    class_frames: bool
+    truncated_roots: bool
     samples: bool
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
@@ -92,6 +105,7 @@ class InfoOptions(TypedDict, total=False):
     folded: Folded
     perf: Perf
     perf_script: PerfScript
+    jfr: Jfr
     trace_event: TraceEvent
     archive: Archive
     oprofile: Oprofile

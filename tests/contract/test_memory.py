@@ -18,6 +18,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
+from tests.support.jfrfile import Chunk
 from tests.support.oprofile import path_of, sample_file, tar_of
 from tests.support.peak import DRIVER, peak
 from tests.support.perfdata import PerfData
@@ -180,6 +181,20 @@ def oprofile(path: Path, times: int) -> None:
     )
 
 
+def jfr(path: Path, times: int) -> None:
+    """Chunks of the same stacks, with 20,000 samples each."""
+    chunk = Chunk()
+    frames = [("app/Main", f"f{i}", "()V", i, 2, "JIT compiled") for i in range(60)]
+    stacks = [chunk.stack(frames[i:]) for i in range(50)]
+    threads = [chunk.thread(f"worker-{i}", i, 100 + i) for i in range(1, 5)]
+    state = chunk.state("STATE_RUNNABLE")
+    for i in range(20_000):
+        chunk.event("jdk.ExecutionSample", i * 10_000, threads[i % 4], stacks[i % 50], state)
+    with path.open("wb") as file:
+        for _ in range(times * 2):
+            file.write(chunk.bytes())
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -187,6 +202,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "pprof": from_xray("pprof"),
     "folded": folded,
     "perf": perf,
+    "jfr": jfr,
     "perf-script": perf_script,
     "trace-event": trace_event,
     "cpuprofile": cpuprofile,

@@ -16,6 +16,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
+from tests.support.jfrfile import Chunk
 from tests.support.oprofile import sample_file
 from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrLog
@@ -30,6 +31,7 @@ EMPTY = {
     "pprof": b"\x0a\4\x08\1\x10\2\x32\0\x32\7samples\x32\5count",
     "folded": b"# nothing was sampled\n",
     "perf": PerfData().bytes(),
+    "jfr": Chunk().bytes(),
     "perf-script": b"# ========\n# captured on    : Sat Nov 21 20:47:50 2026\n#\n",
     "speedscope": b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}',
     "trace-event": b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"idle"}}]}',

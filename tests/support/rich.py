@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import fastprof
 from tests.reference.profile_proto import Profile
+from tests.support.jfrfile import Chunk
 from tests.support.paths import CORPUS
 from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrLog
@@ -271,6 +272,21 @@ def _perf() -> bytes:
     return data.sample(7, [0x900000, 0x400230], 1_000_000_300, 10_000_000).bytes()
 
 
+def _jfr() -> bytes:
+    """Two threads, a settled period, allocations and delays."""
+    chunk = Chunk()
+    frames = [("app/Main", "work", "(I)V", 7, 3, "JIT compiled"), ("app/Main", "main", "()V", 3, 9, "Interpreted")]
+    stack, state, class_ = chunk.stack(frames), chunk.state("STATE_RUNNABLE"), chunk.class_("[Ljava/lang/String;")
+    main, worker = chunk.thread("main", 1, 70), chunk.thread("worker", 12, 71)
+    chunk.event("jdk.JVMInformation", 0, "VM", "21", "-Dsecret=1", 69)
+    chunk.setting("jdk.ExecutionSample", "period", "20 ms")
+    chunk.event("jdk.ExecutionSample", 5, main, stack, state)
+    chunk.event("jdk.ExecutionSample", 9, worker, chunk.stack(frames[1:]), state)
+    chunk.event("jdk.ObjectAllocationInNewTLAB", 11, worker, stack, class_, 24, 2048)
+    chunk.event("jdk.JavaMonitorEnter", 12, 700, main, stack, class_)
+    return chunk.bytes()
+
+
 @cache
 def sources() -> dict[str, Source]:
     """By name: the format, and a word where there are several."""
@@ -285,6 +301,7 @@ def sources() -> dict[str, Source]:
         Source("speedscope, calls", "speedscope", _speedscope_calls()),
         Source("trace-event", "trace-event", _trace_event()),
         Source("perf", "perf", _perf()),
+        Source("jfr", "jfr", _jfr()),
         Source("perf-script", "perf-script", PERF_SCRIPT),
         Source("cpuprofile", "cpuprofile", _corpus("cpuprofile/good/small.cpuprofile")),
         Source("xray", "xray", _xray()),

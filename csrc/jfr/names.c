@@ -1,0 +1,144 @@
+/* Texts of constants, and names of classes. */
+#include "jfr/private.h"
+#include "jfr/text.h"
+
+enum { MOST_REFERENCES = 8 };
+
+static int text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to,
+                unsigned depth) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    if (depth > MOST_REFERENCES) return 0;
+    if (slot->kind == FP_JFR_IS_TEXT) {
+        struct fp_jfr_string found;
+        if (!fp_jfr_string(r, slot->p, end, to, &found) || found.is_null) return 0;
+        if (!found.is_constant) return to->failed ? FP_E_NOMEM : 1;
+        slots[0] = (struct fp_jfr_slot){.n = found.key, .kind = FP_JFR_IS_KEY, .type = r->string_type};
+        return text(r, &slots[0], end, to, depth + 1);
+    }
+    const uint8_t *p = fp_jfr_bytes_of(r, slot, &end);
+    if (!p) {
+        r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
+        return 0;
+    }
+    if (r->types[slot->type].role != FP_JFR_TEXT || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
+    return text(r, &slots[0], end, to, depth + 1);
+}
+
+int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to) {
+    return text(r, slot, end, to, 0);
+}
+
+/* ---- classes ---- */
+
+static size_t hex_digits(const uint8_t *p, size_t n) {
+    size_t i = 0;
+    while (i < n && ((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) i++;
+    return i;
+}
+
+static size_t digits(const uint8_t *p, size_t n) {
+    size_t i = 0;
+    while (i < n && p[i] >= '0' && p[i] <= '9') i++;
+    return i;
+}
+
+static int starts(const uint8_t *p, size_t n, const char *with) {
+    const size_t length = strlen(with);
+    return n >= length && !memcmp(p, with, length);
+}
+
+/* The bytes at p that number a hidden or generated class:
+ *
+ *   +0x00007f6cf8007a08/728258269   /0x0000000084045210   .0x0000000084045210     an address, and a hash
+ *   12 of $$Lambda$12, and the $    12 of $Proxy12, GeneratedMethodAccessor12 ...
+ */
+static size_t number_of_class(const uint8_t *p, size_t n, size_t before) {
+    if (n > 3 && (p[0] == '+' || p[0] == '/' || p[0] == '.') && p[1] == '0' && p[2] == 'x') {
+        const size_t address = hex_digits(p + 3, n - 3), i = 3 + address;
+        if (!address) return 0;
+        return i < n && p[i] == '/' && digits(p + i + 1, n - i - 1) ? i + 1 + digits(p + i + 1, n - i - 1) : i;
+    }
+    static const char *const STEMS[] = {"$$Lambda", "$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor",
+                                        "GeneratedSerializationConstructorAccessor"};
+    for (size_t i = 0; i < sizeof STEMS / sizeof STEMS[0]; i++) {
+        const size_t stem = strlen(STEMS[i]);
+        if (before < stem || memcmp(p - stem, STEMS[i], stem)) continue;
+        if (i) return digits(p, n);
+        return n && p[0] == '$' && digits(p + 1, n - 1) ? 1 + digits(p + 1, n - 1) : 0;
+    }
+    return 0;
+}
+
+int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n;) {
+        const size_t number = number_of_class(p + i, n - i, i);
+        if (number) {
+            i += number;
+            continue;
+        }
+        fp_buf_put(to, p + i++, 1);
+    }
+    return to->failed ? FP_E_NOMEM : 0;
+}
+
+int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
+    static const char *const NAMES[] = {"Zboolean", "Bbyte", "Sshort", "Cchar", "Iint", "Jlong", "Ffloat", "Ddouble"};
+    size_t dimensions = 0;
+    while (dimensions < n && p[dimensions] == '[') dimensions++;
+    p += dimensions, n -= dimensions;
+    for (size_t i = 0; dimensions && n == 1 && i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        if (NAMES[i][0] != *p) continue;
+        p = (const uint8_t *)NAMES[i] + 1;
+        n = strlen(NAMES[i]) - 1;
+        break;
+    }
+    if (dimensions && n > 1 && p[0] == 'L' && p[n - 1] == ';') p++, n -= 2;
+    for (size_t i = 0; i < n; i++) {
+        /* the '/' of an address of a hidden class stays */
+        const int is_slash =
+            p[i] == '/' && !starts(p + i, n - i, "/0x") && !(i + 1 < n && p[i + 1] >= '0' && p[i + 1] <= '9');
+        fp_buf_put(to, is_slash ? "." : (const char *)p + i, 1);
+    }
+    while (dimensions--) fp_buf_put(to, "[]", 2);
+    return to->failed ? FP_E_NOMEM : 0;
+}
+
+/* ---- strings of the model ---- */
+
+/* Interns the text of a slot, or the name of the class in it. */
+static uint32_t intern(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    int status;
+    r->name.n = r->more.n = 0;
+    if (slot->kind != FP_JFR_IS_TEXT && r->types[slot->type].role == FP_JFR_CLASS) {
+        const uint8_t *p = fp_jfr_bytes_of(r, slot, &end);
+        if (!p || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
+        status = fp_jfr_text(r, &slots[FP_JFR_CLASS_NAME], end, &r->more);
+        if (status <= 0) return status ? FP_NO_ID : 0;
+        if (fp_jfr_put_class(&r->name, r->more.p, r->more.n)) return FP_NO_ID;
+        if (r->join) {
+            r->more.n = 0;
+            if (fp_jfr_put_joined(&r->more, r->name.p, r->name.n)) return FP_NO_ID;
+            return fp_strings_intern(&r->model->strings, r->more.p, r->more.n);
+        }
+    } else {
+        status = fp_jfr_text(r, slot, end, &r->name);
+        if (status <= 0) return status ? FP_NO_ID : 0;
+    }
+    return fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
+}
+
+uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
+    struct fp_jfr_pool *pool;
+    if (slot->kind == FP_JFR_ABSENT) return 0;
+    if (slot->kind != FP_JFR_IS_KEY) return intern(r, slot, end);
+    const uint32_t row = fp_jfr_find(r, slot->type, slot->n, &pool);
+    if (row == FP_NO_ID) {
+        r->counts.dangling += slot->n != 0;
+        return 0;
+    }
+    if (pool->known[row]) return pool->known[row] - 1;
+    const uint32_t id = intern(r, slot, end);
+    if (id != FP_NO_ID) pool->known[row] = id + 1;
+    return id;
+}

@@ -1,0 +1,368 @@
+/* Between the parts of the decoder of flight recordings. */
+#ifndef FP_JFR_PRIVATE_H
+#define FP_JFR_PRIVATE_H
+
+#include "core/array.h"
+#include "jfr/read.h"
+
+/* ---- numbers ---- */
+
+/* Reads a varint; its end, or NULL if that is after `end`.
+ *
+ *   05                             5
+ *   ac 02                          0x2c + (2 << 7) = 300
+ *   ff ff ff ff ff ff ff ff ff     2^64 - 1: the 9th byte has 8 bits
+ */
+static inline const uint8_t *fp_jfr_varint(const uint8_t *p, const uint8_t *end, uint64_t *v) {
+    if (FP_UNLIKELY(p >= end)) return NULL;
+    uint64_t byte = *p++, found = byte & 127;
+    for (unsigned shift = 7; byte & 128; shift += 7) {
+        if (FP_UNLIKELY(p >= end)) return NULL;
+        byte = *p++;
+        if (shift == 56) {
+            found |= byte << 56;
+            break;
+        }
+        found |= (byte & 127) << shift;
+    }
+    *v = found;
+    return p;
+}
+
+/* The end of n varints, or NULL. */
+static inline const uint8_t *fp_jfr_skip_varints(const uint8_t *p, const uint8_t *end, uint64_t n) {
+    while (n--) {
+        const uint8_t *start = p;
+        do
+            if (FP_UNLIKELY(p >= end)) return NULL;
+        while (*p++ & 128 && p - start < 9);
+    }
+    return p;
+}
+
+/* Reads a number that takes `width` bytes if numbers are not compressed; big-endian then. */
+static inline const uint8_t *fp_jfr_number(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
+                                           unsigned width, uint64_t *v) {
+    if (FP_LIKELY(r->compressed)) return fp_jfr_varint(p, end, v);
+    if ((size_t)(end - p) < width) return NULL;
+    for (*v = 0; width; width--) *v = *v << 8 | *p++;
+    return p;
+}
+
+/* ---- records ---- */
+
+struct fp_jfr_record {
+    uint64_t at, size, type;   /* `at`: in the input */
+    const uint8_t *body, *end; /* `end` may be beyond the window */
+};
+
+/* The record at the window's position.  0; FP_MORE if its head is not in the window; FP_E_* if it is no record or does
+ * not end before the range does. */
+int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
+                struct fp_err *err);
+
+/* A record that ends after the input does. */
+int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err);
+
+/* ---- the metadata ---- */
+
+/* Words that the metadata is searched for; the first strings of `names`, from 1 on, in this order. */
+enum fp_jfr_word {
+    FP_JFR_W_METADATA = 1,
+    FP_JFR_W_CLASS,
+    FP_JFR_W_FIELD,
+    FP_JFR_W_ANNOTATION,
+    FP_JFR_W_ID,
+    FP_JFR_W_NAME,
+    FP_JFR_W_SUPER,
+    FP_JFR_W_POOL,
+    FP_JFR_W_DIMENSION,
+    FP_JFR_W_VALUE,
+    FP_JFR_W_VALUE_0,
+    FP_JFR_W_TRUE,
+    /* primitive types, in the order of enum fp_jfr_primitive */
+    FP_JFR_W_BOOLEAN,
+    FP_JFR_W_BYTE,
+    FP_JFR_W_SHORT,
+    FP_JFR_W_CHAR,
+    FP_JFR_W_INT,
+    FP_JFR_W_LONG,
+    FP_JFR_W_FLOAT,
+    FP_JFR_W_DOUBLE,
+    FP_JFR_W_STRING,
+    /* annotations, and their values in the order of enum fp_jfr_unit */
+    FP_JFR_W_TIMESPAN,
+    FP_JFR_W_TIMESTAMP,
+    FP_JFR_W_TICKS,
+    FP_JFR_W_NANOSECONDS,
+    FP_JFR_W_MICROSECONDS,
+    FP_JFR_W_MILLISECONDS,
+    FP_JFR_W_SECONDS,
+    /* fields */
+    FP_JFR_W_START_TIME,
+    FP_JFR_W_DURATION,
+    FP_JFR_W_EVENT_THREAD,
+    FP_JFR_W_SAMPLED_THREAD,
+    FP_JFR_W_STACK_TRACE,
+    FP_JFR_W_STATE,
+    FP_JFR_W_OBJECT_CLASS,
+    FP_JFR_W_MONITOR_CLASS,
+    FP_JFR_W_PARKED_CLASS,
+    FP_JFR_W_THROWN_CLASS,
+    FP_JFR_W_TRUNCATED,
+    FP_JFR_W_FRAMES,
+    FP_JFR_W_METHOD,
+    FP_JFR_W_LINE,
+    FP_JFR_W_BYTECODE,
+    FP_JFR_W_TYPE,
+    FP_JFR_W_DESCRIPTOR,
+    FP_JFR_W_OS_NAME,
+    FP_JFR_W_OS_ID,
+    FP_JFR_W_JAVA_NAME,
+    FP_JFR_W_JAVA_ID,
+    FP_JFR_W_VIRTUAL,
+    FP_JFR_W_TLAB_SIZE,
+    FP_JFR_W_ALLOCATION_SIZE,
+    FP_JFR_W_WEIGHT,
+    FP_JFR_W_SAMPLES,
+    FP_JFR_W_SAMPLING_PERIOD,
+    FP_JFR_W_OBJECT_SIZE,
+    FP_JFR_W_SIZE,
+    FP_JFR_W_JVM_NAME,
+    FP_JFR_W_JVM_VERSION,
+    FP_JFR_W_PID,
+    FP_JFR_W_OS_VERSION,
+    FP_JFR_W_LOST_SAMPLES,
+    FP_JFR_W_AMOUNT,
+    FP_JFR_WORDS
+};
+/* Adds the words to `names`.  0 or FP_E_NOMEM. */
+int fp_jfr_add_words(struct fp_strings *names);
+
+enum fp_jfr_primitive {
+    FP_JFR_STRUCT = 0,
+    FP_JFR_BOOLEAN,
+    FP_JFR_BYTE,
+    FP_JFR_SHORT,
+    FP_JFR_CHAR,
+    FP_JFR_INT,
+    FP_JFR_LONG,
+    FP_JFR_FLOAT,
+    FP_JFR_DOUBLE,
+    FP_JFR_STRING
+};
+
+enum fp_jfr_unit {
+    FP_JFR_NO_UNIT = 0,
+    FP_JFR_TICKS,
+    FP_JFR_NANOSECONDS,
+    FP_JFR_MICROSECONDS,
+    FP_JFR_MILLISECONDS,
+    FP_JFR_SECONDS
+};
+
+/* What constants of a type are.  A type has a role because something that is read refers to it. */
+enum fp_jfr_role {
+    FP_JFR_NO_ROLE = 0,
+    FP_JFR_STACK,
+    FP_JFR_FRAME,
+    FP_JFR_METHOD,
+    FP_JFR_CLASS,
+    FP_JFR_THREAD,
+    FP_JFR_TEXT, /* a string, or a struct whose first field is a text */
+    FP_JFR_ROLES
+};
+
+struct fp_jfr_type {
+    uint64_t id, count; /* `count`: events in the chunk */
+    uint32_t name, super;
+    uint32_t field, n_fields; /* the first of them */
+    uint32_t program;         /* + 1; 0: not compiled */
+    uint32_t pool;            /* + 1; 0: its constants are not kept */
+    uint32_t event;           /* enum fp_jfr_event; 0: not read */
+    uint32_t fact;            /* enum fp_jfr_fact_kind + 1 */
+    uint32_t counted;         /* in `counted` */
+    uint8_t role, primitive;
+    uint8_t is_bad; /* lenient: an event with a field of another type */
+};
+
+struct fp_jfr_field {
+    uint64_t type_id;
+    uint32_t name, type; /* `type`: 0 if it is not described */
+    uint8_t pooled, array, unit;
+};
+
+/* An annotation of a field, until all types are known. */
+struct fp_jfr_note {
+    uint64_t type_id;
+    uint32_t field, value;
+};
+
+/* ---- programs ---- */
+
+enum fp_jfr_code {
+    FP_JFR_OP_VARINTS,       /* skip n varints */
+    FP_JFR_OP_BYTES,         /* skip n bytes */
+    FP_JFR_OP_TEXT,          /* skip a string */
+    FP_JFR_OP_ARRAY_VARINTS, /* a count; skip that many times n varints */
+    FP_JFR_OP_ARRAY_BYTES,
+    FP_JFR_OP_ARRAY, /* a count; the following n operations that many times */
+    /* into `slot` */
+    FP_JFR_OP_GET_INT, /* a number: signed, `width` bytes if not compressed */
+    FP_JFR_OP_GET_CHAR,
+    FP_JFR_OP_GET_BYTE,
+    FP_JFR_OP_GET_FLOAT,
+    FP_JFR_OP_GET_DOUBLE,
+    FP_JFR_OP_GET_TEXT,
+    FP_JFR_OP_GET_KEY,   /* a constant of type n */
+    FP_JFR_OP_MARK,      /* here a value of type n begins; operations that skip it follow */
+    FP_JFR_OP_MARK_ARRAY /* here the count of an array of type n begins; of keys if width is 1 */
+};
+
+struct fp_jfr_op {
+    uint8_t code, slot, width, unit;
+    uint32_t n;
+};
+
+struct fp_jfr_program {
+    uint32_t op, n_ops;
+    int32_t is_bad; /* it cannot be compiled: `what` */
+    const char *what;
+    uint64_t got;
+};
+
+enum fp_jfr_slot_kind {
+    FP_JFR_ABSENT = 0,
+    FP_JFR_IS_NUMBER,
+    FP_JFR_IS_REAL,
+    FP_JFR_IS_TEXT,  /* p[0] is its encoding */
+    FP_JFR_IS_KEY,   /* of a constant */
+    FP_JFR_IS_VALUE, /* a value of a type at p */
+    FP_JFR_IS_ARRAY  /* the same for an array of them, or of keys */
+};
+
+struct fp_jfr_slot {
+    union {
+        uint64_t n;
+        double real;
+        const uint8_t *p;
+    };
+    uint32_t type;
+    uint8_t kind, unit, of_keys;
+};
+
+/* A field that is wanted. */
+struct fp_jfr_want {
+    uint8_t word, slot;
+};
+
+/* The program of a type, compiled if it is new.  NULL when memory ran out. */
+const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type);
+
+/* Runs a program on the bytes up to `end`; the end of the value, or NULL if it is longer or has an unknown kind of
+ * string.  All slots that the program does not set have to be FP_JFR_ABSENT. */
+const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
+                          const uint8_t *end, struct fp_jfr_slot *slots);
+
+/* Decodes a value of a type at p into slots: as fp_jfr_run, NULL also when memory ran out. */
+const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                             struct fp_jfr_slot *slots);
+
+/* The slots of values, by their role. */
+enum { FP_JFR_STACK_CUT, FP_JFR_STACK_FRAMES };
+enum { FP_JFR_FRAME_METHOD, FP_JFR_FRAME_LINE, FP_JFR_FRAME_BYTECODE, FP_JFR_FRAME_TYPE };
+enum { FP_JFR_METHOD_CLASS, FP_JFR_METHOD_NAME, FP_JFR_METHOD_DESCRIPTOR };
+enum { FP_JFR_CLASS_NAME };
+enum { FP_JFR_THREAD_OS_NAME, FP_JFR_THREAD_OS_ID, FP_JFR_THREAD_NAME, FP_JFR_THREAD_ID, FP_JFR_THREAD_VIRTUAL };
+/* And of events. */
+enum {
+    FP_JFR_START,
+    FP_JFR_DURATION_SLOT,
+    FP_JFR_EVENT_THREAD,
+    FP_JFR_EVENT_STACK,
+    FP_JFR_EVENT_STATE,
+    FP_JFR_EVENT_CLASS,
+    FP_JFR_EVENT_WEIGHT,
+    FP_JFR_EVENT_VALUE
+};
+
+/* An event that becomes rows. */
+struct fp_jfr_event {
+    const char *name;
+    uint8_t metric;
+    uint8_t weight; /* word: the field that counts how many it stands for; 0: one */
+    uint8_t value;  /* word: the field of the second value; 0: its period, if it has one */
+    uint8_t times_weight;
+};
+extern const struct fp_jfr_event fp_jfr_events[];
+/* By the name of a type, of n bytes: its index in fp_jfr_events + 1, or 0. */
+uint32_t fp_jfr_event_of(const uint8_t *name, size_t n);
+
+/* Likewise: enum fp_jfr_fact_kind + 1, or 0. */
+uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n);
+
+/* The wanted fields of a type: n of them.  NULL for a text, whose first field is wanted. */
+const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t *n,
+                                       struct fp_jfr_want *scratch);
+
+/* The type with an id, or 0. */
+uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id);
+
+/* ---- constants ---- */
+
+/* The constants of a type.  Row 0 is that of key 0. */
+struct fp_jfr_pool {
+    struct fp_table keys; /* (low, high) */
+    uint64_t *at;         /* by row of keys: offset in the arena + 1; 0: not in the file so far */
+    uint32_t *known;      /* by row: what it was resolved to, + 1; 0: not yet */
+    uint32_t *also;       /* by row: a second result */
+    uint32_t cap_at, cap_known, cap_also;
+    uint64_t last_key; /* looked up last, with its row; 0: none */
+    uint32_t last_row;
+};
+
+/* Forgets all constants. */
+void fp_jfr_forget(struct fp_jfr_reader *r);
+/* The row of a constant in the pool of a type; FP_NO_ID if there is none. */
+uint32_t fp_jfr_find(struct fp_jfr_reader *r, uint32_t type, uint64_t key, struct fp_jfr_pool **found);
+/* The bytes of a value that a slot refers to or holds: FP_JFR_IS_KEY or FP_JFR_IS_VALUE.  NULL if there are none.
+ * *end: where the bytes end that may belong to it. */
+const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end);
+
+/* ---- names ---- */
+
+/* Appends the text of a slot as UTF-8; nothing for null.  `end`: of the bytes that the slot may point into.  1 if it
+ * is a text, 0 for null or a missing constant, FP_E_NOMEM. */
+int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to);
+/* Appends the name of a class without the numbers of hidden classes, which differ from run to run. */
+int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
+/* Appends the name of a class of objects as in Java: [[I is int[][], [Ljava/util/Map; is java.util.Map[]. */
+int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
+/* The model's string of a slot with a text or a class; constants are looked up once.  0: none.  FP_NO_ID: no memory. */
+uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end);
+
+/* ---- frames, stacks, threads ---- */
+
+/* The node of a stack of the model.  0: no stack; FP_NO_ID when memory ran out. */
+uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut);
+/* The frame of a function that is a name and no code.  FP_NO_ID when memory ran out. */
+uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n);
+/* The thread of the model, and its label.  0 or FP_E_NOMEM. */
+int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
+                  uint32_t *label);
+
+struct fp_jfr_frame {
+    uint64_t method;
+    uint64_t kind; /* key of the frame's type */
+    uint32_t line, bytecode;
+    uint32_t frame; /* of the model + 1; 0: free */
+};
+enum { FP_JFR_CACHE = 1 << 14 };
+
+/* ---- rows ---- */
+
+/* The row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
+int fp_jfr_row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
+               struct fp_err *err);
+
+#endif

@@ -1,0 +1,282 @@
+/* Types become programs: a value is read, or passed over, by a few operations.
+ *
+ *   StackTrace: truncated boolean, frames StackFrame[]     StackFrame: method key, line int, bytecode int, type key
+ *
+ *   get byte into slot 0 | mark slot 1 | count, then that many times 4 varints
+ */
+#include "jfr/private.h"
+
+enum { MOST_OPS = 1 << 14 }; /* of a type; those of JDK 25 have up to 60 */
+
+struct fp_jfr_compiler {
+    struct fp_jfr_reader *r;
+    const char *what; /* why it cannot be compiled, and about which type */
+    uint64_t got;
+    uint32_t first;
+    int is_full;
+};
+
+static void emit(struct fp_jfr_compiler *c, unsigned code, unsigned slot, unsigned width, unsigned unit, uint32_t n) {
+    struct fp_jfr_reader *r = c->r;
+    if (code <= FP_JFR_OP_BYTES && r->n_ops > r->barrier && r->ops[r->n_ops - 1].code == code) {
+        r->ops[r->n_ops - 1].n += n;
+        return;
+    }
+    if (r->n_ops - c->first >= MOST_OPS) {
+        c->what = "the size of a type";
+        return;
+    }
+    if (fp_array_room(&r->ops, &r->cap_ops, (uint64_t)r->n_ops + 1, sizeof *r->ops)) {
+        c->is_full = 1;
+        return;
+    }
+    r->ops[r->n_ops++] = (struct fp_jfr_op){
+        .code = (uint8_t)code, .slot = (uint8_t)slot, .width = (uint8_t)width, .unit = (uint8_t)unit, .n = n};
+}
+
+enum { NO_SLOT = 255 };
+
+static void skip_number(struct fp_jfr_compiler *c, unsigned width) {
+    if (c->r->compressed)
+        emit(c, FP_JFR_OP_VARINTS, 0, 0, 0, 1);
+    else
+        emit(c, FP_JFR_OP_BYTES, 0, 0, 0, width);
+}
+
+static void compile_primitive(struct fp_jfr_compiler *c, unsigned primitive, unsigned slot, unsigned unit) {
+    static const uint8_t WIDTH[] = {
+        [FP_JFR_BOOLEAN] = 1, [FP_JFR_BYTE] = 1,  [FP_JFR_SHORT] = 2,  [FP_JFR_CHAR] = 2,  [FP_JFR_INT] = 4,
+        [FP_JFR_LONG] = 8,    [FP_JFR_FLOAT] = 4, [FP_JFR_DOUBLE] = 8, [FP_JFR_STRING] = 0};
+    const int is_skipped = slot == NO_SLOT;
+    switch (primitive) {
+        case FP_JFR_STRING:
+            emit(c, is_skipped ? FP_JFR_OP_TEXT : FP_JFR_OP_GET_TEXT, slot, 0, 0, c->r->string_type);
+            return;
+        case FP_JFR_BOOLEAN:
+        case FP_JFR_BYTE: emit(c, is_skipped ? FP_JFR_OP_BYTES : FP_JFR_OP_GET_BYTE, slot, 0, 0, 1); return;
+        case FP_JFR_FLOAT: emit(c, is_skipped ? FP_JFR_OP_BYTES : FP_JFR_OP_GET_FLOAT, slot, 0, unit, 4); return;
+        case FP_JFR_DOUBLE: emit(c, is_skipped ? FP_JFR_OP_BYTES : FP_JFR_OP_GET_DOUBLE, slot, 0, unit, 8); return;
+        default:
+            if (is_skipped)
+                skip_number(c, WIDTH[primitive]);
+            else
+                emit(c, primitive == FP_JFR_CHAR ? FP_JFR_OP_GET_CHAR : FP_JFR_OP_GET_INT, slot, WIDTH[primitive], unit,
+                     0);
+    }
+}
+
+static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *field, unsigned slot, unsigned depth);
+
+/* A value of a type. */
+static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t type_id, unsigned slot, unsigned unit,
+                          unsigned depth) {
+    struct fp_jfr_reader *r = c->r;
+    if (!type || depth > FP_JFR_MOST_DEPTH) {
+        c->what = type ? "a type that holds itself" : "a type that the metadata does not describe";
+        c->got = type_id;
+    }
+    if (c->what || c->is_full) return;
+    const struct fp_jfr_type *t = &r->types[type];
+    if (t->primitive) {
+        compile_primitive(c, t->primitive, slot, unit);
+        return;
+    }
+    if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK, slot, 0, 0, type);
+    for (uint32_t i = 0; i < t->n_fields && !c->what && !c->is_full; i++)
+        compile_field(c, &r->fields[t->field + i], NO_SLOT, depth + 1);
+}
+
+/* The operations from `body` on are those of an element; simple ones become one operation for all elements. */
+static void compile_loop(struct fp_jfr_compiler *c, uint32_t loop) {
+    struct fp_jfr_reader *r = c->r;
+    const uint32_t n = r->n_ops - loop - 1;
+    struct fp_jfr_op *op = &r->ops[loop];
+    r->barrier = r->n_ops;
+    op->n = n;
+    if (n > 1 || (n && r->ops[loop + 1].code > FP_JFR_OP_BYTES)) return;
+    const int is_varints = n && r->ops[loop + 1].code == FP_JFR_OP_VARINTS;
+    op->code = is_varints ? FP_JFR_OP_ARRAY_VARINTS : FP_JFR_OP_ARRAY_BYTES;
+    op->n = n ? r->ops[loop + 1].n : 0;
+    r->n_ops = r->barrier = loop + 1;
+}
+
+static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *field, unsigned slot, unsigned depth) {
+    struct fp_jfr_reader *r = c->r;
+    if (!field->array && !field->pooled) {
+        compile_value(c, field->type, field->type_id, slot, field->unit, depth);
+        return;
+    }
+    if (!field->array) {
+        if (slot == NO_SLOT)
+            skip_number(c, 8);
+        else
+            emit(c, FP_JFR_OP_GET_KEY, slot, 8, 0, field->type);
+        return;
+    }
+    if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK_ARRAY, slot, field->pooled, 0, field->type);
+    const uint32_t loop = r->n_ops;
+    emit(c, FP_JFR_OP_ARRAY, 0, 0, 0, 0);
+    r->barrier = r->n_ops;
+    if (field->pooled)
+        skip_number(c, 8);
+    else
+        compile_value(c, field->type, field->type_id, NO_SLOT, 0, depth);
+    if (!c->what && !c->is_full) compile_loop(c, loop);
+}
+
+static unsigned slot_of(const struct fp_jfr_want *wants, uint32_t n, uint32_t word) {
+    for (uint32_t i = 0; i < n; i++)
+        if (wants[i].word == word) return wants[i].slot;
+    return NO_SLOT;
+}
+
+const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type) {
+    struct fp_jfr_type *t = &r->types[type];
+    if (t->program) return &r->programs[t->program - 1];
+    if (fp_array_room(&r->programs, &r->cap_programs, (uint64_t)r->n_programs + 1, sizeof *r->programs)) return NULL;
+    struct fp_jfr_compiler c = {.r = r, .first = r->n_ops, .got = t->id};
+    struct fp_jfr_want scratch[16];
+    uint32_t n;
+    const struct fp_jfr_want *wants = fp_jfr_wants(r, t, &n, scratch);
+    r->barrier = r->n_ops;
+    if (t->primitive) {
+        compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
+    }
+    for (uint32_t i = 0; i < t->n_fields && !c.what && !c.is_full; i++) {
+        const struct fp_jfr_field *field = &r->fields[t->field + i];
+        const int is_first_text = t->role == FP_JFR_TEXT && !wants && !i;
+        compile_field(&c, field, is_first_text ? 0 : slot_of(wants, n, field->name), 1);
+    }
+    if (c.is_full) return NULL;
+    r->programs[r->n_programs] = (struct fp_jfr_program){
+        .op = c.first, .n_ops = r->n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
+    t->program = ++r->n_programs;
+    return &r->programs[t->program - 1];
+}
+
+/* ---- running ---- */
+
+static const uint8_t *skip_bytes(const uint8_t *p, const uint8_t *end, uint64_t n) {
+    return (uint64_t)(end - p) < n ? NULL : p + n;
+}
+
+/* The end of a string. */
+static const uint8_t *skip_text(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end) {
+    uint64_t n;
+    if (p == end) return NULL;
+    switch (*p++) {
+        case 0:
+        case 1: return p;
+        case 2: return fp_jfr_number(r, p, end, 8, &n);
+        case 3:
+        case 5: p = fp_jfr_number(r, p, end, 4, &n); return p ? skip_bytes(p, end, n) : NULL;
+        case 4:
+            if (!(p = fp_jfr_number(r, p, end, 4, &n)) || n > (uint64_t)(end - p)) return NULL;
+            return r->compressed ? fp_jfr_skip_varints(p, end, n) : skip_bytes(p, end, 2 * n);
+        default: return NULL;
+    }
+}
+
+/* The value of a number of a slot's operation. */
+static const uint8_t *get_number(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, const uint8_t *p,
+                                 const uint8_t *end, struct fp_jfr_slot *slot) {
+    uint64_t v = 0;
+    if (op->code == FP_JFR_OP_GET_BYTE) {
+        if (p == end) return NULL;
+        v = *p++;
+    } else if (!(p = fp_jfr_number(r, p, end, op->width, &v))) {
+        return NULL;
+    }
+    if (op->code == FP_JFR_OP_GET_INT) {
+        if (op->width == 4) v = (uint64_t)(int64_t)(int32_t)(uint32_t)v;
+        if (op->width == 2) v = (uint64_t)(int64_t)(int16_t)(uint16_t)v;
+    }
+    if (op->code == FP_JFR_OP_GET_CHAR) v &= 0xffff;
+    slot->kind = FP_JFR_IS_NUMBER;
+    slot->unit = op->unit;
+    slot->n = v;
+    return p;
+}
+
+static const uint8_t *get_real(const struct fp_jfr_op *op, const uint8_t *p, const uint8_t *end,
+                               struct fp_jfr_slot *slot) {
+    if ((size_t)(end - p) < op->n) return NULL;
+    slot->kind = FP_JFR_IS_REAL;
+    slot->unit = op->unit;
+    if (op->code == FP_JFR_OP_GET_FLOAT) {
+        const uint32_t bits = fp_u32s(p, 1);
+        float real;
+        memcpy(&real, &bits, 4);
+        slot->real = (double)real;
+    } else {
+        const uint64_t bits = fp_u64s(p, 1);
+        memcpy(&slot->real, &bits, 8);
+    }
+    return p + op->n;
+}
+
+static const uint8_t *run(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
+                          const uint8_t *end, struct fp_jfr_slot *slots);
+
+static const uint8_t *run_array(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, const uint8_t *p,
+                                const uint8_t *end) {
+    uint64_t n;
+    if (!(p = fp_jfr_number(r, p, end, 4, &n)) || n > INT32_MAX) return NULL;
+    /* an element has a byte or more, but for those of a type without fields */
+    if (op->n && n > (uint64_t)(end - p)) return NULL;
+    if (op->code == FP_JFR_OP_ARRAY_VARINTS) return fp_jfr_skip_varints(p, end, n * op->n);
+    if (op->code == FP_JFR_OP_ARRAY_BYTES) return skip_bytes(p, end, n * op->n);
+    while (n-- && p) p = run(r, op + 1, op->n, p, end, NULL);
+    return p;
+}
+
+static const uint8_t *run(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
+                          const uint8_t *end, struct fp_jfr_slot *slots) {
+    const struct fp_jfr_op *stop = op + n;
+    for (; op < stop && p; op++) {
+        switch (op->code) {
+            case FP_JFR_OP_VARINTS: p = fp_jfr_skip_varints(p, end, op->n); break;
+            case FP_JFR_OP_BYTES: p = skip_bytes(p, end, op->n); break;
+            case FP_JFR_OP_TEXT: p = skip_text(r, p, end); break;
+            case FP_JFR_OP_ARRAY_VARINTS:
+            case FP_JFR_OP_ARRAY_BYTES: p = run_array(r, op, p, end); break;
+            case FP_JFR_OP_ARRAY:
+                p = run_array(r, op, p, end);
+                op += op->n;
+                break;
+            case FP_JFR_OP_GET_INT:
+            case FP_JFR_OP_GET_CHAR:
+            case FP_JFR_OP_GET_BYTE: p = get_number(r, op, p, end, &slots[op->slot]); break;
+            case FP_JFR_OP_GET_FLOAT:
+            case FP_JFR_OP_GET_DOUBLE: p = get_real(op, p, end, &slots[op->slot]); break;
+            case FP_JFR_OP_GET_KEY:
+                slots[op->slot].kind = FP_JFR_IS_KEY;
+                slots[op->slot].type = op->n;
+                p = fp_jfr_number(r, p, end, 8, &slots[op->slot].n);
+                break;
+            case FP_JFR_OP_GET_TEXT:
+                slots[op->slot] = (struct fp_jfr_slot){.p = p, .kind = FP_JFR_IS_TEXT, .type = op->n};
+                p = skip_text(r, p, end);
+                break;
+            default: /* a mark */
+                slots[op->slot] =
+                    (struct fp_jfr_slot){.p = p,
+                                         .type = op->n,
+                                         .kind = op->code == FP_JFR_OP_MARK ? FP_JFR_IS_VALUE : FP_JFR_IS_ARRAY,
+                                         .of_keys = op->width};
+        }
+    }
+    return p;
+}
+
+const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
+                          const uint8_t *end, struct fp_jfr_slot *slots) {
+    return program->is_bad ? NULL : run(r, r->ops + program->op, program->n_ops, p, end, slots);
+}
+
+const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                             struct fp_jfr_slot *slots) {
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
+    memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
+    return program ? fp_jfr_run(r, program, p, end, slots) : NULL;
+}

@@ -1,0 +1,227 @@
+/* jfr/read.h - flight recordings of Java virtual machines, as samples at call stacks.
+ *
+ *   file      complete chunks, one after the other
+ *   chunk     header of 68 bytes, big-endian | records
+ *   record    size of all of it, type | body         sizes and types are varints
+ *
+ *   14 ce 02 ...    a record of 20 bytes of type 334
+ *
+ * Type 0 is metadata, which describes all other types of its chunk; type 1 is a checkpoint, which holds constants
+ * (stacks, methods, names, threads) that other records refer to by type and key.  Events of all other types have the
+ * fields of their type, one after the other.  Type numbers, fields and constants are valid in their chunk only.
+ *
+ * Varints are little-endian groups of 7 bits, of 9 bytes at most; the 9th has 8 bits.  They are not zigzag.
+ *
+ * A chunk is read in ranges, in this order:
+ *
+ *   fp_jfr_metadata    the types: each becomes a program of operations such as "skip 3 varints", when it is needed
+ *   fp_jfr_walk        its records by their sizes: where checkpoints are, how many events of each type
+ *   fp_jfr_constants   each checkpoint: values are kept as bytes and decoded when something refers to them
+ *   fp_jfr_feed        its events: samples become rows
+ *
+ * If the header does not say where the metadata is, a first walk finds it.
+ *
+ * The caller walks all chunks before it reads the events of the first, because value types and periods have to be
+ * known.
+ *
+ * Memory: the constants of a chunk, and the model.
+ * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of async-profiler 4.
+ */
+#ifndef FP_JFR_READ_H
+#define FP_JFR_READ_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* What a sample measures: a count, and most have a second value.  Kinds are never added to each other. */
+enum fp_jfr_metric {
+    FP_JFR_CPU = 0,
+    FP_JFR_WALL = 1,
+    FP_JFR_CPU_TIME = 2,
+    FP_JFR_NATIVE = 3,
+    FP_JFR_IN_TLAB = 4,
+    FP_JFR_OUTSIDE_TLAB = 5,
+    FP_JFR_ALLOC_SAMPLE = 6,
+    FP_JFR_LIVE = 7,
+    FP_JFR_MONITOR = 8,
+    FP_JFR_WAIT = 9,
+    FP_JFR_PARK = 10,
+    FP_JFR_SLEEP = 11,
+    FP_JFR_NATIVE_LOCK = 12,
+    FP_JFR_MALLOC = 13,
+    FP_JFR_EXCEPTION = 14,
+    FP_JFR_METHOD_TRACE = 15,
+    FP_JFR_DATADOG_CPU = 16,
+    FP_JFR_DATADOG_WALL = 17,
+    FP_JFR_DATADOG_ALLOC = 18,
+    FP_JFR_METRICS = 19
+};
+
+enum { FP_JFR_NO_COLUMN = 0xffffffffu, FP_JFR_SLOTS = 12, FP_JFR_MOST_DEPTH = 32 };
+
+/* The request of FP_ASK. */
+enum fp_jfr_asked {
+    FP_JFR_COLUMNS = 1, /* metric `asked_metric` needs columns: drain the batch, add a part, set `column` */
+    FP_JFR_FACT = 2     /* an event that describes the recording: `fact` */
+};
+
+/* A field of such an event. */
+struct fp_jfr_fact {
+    int64_t number;
+    uint64_t text; /* offset in `text` of the reader */
+    uint32_t n;    /* bytes of it */
+    int32_t is_text;
+};
+
+/* A record of type 0 or 1, as the walk found it.  Offsets count from the beginning of the input. */
+struct fp_jfr_place {
+    uint64_t at, size;
+    int64_t delta; /* of a checkpoint: to the previous one; 0: it is the first */
+    uint32_t is_checkpoint;
+};
+
+struct fp_jfr_counts {
+    uint64_t rows;
+    uint64_t no_stack;      /* samples without a stack */
+    uint64_t truncated;     /* samples whose stack the JVM cut */
+    uint64_t dangling;      /* references to constants that are nowhere in the chunk */
+    uint64_t unknown_types; /* events of types that the metadata lacks */
+    uint64_t depth;         /* frames of the deepest stack */
+    /* lenient: losses */
+    uint64_t bad_records, bad_constants, lost_bytes;
+};
+
+struct fp_jfr_reader {
+    struct fp_model *model;
+    int32_t lenient;
+    /* options */
+    int32_t kinds;                 /* names get suffixes for how code was compiled: _[j] ... */
+    int32_t signatures;            /* names get the types of their parameters */
+    int32_t join;                  /* names of hidden classes lose their numbers */
+    int32_t class_leaf;            /* the class of an object or monitor is the innermost frame */
+    int32_t cut_root;              /* stacks that the JVM cut get a root [truncated] */
+    uint32_t input, virtual_input; /* of threads, and of threads that only have Java's id */
+
+    /* of the chunk: set by the caller */
+    int32_t compressed;
+    uint64_t stop; /* the end of the range in the input */
+    int64_t start_ns, start_ticks;
+    uint64_t ticks_per_second;
+    uint32_t pid;
+    int32_t is_wall;                   /* ExecutionSample is a sample of wall-clock time */
+    int64_t period[FP_JFR_METRICS];    /* nanoseconds or events of a sample, by metric */
+    uint32_t column[FP_JFR_METRICS];   /* by metric */
+    int32_t has_value[FP_JFR_METRICS]; /* whether a second column follows */
+
+    struct fp_jfr_counts counts;
+
+    /* results of the walk */
+    struct fp_jfr_place *places;
+    uint32_t n_places;
+    uint64_t end;    /* of the last whole record */
+    int32_t is_next; /* a new chunk begins there */
+
+    struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
+
+    /* after FP_ASK */
+    int32_t asked;
+    uint32_t asked_metric, asked_kind; /* enum fp_jfr_fact_kind */
+    struct fp_jfr_fact fact[FP_JFR_SLOTS];
+    struct fp_buf text;
+
+    /* private from here on */
+    uint32_t cap_places;
+    uint32_t n_emptied;
+    uint64_t skip;        /* bytes of the record that is being passed over */
+    int32_t is_described; /* the metadata of the chunk was read */
+
+    struct fp_buf described; /* the metadata as in the file, from its strings on */
+    int32_t was_compressed;  /* when it was read */
+    struct fp_strings names; /* of the metadata: first the known words */
+    uint32_t *strings;       /* by index in the metadata: name */
+    uint32_t n_strings, cap_strings;
+    struct fp_jfr_type *types;
+    struct fp_jfr_field *fields;
+    struct fp_jfr_note *notes;
+    uint32_t n_types, cap_types, n_fields, cap_fields, n_notes, cap_notes;
+    uint32_t string_type;     /* java.lang.String; 0: none */
+    struct fp_table type_ids; /* id -> type */
+    uint32_t *type_of;        /* by row of type_ids */
+    uint32_t cap_type_of;
+    uint32_t small[1024]; /* by id: type, 0: none */
+    struct fp_jfr_op *ops;
+    uint32_t n_ops, cap_ops, barrier;
+    struct fp_jfr_program *programs;
+    uint32_t n_programs, cap_programs;
+    struct fp_table unknown_ids; /* types of events that are not described */
+
+    uint64_t *n_counted; /* by string of `counted` */
+    uint32_t cap_counted;
+
+    /* constants */
+    struct fp_jfr_pool *pools;
+    uint32_t n_pools, cap_pools;
+    uint8_t *arena;
+    size_t arena_n, arena_cap;
+    uint64_t limit;         /* of the checkpoint that is being read; 0: none */
+    uint64_t n_left_pools;  /* of it */
+    uint64_t n_left_values; /* of its pool */
+    uint32_t at_type;       /* the type of that pool */
+
+    /* of stacks */
+    struct fp_jfr_frame *cache; /* the last frames */
+    uint32_t *frames;
+    uint32_t cap_frames;
+    struct fp_table labels; /* (thread label, class, state) -> label */
+    uint32_t *label_of;
+    uint32_t cap_label_of;
+    struct fp_buf name, more;
+    uint32_t thread_key, class_key, state_key; /* strings */
+    uint32_t sleeping, truncated_name;         /* strings */
+    struct fp_table leaves;                    /* (class, suffix) -> frame */
+    uint32_t *leaf_of;
+    uint32_t cap_leaf_of;
+    struct fp_strings said; /* facts of the chunk that the caller knows */
+};
+
+/* The events that fp_jfr_walk asks about, and their fields. */
+enum fp_jfr_fact_kind {
+    FP_JFR_SETTING = 0,      /* type's name, name, value */
+    FP_JFR_JVM = 1,          /* name, version, pid */
+    FP_JFR_OS = 2,           /* version */
+    FP_JFR_LOST_SAMPLES = 3, /* number */
+    FP_JFR_DATA_LOSS = 4     /* bytes */
+};
+
+/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model);
+void fp_jfr_reader_free(struct fp_jfr_reader *r);
+
+/* A chunk begins: forgets constants and what the walk found. */
+void fp_jfr_begin(struct fp_jfr_reader *r);
+
+/* Passes over records up to the end of the range.  `open`: the end of the chunk is unknown; it ends where another
+ * begins.  After fp_jfr_metadata it also counts events by type, and asks about those that are facts.  FP_MORE, FP_ASK,
+ * FP_DONE, or an error; lenient: a damaged record ends the walk. */
+int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err);
+
+/* The range is a metadata record.  FP_MORE, FP_DONE, or an error. */
+int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+
+/* The range is a checkpoint.  FP_MORE, FP_DONE, or an error. */
+int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+
+/* The events of a chunk as rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an error. */
+int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* Events so far of the type with this number in `counted`, from 1 on. */
+uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i);
+/* Whether events of this name become rows: the metric + 1, or 0. */
+uint32_t fp_jfr_metric_of(const char *name, uint32_t n);
+
+/* cffi-end */
+
+#endif

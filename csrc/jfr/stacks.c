@@ -1,0 +1,277 @@
+/* Stacks, their frames, and threads. */
+#include "jfr/private.h"
+
+/* ---- functions ---- */
+
+/* The letter that async-profiler's tools append for how code was compiled: name_[j].  0: none. */
+static char letter_of(const uint8_t *p, size_t n) {
+    static const char *const KINDS[] = {"0Interpreted", "jJIT compiled", "iInlined", "1C1 compiled", "kKernel"};
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+        if (strlen(KINDS[i]) - 1 == n && !memcmp(KINDS[i] + 1, p, n)) return KINDS[i][0];
+    return 0;
+}
+
+/* async-profiler has code that is not Java's as methods of these types, whose class is the library. */
+static int is_native(const uint8_t *p, size_t n) {
+    return (n == 4 && !memcmp(p, "()L;", 4)) || (n == 7 && !memcmp(p, "(Lk;)L;", 7));
+}
+
+/* The places in r->name of the parts of a function. */
+struct fp_jfr_parts {
+    size_t class_n, method, method_n, descriptor, descriptor_n;
+};
+
+/* Appends class, method and descriptor to r->name.  0 or FP_E_NOMEM. */
+static int put_parts(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const uint8_t *end,
+                     struct fp_jfr_parts *parts) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS], names[FP_JFR_SLOTS];
+    *parts = (struct fp_jfr_parts){0};
+    const uint8_t *p = fp_jfr_bytes_of(r, method, &end);
+    if (!p || r->types[method->type].role != FP_JFR_METHOD || !fp_jfr_decode(r, method->type, p, end, slots)) {
+        r->counts.dangling += method->kind == FP_JFR_IS_KEY && method->n && !p;
+        return 0;
+    }
+    const struct fp_jfr_slot *class_ = &slots[FP_JFR_METHOD_CLASS];
+    const uint8_t *class_end = end;
+    p = fp_jfr_bytes_of(r, class_, &class_end);
+    if (p && r->types[class_->type].role == FP_JFR_CLASS && fp_jfr_decode(r, class_->type, p, class_end, names)) {
+        r->more.n = 0;
+        struct fp_buf *to = r->join ? &r->more : &r->name;
+        if (fp_jfr_text(r, &names[FP_JFR_CLASS_NAME], class_end, to) < 0) return FP_E_NOMEM;
+        if (r->join && fp_jfr_put_joined(&r->name, r->more.p, r->more.n)) return FP_E_NOMEM;
+    }
+    parts->class_n = parts->method = r->name.n;
+    if (fp_jfr_text(r, &slots[FP_JFR_METHOD_NAME], end, &r->name) < 0) return FP_E_NOMEM;
+    parts->method_n = r->name.n - parts->method;
+    parts->descriptor = r->name.n;
+    if (fp_jfr_text(r, &slots[FP_JFR_METHOD_DESCRIPTOR], end, &r->name) < 0) return FP_E_NOMEM;
+    parts->descriptor_n = r->name.n - parts->descriptor;
+    return r->name.failed ? FP_E_NOMEM : 0;
+}
+
+/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out. */
+static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
+                            const uint8_t *end, int *native) {
+    struct fp_strings *strings = &r->model->strings;
+    struct fp_jfr_parts parts;
+    uint32_t system_name = 0, object = 0;
+    char letter = 0;
+    r->name.n = r->more.n = 0;
+    if (r->kinds) {
+        if (fp_jfr_text(r, kind, end, &r->more) < 0) return FP_NO_ID;
+        letter = letter_of(r->more.p, r->more.n);
+    }
+    if (put_parts(r, method, end, &parts)) return FP_NO_ID;
+    const uint8_t *all = r->name.p;
+    *native = parts.descriptor_n && is_native(all + parts.descriptor, parts.descriptor_n);
+    struct fp_buf *to = &r->more;
+    to->n = 0;
+    if (*native) {
+        if (parts.class_n) {
+            const uint32_t name = fp_strings_intern(strings, all, parts.class_n);
+            if (name == FP_NO_ID || (object = fp_model_object(r->model, name, 0)) == FP_NO_ID) return FP_NO_ID;
+        }
+    } else if (parts.class_n) {
+        fp_buf_put(to, all, parts.class_n);
+        fp_buf_put(to, ".", 1);
+    }
+    if (parts.method_n) fp_buf_put(to, all + parts.method, parts.method_n);
+    if (!parts.class_n && !parts.method_n) fp_buf_put(to, "[unknown]", 9);
+    const size_t plain = to->n;
+    if (!*native && parts.descriptor_n) {
+        fp_buf_put(to, all + parts.descriptor, parts.descriptor_n);
+        if (to->failed || (system_name = fp_strings_intern(strings, to->p, to->n)) == FP_NO_ID) return FP_NO_ID;
+        if (!r->signatures) to->n = plain;
+    }
+    const char suffix[] = {'_', '[', letter, ']'};
+    if (letter) fp_buf_put(to, suffix, sizeof suffix);
+    if (to->failed) return FP_NO_ID;
+    const uint32_t name = fp_strings_intern(strings, to->p, to->n);
+    if (name == system_name) system_name = 0;
+    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, object, 0, name, system_name, 0);
+}
+
+uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
+    const uint32_t id = fp_strings_intern(&r->model->strings, name, n);
+    const uint32_t function = id == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, id, 0, 0);
+    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
+    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
+}
+
+/* ---- frames ---- */
+
+/* A line or index that is known is above 0; `from` is the least. */
+static uint32_t known(const struct fp_jfr_slot *slot, int64_t from) {
+    const int64_t n = slot->kind == FP_JFR_IS_NUMBER ? (int64_t)slot->n : -1;
+    return n >= from && n < UINT32_MAX - 1 ? (uint32_t)(n + 1 - from) : 0;
+}
+
+static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end) {
+    int native = 0;
+    const uint32_t function = function_of(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native);
+    if (function == FP_NO_ID) return FP_NO_ID;
+    /* a bytecode index is a place within a line; as columns count from 1, it is one more */
+    const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
+    const uint32_t column = native ? 0 : known(&slots[FP_JFR_FRAME_BYTECODE], 0);
+    const uint32_t lines = fp_model_line(r->model, function, line, column, 0);
+    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, lines);
+}
+
+/* The frame at p; its end, or NULL: damaged, or no memory, then *frame is FP_NO_ID. */
+static const uint8_t *frame_at(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                               uint32_t *frame) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    memset(slots, 0, 4 * sizeof *slots);
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
+    if (!program || !(p = fp_jfr_run(r, program, p, end, slots))) return NULL;
+    const struct fp_jfr_slot *method = &slots[FP_JFR_FRAME_METHOD], *kind = &slots[FP_JFR_FRAME_TYPE];
+    if (method->kind != FP_JFR_IS_KEY || (kind->kind != FP_JFR_IS_KEY && kind->kind != FP_JFR_ABSENT)) {
+        *frame = new_frame(r, slots, end);
+        return *frame == FP_NO_ID ? NULL : p;
+    }
+    const uint32_t line = (uint32_t)slots[FP_JFR_FRAME_LINE].n, bytecode = (uint32_t)slots[FP_JFR_FRAME_BYTECODE].n;
+    const uint64_t hash = fp_mix(method->n ^ kind->n << 48, (uint64_t)line << 32 | bytecode);
+    struct fp_jfr_frame *cached = &r->cache[hash & (FP_JFR_CACHE - 1)];
+    if (!cached->frame || cached->method != method->n || cached->line != line || cached->bytecode != bytecode ||
+        cached->kind != kind->n) {
+        *frame = new_frame(r, slots, end);
+        if (*frame == FP_NO_ID) return NULL;
+        *cached = (struct fp_jfr_frame){
+            .method = method->n, .kind = kind->n, .line = line, .bytecode = bytecode, .frame = *frame + 1};
+    }
+    *frame = cached->frame - 1;
+    return p;
+}
+
+/* ---- stacks ---- */
+
+/* The frames of an array into r->frames, leaf first.  Their number, or FP_NO_ID when memory ran out. */
+static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
+    uint64_t n;
+    const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
+    if (!p || n > (uint64_t)(end - p) || r->types[array->type].role != FP_JFR_FRAME) return 0;
+    if (fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames)) return FP_NO_ID;
+    for (uint32_t i = 0; i < n; i++) {
+        r->frames[i] = 0;
+        if (array->of_keys) {
+            struct fp_jfr_slot slot = {.kind = FP_JFR_IS_KEY, .type = array->type};
+            const uint8_t *frame_end = end;
+            if (!(p = fp_jfr_number(r, p, end, 8, &slot.n))) return i;
+            const uint8_t *q = fp_jfr_bytes_of(r, &slot, &frame_end);
+            if (q && !frame_at(r, array->type, q, frame_end, &r->frames[i]) && r->frames[i]) return FP_NO_ID;
+            r->counts.dangling += !q;
+        } else if (!(p = frame_at(r, array->type, p, end, &r->frames[i]))) {
+            return r->frames[i] == FP_NO_ID ? FP_NO_ID : i;
+        }
+    }
+    return (uint32_t)n;
+}
+
+/* The node of the stack at p. */
+static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    if (r->types[type].role != FP_JFR_STACK || !fp_jfr_decode(r, type, p, end, slots)) return 0;
+    *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
+    if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
+    uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end), node = 0;
+    if (n == FP_NO_ID) return FP_NO_ID;
+    if (n > r->counts.depth) r->counts.depth = n;
+    if (*cut && r->cut_root) {
+        const uint32_t root = fp_jfr_name_frame(r, "[truncated]", 11);
+        if (root == FP_NO_ID || (node = fp_model_stack(r->model, 0, root)) == FP_NO_ID) return FP_NO_ID;
+    }
+    while (n-- && node != FP_NO_ID)
+        if (r->frames[n]) node = fp_model_stack(r->model, node, r->frames[n]);
+    return node;
+}
+
+/* The model no longer has the nodes of stacks. */
+static void forget_stacks(struct fp_jfr_reader *r) {
+    for (uint32_t i = 1; i < r->n_types; i++) {
+        const struct fp_jfr_type *t = &r->types[i];
+        struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->pools[t->pool - 1] : NULL;
+        if (pool && pool->cap_known) memset(pool->known, 0, pool->cap_known * sizeof *pool->known);
+    }
+    r->n_emptied = r->model->n_emptied;
+}
+
+uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
+    struct fp_jfr_pool *pool;
+    *cut = 0;
+    if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut);
+    const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
+    if (row == FP_NO_ID) {
+        r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
+        return 0;
+    }
+    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
+    if (!pool->known[row]) {
+        const uint32_t node = new_stack(r, slot->type, r->arena + pool->at[row] - 1, r->arena + r->arena_n, cut);
+        if (node == FP_NO_ID) return FP_NO_ID;
+        pool->known[row] = node + 1;
+        pool->also[row] = (uint32_t)*cut;
+    }
+    *cut = (int)pool->also[row];
+    return pool->known[row] - 1;
+}
+
+/* ---- threads ---- */
+
+/* The name of a thread into r->name.  0 or FP_E_NOMEM. */
+static int name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint64_t id) {
+    r->name.n = 0;
+    const int is_java = fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->name);
+    if (is_java < 0) return is_java;
+    if (!is_java) {
+        r->name.n = 0;
+        if (fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->name) < 0) return FP_E_NOMEM;
+    }
+    if (r->name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER) return 0;
+    /* virtual threads have no names unless the program gives them one */
+    char number[32], *p = number + sizeof number;
+    do *--p = (char)('0' + id % 10);
+    while (id /= 10);
+    fp_buf_put(&r->name, "virtual-", 8);
+    return fp_buf_put(&r->name, p, (size_t)(number + sizeof number - p));
+}
+
+static uint64_t number(const struct fp_jfr_slot *slot) {
+    return slot->kind == FP_JFR_IS_NUMBER ? slot->n : 0;
+}
+
+static int new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
+                      uint32_t *label) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return 0;
+    const uint64_t os_id = number(&slots[FP_JFR_THREAD_OS_ID]), java_id = number(&slots[FP_JFR_THREAD_ID]);
+    if (name_thread(r, slots, end, java_id)) return FP_E_NOMEM;
+    /* threads without an id of the system are virtual ones, which have ids of Java's */
+    *thread =
+        fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->pid, (uint32_t)(os_id ? os_id : java_id));
+    if (r->name.n) {
+        const uint32_t name = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
+        *label = name == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, 0, r->thread_key, name, 0, 0);
+    }
+    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
+                  uint32_t *label) {
+    struct fp_jfr_pool *pool;
+    *thread = *label = 0;
+    if (slot->kind == FP_JFR_IS_VALUE) return new_thread(r, slot->type, slot->p, end, thread, label);
+    const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
+    if (row == FP_NO_ID) {
+        r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
+        return 0;
+    }
+    if (!pool->known[row]) {
+        if (new_thread(r, slot->type, r->arena + pool->at[row] - 1, r->arena + r->arena_n, thread, label))
+            return FP_E_NOMEM;
+        pool->known[row] = *thread + 1;
+        pool->also[row] = *label;
+    }
+    *thread = pool->known[row] - 1;
+    *label = pool->also[row];
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* jfr/text.h - strings of flight recordings as UTF-8. */
+#ifndef FP_JFR_TEXT_H
+#define FP_JFR_TEXT_H
+
+#include "jfr/private.h"
+
+struct fp_jfr_string {
+    int is_null, is_constant;
+    uint64_t key; /* of a constant */
+};
+
+/* Appends the string at p as UTF-8; a surrogate without its pair stays three bytes.  Its end, or NULL if it is longer
+ * or of an unknown kind. */
+const uint8_t *fp_jfr_string(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, struct fp_buf *to,
+                             struct fp_jfr_string *found);
+
+#endif

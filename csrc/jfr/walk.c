@@ -1,0 +1,230 @@
+/* Records by their sizes; the reader itself. */
+#include <stdlib.h>
+
+#include "jfr/private.h"
+
+enum { LEAST_CHUNK_HEAD = 8 };
+
+/* ---- the reader ---- */
+
+struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
+    struct fp_jfr_reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    for (uint32_t i = 0; i < FP_JFR_METRICS; i++) r->column[i] = FP_JFR_NO_COLUMN;
+    r->thread_key = fp_strings_intern(&model->strings, "thread_name", 11);
+    r->class_key = fp_strings_intern(&model->strings, "class", 5);
+    r->state_key = fp_strings_intern(&model->strings, "state", 5);
+    r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
+    r->cache = calloc(FP_JFR_CACHE, sizeof *r->cache);
+    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->said);
+    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->labels, 3) |
+              fp_table_init(&r->leaves, 2);
+    failed |=
+        r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
+    if (failed || !r->cache) {
+        fp_jfr_reader_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void fp_jfr_reader_free(struct fp_jfr_reader *r) {
+    if (!r) return;
+    for (uint32_t i = 0; i < r->cap_pools; i++) {
+        fp_table_clear(&r->pools[i].keys);
+        free(r->pools[i].at);
+        free(r->pools[i].known);
+        free(r->pools[i].also);
+    }
+    fp_strings_clear(&r->names);
+    fp_strings_clear(&r->counted);
+    fp_strings_clear(&r->said);
+    fp_table_clear(&r->type_ids);
+    fp_table_clear(&r->unknown_ids);
+    fp_table_clear(&r->labels);
+    fp_table_clear(&r->leaves);
+    fp_buf_free(&r->text);
+    fp_buf_free(&r->described);
+    fp_buf_free(&r->name);
+    fp_buf_free(&r->more);
+    free(r->places);
+    free(r->strings);
+    free(r->types);
+    free(r->fields);
+    free(r->notes);
+    free(r->type_of);
+    free(r->ops);
+    free(r->programs);
+    free(r->n_counted);
+    free(r->pools);
+    free(r->arena);
+    free(r->cache);
+    free(r->frames);
+    free(r->label_of);
+    free(r->leaf_of);
+    free(r);
+}
+
+void fp_jfr_begin(struct fp_jfr_reader *r) {
+    r->n_places = 0;
+    r->skip = r->limit = 0;
+    r->is_next = r->is_described = 0;
+    fp_strings_empty(&r->said);
+    fp_jfr_forget(r);
+}
+
+/* ---- records ---- */
+
+/* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
+static int skipped(struct fp_jfr_reader *r, struct fp_in *in) {
+    const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
+    in->pos += (size_t)n;
+    r->skip -= n;
+    return r->skip && !in->eof ? FP_MORE : 0;
+}
+
+/* Notes a record of metadata or constants. */
+static int note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
+    const uint8_t *p = record->body;
+    uint64_t v = 0;
+    for (int i = 0; i < 3 && p && record->type == 1; i++) p = fp_jfr_number(r, p, record->end, 8, &v);
+    if (fp_array_room(&r->places, &r->cap_places, (uint64_t)r->n_places + 1, sizeof *r->places)) return FP_E_NOMEM;
+    r->places[r->n_places++] = (struct fp_jfr_place){
+        .at = record->at, .size = record->size, .delta = p ? (int64_t)v : 0, .is_checkpoint = record->type == 1};
+    return 0;
+}
+
+/* ---- counts ---- */
+
+/* An event of a type that the metadata lacks. */
+static int unknown(struct fp_jfr_reader *r, uint64_t type) {
+    const uint32_t words[] = {(uint32_t)type, (uint32_t)(type >> 32)};
+    r->counts.unknown_types++;
+    if (r->unknown_ids.n > 1 << 16) return 0;
+    return fp_table_intern(&r->unknown_ids, words) == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+static int fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end,
+                     struct fp_jfr_fact *fact) {
+    const size_t start = r->text.n;
+    *fact = (struct fp_jfr_fact){.text = start};
+    if (slot->kind == FP_JFR_IS_NUMBER) fact->number = (int64_t)slot->n;
+    if (slot->kind == FP_JFR_IS_REAL) fact->number = (int64_t)slot->real;
+    if (slot->kind != FP_JFR_IS_TEXT) return 0;
+    const int status = fp_jfr_text(r, slot, end, &r->text);
+    fact->is_text = status > 0;
+    fact->n = (uint32_t)(r->text.n - start);
+    return status < 0 ? status : 0;
+}
+
+/* The setting's first field becomes the name of the type that it is for. */
+static int name_setting(struct fp_jfr_reader *r) {
+    const uint32_t type = fp_jfr_find_type(r, (uint64_t)r->fact[0].number);
+    size_t n = 0;
+    const uint8_t *name = fp_string(&r->names, type ? r->types[type].name : 0, &n);
+    r->fact[0] = (struct fp_jfr_fact){.text = r->text.n, .n = (uint32_t)n, .is_text = 1};
+    return fp_buf_put(&r->text, name, n);
+}
+
+/* Decodes a fact.  FP_ASK, 0 if the caller knows it, or FP_E_*. */
+static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t index,
+                const struct fp_jfr_record *record, struct fp_err *err) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    r->text.n = 0;
+    if (!fp_jfr_decode(r, index, record->body, record->end, slots)) {
+        r->counts.bad_records++;
+        if (r->lenient) return 0;
+        return fp_fail(err, FP_E_MALFORMED, record->at, "an event is shorter than its fields");
+    }
+    for (uint32_t i = 0; i < FP_JFR_SLOTS; i++)
+        if (fact_slot(r, &slots[i], record->end, &r->fact[i])) return fp_no_memory(err);
+    r->asked_kind = type->fact - 1;
+    if (r->asked_kind == FP_JFR_SETTING && name_setting(r)) return fp_no_memory(err);
+    if (r->text.failed) return fp_no_memory(err);
+    const uint32_t before = r->said.n, id = fp_strings_intern(&r->said, r->text.p, r->text.n);
+    if (id == FP_NO_ID) return fp_no_memory(err);
+    const int is_number = r->asked_kind == FP_JFR_LOST_SAMPLES || r->asked_kind == FP_JFR_DATA_LOSS;
+    if (id < before && !is_number) return 0;
+    r->asked = FP_JFR_FACT;
+    return FP_ASK;
+}
+
+/* The metadata was read: an event.  FP_MORE, FP_ASK after it was passed over, 0, or an error. */
+static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
+    const uint32_t index = fp_jfr_find_type(r, record->type);
+    if (!index) return unknown(r, record->type) ? fp_no_memory(err) : 0;
+    struct fp_jfr_type *type = &r->types[index];
+    if (FP_UNLIKELY(type->fact)) {
+        if (record->size > in->n - in->pos) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
+        type->count++;
+        return fact(r, type, index, record, err);
+    }
+    type->count++;
+    return 0;
+}
+
+/* Adds the events of the chunk to those of their types in other chunks. */
+static int add_counts(struct fp_jfr_reader *r) {
+    for (uint32_t i = 1; i < r->n_types; i++) {
+        struct fp_jfr_type *type = &r->types[i];
+        size_t n;
+        if (!type->count) continue;
+        const uint8_t *name = fp_string(&r->names, type->name, &n);
+        const uint32_t id = fp_strings_intern(&r->counted, name, n);
+        if (id == FP_NO_ID || fp_array_zeroed(&r->n_counted, &r->cap_counted, (uint64_t)id + 1, sizeof *r->n_counted))
+            return FP_E_NOMEM;
+        r->n_counted[id] += type->count;
+        type->count = 0;
+    }
+    return 0;
+}
+
+uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i) {
+    return i < r->counted.n ? r->n_counted[i] : 0;
+}
+
+/* ---- the walk ---- */
+
+/* Whether a chunk's header begins here. */
+static int is_chunk(const uint8_t *p) {
+    return !memcmp(p, "FLR\0", 4) && !p[4] && (p[5] == 1 || p[5] == 2);
+}
+
+/* One record.  FP_MORE, FP_ASK, 0, or an error. */
+static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+    struct fp_jfr_record record;
+    int status = fp_jfr_head(r, in, &record, err);
+    if (status) return status;
+    if (record.type == 1 && !in->eof && in->n - in->pos < 64 && record.size > in->n - in->pos) return FP_MORE;
+    if (record.type <= 1 && note(r, &record)) return fp_no_memory(err);
+    if (record.type > 1 && r->is_described && (status = event(r, in, &record, err)) && status != FP_ASK) return status;
+    r->skip = record.size;
+    return status;
+}
+
+int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err) {
+    for (;;) {
+        if (skipped(r, in)) return FP_MORE;
+        r->end = in->base + in->pos;
+        if (in->pos == in->n) {
+            if (!in->eof) return FP_MORE;
+            break;
+        }
+        if (open && in->n - in->pos < LEAST_CHUNK_HEAD && !in->eof) return FP_MORE;
+        if (open && in->n - in->pos >= LEAST_CHUNK_HEAD && is_chunk(in->p + in->pos)) {
+            r->is_next = 1;
+            break;
+        }
+        const int status = step(r, in, err);
+        if (status == FP_MORE) return FP_MORE;
+        if (status == FP_E_NOMEM || (status < 0 && !r->lenient)) return status;
+        if (status == FP_ASK) return FP_ASK;
+        if (status < 0) {
+            r->counts.bad_records++;
+            break;
+        }
+    }
+    if (r->is_described && add_counts(r)) return fp_no_memory(err);
+    return FP_DONE;
+}

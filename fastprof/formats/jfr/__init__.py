@@ -1,0 +1,63 @@
+"""Flight recordings of Java virtual machines (JFR), by the JDK, async-profiler and others.  See docs/formats/jfr.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import NO, SURE, Format
+from fastprof.core.options import Option, Switch
+
+KINDS = Option(
+    "kinds",
+    Switch(),
+    False,
+    format="jfr",
+    help="append how code ran to function names, as async-profiler does: _[j]",
+    details="_[j] is compiled code, _[i] inlined, _[1] compiled by C1, _[0] interpreted, _[k] of the kernel.  With "
+    "class_frames, _[i] marks a class, _[k] one of objects outside of a TLAB.",
+)
+SIGNATURES = Option(
+    "signatures",
+    Switch(),
+    False,
+    format="jfr",
+    help="append parameter types to names of methods: indexOf(II)I",
+)
+JOIN_CLASSES = Option(
+    "join_classes",
+    Switch(),
+    False,
+    format="jfr",
+    help="drop numbers of hidden and generated classes, which differ between runs",
+    details="Work$$Lambda$88+0x00007f6c/72825 becomes Work$$Lambda, LambdaForm$MH.0x0000000084045210 LambdaForm$MH, "
+    "$Proxy8 $Proxy.",
+)
+CLASS_FRAMES = Option(
+    "class_frames",
+    Switch(),
+    False,
+    format="jfr",
+    help="add the class of an allocated object or a monitor as the innermost frame",
+)
+TRUNCATED_ROOTS = Option(
+    "truncated_roots",
+    Switch(),
+    False,
+    format="jfr",
+    help="put stacks that the JVM truncated below a root [truncated]",
+)
+
+
+def sniff(head: bytes) -> int:
+    return SURE if head.startswith(b"FLR\0") and len(head) >= 8 else NO
+
+
+FORMATS = (
+    Format(
+        name="jfr",
+        view="stacks",
+        title="flight recordings of Java virtual machines: JDK 9 and later, async-profiler, Datadog",
+        suffixes=(".jfr",),
+        sniff=sniff,
+        reader="read:JfrReader",
+        reads=(KINDS, SIGNATURES, JOIN_CLASSES, CLASS_FRAMES, TRUNCATED_ROOTS),
+    ),
+)

@@ -1,0 +1,435 @@
+"""Reads flight recordings (csrc/jfr/read.h)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.formats.jfr import CLASS_FRAMES, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
+from fastprof.formats.jfr.chunk import (
+    CHECKPOINT_NBYTES,
+    COLUMNS,
+    HEADER_NBYTES,
+    MAGIC,
+    PREFERRED,
+    Chunk,
+    Place,
+    Sampling,
+    checkpoint,
+    header,
+    metric_of,
+    sampling,
+)
+from fastprof.formats.jfr.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+_NEXT = re.compile(rb"FLR\0\0[\1\2]")
+_SEARCHED = 1 << 20  # bytes at a time
+_MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
+
+# What `feed` does with the current range.
+_WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS = range(5)
+
+
+class JfrReader(Reader):
+    """Samples of all kinds, each with its own value types.
+
+    All chunks are surveyed before the first is read: value types, periods and the JVM's number have to be known.
+    """
+
+    format = "jfr"
+    view = "stacks"
+    renews_stacks = True
+    remarks = frozenset({"side-events", "undescribed-events"})
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._r = r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the decoder of flight recordings")
+        self._lenient = r.lenient = options[LENIENT]
+        r.kinds, r.signatures, r.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
+        r.class_leaf, r.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
+        r.input, r.virtual_input = model.input(), model.input()
+        self._phase = _WALK
+        self._failed = False  # lenient: the range is damaged
+        self._chunk: Chunk | None = None
+        self._chunks: list[Chunk] = []
+        self._counts: Counter[str] = Counter()  # events by type
+        self._stated: dict[str, Any] = {}  # for `info`
+        self._pids: dict[int, None] = {}
+        self._sampling: list[Sampling] = []  # of each chunk
+        self._counter = ""  # what ExecutionSample counts, if it is not time
+        self._lost_samples = self._lost_nbytes = 0
+        self._types: list[ValueType] = []
+        self._metrics: list[int] = []  # those that have columns
+        self._part = -1
+
+    # ---- the survey
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        self.source.spool()
+        yield from self._survey()
+        self._choose_columns()
+        for chunk, how in zip(self._chunks, self._sampling, strict=True):
+            yield from self._read(chunk, how)
+
+    def _range(self, phase: int, at: int, end: int) -> tuple[int, int]:
+        self._phase, self._failed, self._r.stop = phase, False, end
+        return at, end - at
+
+    def _damaged(self, detail: str, offset: int, code: int = lib.FP_E_MALFORMED) -> FormatError:
+        return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
+
+    def _lose(self, code: str, detail: str, offset: int, kind: int = lib.FP_E_MALFORMED) -> None:
+        """Errors: FormatError, unless lenient."""
+        if not self._lenient:
+            raise self._damaged(detail, offset, kind)
+        self.log.count(REPORTED[code])
+
+    def _survey(self) -> Iterator[tuple[int, int | None]]:
+        size = self.source.size
+        assert size is not None
+        at = 0
+        while at < size:
+            data = self.source.read_at(at, HEADER_NBYTES)
+            found = header(data)
+            if found is None:
+                at = self._no_chunk(at, data, size)
+                continue
+            if found.major not in (1, 2):
+                whose = "; version 0 is another format, of JRockit and Oracle's JDK 7 and 8" if not found.major else ""
+                detail = f"the version is {found.major}.{found.minor}, expected 1.0 to 2.x{whose}"
+                raise self._damaged(detail, at + 4, lib.FP_E_VERSION)
+            chunk = Chunk(at, found)
+            yield from self._survey_chunk(chunk, size)
+            at = chunk.following
+
+    def _no_chunk(self, at: int, data: bytes, size: int) -> int:
+        """The offset of the next chunk, after bytes that are none.  Errors: FormatError, unless lenient."""
+        if data[: len(MAGIC)] == MAGIC[: len(data)]:
+            detail, code = f"the head of a chunk has {len(data)} bytes, expected {HEADER_NBYTES}", lib.FP_E_TRUNCATED
+        else:
+            detail, code = f"a chunk begins with {data[:4]!r}, expected {MAGIC!r}", lib.FP_E_MALFORMED
+        if not self._lenient:
+            raise self._damaged(detail, at, code)
+        then = self._next_chunk(at + 1, size)
+        self.log.count(REPORTED["skipped-bytes"], then - at)
+        return then
+
+    def _next_chunk(self, at: int, size: int) -> int:
+        """The offset of the next header from `at` on; `size` if there is none."""
+        while at < size:
+            data = self.source.read_at(at, _SEARCHED)
+            if match := _NEXT.search(data):
+                return at + match.start()
+            at += max(1, len(data) - 5)
+        return size
+
+    def _trusted(self, chunk: Chunk, size: int) -> bool:
+        """Whether the header of a finished chunk can be right.  Errors: FormatError if not, unless lenient."""
+        found, at = chunk.header, chunk.at
+        if found.nbytes < HEADER_NBYTES:
+            self._lose(
+                "damaged-chunks", f"the size of a chunk is {found.nbytes}, expected {HEADER_NBYTES} or more", at + 8
+            )
+        elif found.nbytes > size - at:
+            detail = f"a chunk has {found.nbytes} bytes, but only {size - at} follow"
+            self._lose("damaged-chunks", detail, at + 8, lib.FP_E_TRUNCATED)
+        elif not HEADER_NBYTES <= found.metadata < found.nbytes:
+            self._lose("damaged-chunks", f"the offset of the metadata is {found.metadata}", at + 24)
+        elif not HEADER_NBYTES <= found.constants < found.nbytes:
+            self._lose("damaged-chunks", f"the offset of the last checkpoint is {found.constants}", at + 16)
+        else:
+            return True
+        return False
+
+    def _survey_chunk(self, chunk: Chunk, size: int) -> Iterator[tuple[int, int | None]]:
+        found = chunk.header
+        self._chunk = chunk
+        self._begin(chunk)
+        self.log.count(REPORTED["unfinished-chunks"], not found.finished)
+        if found.finished and self._trusted(chunk, size):
+            end = chunk.at + found.nbytes
+            yield self._range(_METADATA, chunk.at + found.metadata, end)
+            if not self._failed:
+                yield self._range(_WALK, chunk.records, end)
+                self._end_walk(chunk, end)
+                self._check_chain(chunk)
+                if chunk.end < end:
+                    self._add_after_damage(chunk, end)
+                chunk.following = end
+                self._chunks.append(chunk)
+                return
+        yield self._range(_WALK_OPEN, chunk.records, size)
+        self._end_walk(chunk, size)
+        if chunk.metadata is None:
+            if chunk.end > chunk.records:
+                self._lose("damaged-chunks", "a chunk has no metadata", chunk.at)
+            return
+        end = chunk.end
+        yield self._range(_METADATA, chunk.metadata.at, chunk.metadata.at + chunk.metadata.nbytes)
+        if not self._failed:
+            self._r.n_places = 0
+            yield self._range(_WALK, chunk.records, end)
+            self._end_walk(chunk, end)
+            self._chunks.append(chunk)
+
+    def _begin(self, chunk: Chunk) -> None:
+        """The decoder begins with a chunk."""
+        r, found = self._r, chunk.header
+        lib.fp_jfr_begin(r)
+        r.compressed = found.compressed
+        r.start_ns, r.start_ticks = found.start_ns, found.start_ticks
+        r.ticks_per_second = found.ticks_per_second if found.ticks_per_second > 0 else 1_000_000_000
+        r.pid = chunk.pid
+
+    def _end_walk(self, chunk: Chunk, limit: int) -> None:
+        """Take over what the walk up to `limit` found."""
+        r = self._r
+        chunk.end = chunk.following = int(r.end)
+        places = [r.places[i] for i in range(r.n_places)]
+        chunk.checkpoints = [Place(int(one.at), int(one.size), int(one.delta)) for one in places if one.is_checkpoint]
+        metadata = [Place(int(one.at), int(one.size), 0) for one in places if not one.is_checkpoint]
+        chunk.metadata = metadata[-1] if metadata else None
+        if chunk.end < limit and not r.is_next:  # lenient
+            chunk.following = self._next_chunk(chunk.end + 1, limit)
+            self.log.count(REPORTED["skipped-bytes"], chunk.following - chunk.end)
+        now = Counter({self._name(i): int(lib.fp_jfr_counted(r, i)) for i in range(1, r.counted.n)})
+        chunk.counts = now - self._counts
+        self._counts = now
+
+    def _name(self, i: int) -> str:
+        """Of a type whose events were counted."""
+        strings = self._r.counted
+        return bytes(strings.bytes[strings.start[i] : strings.start[i + 1]]).decode("utf-8", "replace")
+
+    def _check_chain(self, chunk: Chunk) -> None:
+        """The header leads to the metadata and the last checkpoint, which leads to the others.
+
+        Errors: FormatError if not, unless lenient.
+        """
+        if chunk.end < chunk.at + chunk.header.nbytes:
+            return  # lenient: the walk did not come to the end
+        at = chunk.at + chunk.header.metadata
+        if chunk.metadata is None or chunk.metadata.at != at:
+            self._lose("damaged-chunks", f"the head leads to metadata at byte {at}, where none is", chunk.at + 24)
+        deltas = {one.at: one.delta for one in chunk.checkpoints}
+        at, leads = chunk.at + chunk.header.constants, chunk.at + 16
+        while True:
+            if at not in deltas:
+                self._lose("damaged-chunks", f"a checkpoint is expected at byte {at}, where none is", leads)
+                return
+            delta = deltas[at]
+            if delta > 0:
+                self._lose("damaged-chunks", "a checkpoint leads to a later one", at)
+                return
+            if not delta:
+                return
+            at, leads = at + delta, at
+
+    def _add_after_damage(self, chunk: Chunk, end: int) -> None:
+        """What the header leads to after a damaged record, which is where the walk ended."""
+        found = chunk.header
+        chunk.metadata = Place(chunk.at + found.metadata, end - chunk.at - found.metadata, 0)
+        at, more = chunk.at + found.constants, list[Place]()
+        while chunk.end < at < end:
+            one = checkpoint(self.source.read_at(at, CHECKPOINT_NBYTES), at, compressed=found.compressed)
+            if one is None or one.nbytes > end - at:
+                break
+            more.append(one)
+            if one.delta >= 0:
+                break
+            at += one.delta
+        chunk.checkpoints += reversed(more)
+
+    def _fact(self) -> None:
+        """An event that describes the recording."""
+        r, chunk = self._r, self._chunk
+        assert chunk is not None
+        numbers = [int(r.fact[i].number) for i in range(3)]
+        texts = [self._text(i) for i in range(3)]
+        if r.asked_kind == lib.FP_JFR_SETTING:
+            type_, name, value = texts
+            if len(chunk.settings) < _MOST_SETTINGS:
+                chunk.settings[type_, name] = value
+        elif r.asked_kind == lib.FP_JFR_JVM:
+            self._stated["jvm"], self._stated["jvm_version"] = texts[0], texts[1]
+            chunk.pid = numbers[2] & 0xFFFFFFFF
+            self._pids[chunk.pid] = None
+        elif r.asked_kind == lib.FP_JFR_OS:
+            self._stated["os"] = " ".join(texts[0].split())
+        elif r.asked_kind == lib.FP_JFR_LOST_SAMPLES:
+            self._lost_samples += max(0, numbers[0])
+        else:
+            self._lost_nbytes += max(0, numbers[0])
+
+    def _text(self, i: int) -> str:
+        fact = self._r.fact[i]
+        return bytes(ffi.buffer(self._r.text.p + fact.text, fact.n)).decode("utf-8", "replace") if fact.n else ""
+
+    # ---- columns
+
+    def _choose_columns(self) -> None:
+        """Value types for all samples that the survey counted."""
+        self._sampling = [sampling(chunk) for chunk in self._chunks]
+        found: dict[int, None] = {}
+        for chunk, how in zip(self._chunks, self._sampling, strict=True):
+            for name in chunk.counts:
+                if not (metric := metric_of(name)):
+                    continue
+                metric -= 1
+                if metric == lib.FP_JFR_CPU:
+                    metric = lib.FP_JFR_WALL if how.is_wall else metric
+                    self._counter = self._counter or ("" if how.is_time else how.event)
+                found[metric] = None
+        self._metrics = [metric for metric in COLUMNS if metric in found]
+        self._use_columns()
+
+    def _use_columns(self) -> None:
+        """A part with columns for all metrics."""
+        types: list[ValueType] = []
+        r, defaults = self._r, {}
+        for metric in self._metrics:
+            count, second, unit = COLUMNS[metric]
+            r.column[metric] = len(types)
+            types.append(ValueType(count, "count"))
+            if metric == lib.FP_JFR_CPU:
+                if not any(how.period for how in self._sampling):
+                    second = ""
+                elif self._counter:
+                    second, unit = self._counter, "count"
+            elif metric == lib.FP_JFR_WALL and not any(how.wall_period for how in self._sampling):
+                second = ""
+            r.has_value[metric] = bool(second)
+            if second:
+                types.append(ValueType(second, unit))
+            defaults[metric] = types[-1].name
+        part = Part(types or [ValueType("samples", "count")])
+        part.extra |= self._times()
+        preferred = next((metric for metric in PREFERRED if metric in defaults), None)
+        shown = (
+            defaults[preferred] if preferred is not None else types[1 if len(types) > 1 else 0].name if types else ""
+        )
+        if types and shown != types[-1].name:
+            part.extra["default_sample_type"] = shown
+        self._types = part.value_types
+        self._part = self.model.add_part(part)
+
+    def _times(self) -> dict[str, Any]:
+        """The recording's start, duration and period, as fields of a part."""
+        extra: dict[str, Any] = {}
+        if not self._chunks:
+            return extra
+        first = min(chunk.header.start_ns for chunk in self._chunks)
+        last = max(chunk.header.start_ns + chunk.header.duration_ns for chunk in self._chunks)
+        if first > 0:
+            extra["time_ns"] = first
+        if 0 < last - first < 1 << 63:
+            extra["duration_ns"] = last - first
+        periods = {how.period for how in self._sampling if how.period and how.is_time}
+        if len(periods) == 1 and lib.FP_JFR_CPU in self._metrics:
+            extra["period"], extra["period_type"] = periods.pop(), ("cpu", "nanoseconds")
+        return extra
+
+    # ---- rows
+
+    def _read(self, chunk: Chunk, how: Sampling) -> Iterator[tuple[int, int | None]]:
+        r = self._r
+        self._chunk = chunk
+        self._begin(chunk)
+        r.is_wall = how.is_wall
+        r.period[lib.FP_JFR_CPU] = how.period if how.is_time == (not self._counter) else 0
+        r.period[lib.FP_JFR_WALL] = how.wall_period
+        place = chunk.metadata
+        assert place is not None
+        yield self._range(_METADATA, place.at, place.at + place.nbytes)
+        for place in chunk.checkpoints:
+            yield self._range(_CONSTANTS, place.at, place.at + place.nbytes)
+        yield self._range(_EVENTS, chunk.records, chunk.end)
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r, phase = self._r, self._phase
+        if phase == _EVENTS:
+            return self._feed_events(in_, batch, err)
+        if phase == _METADATA:
+            status = int(lib.fp_jfr_metadata(r, in_, err))
+            if status < 0 and self._lenient and status != lib.FP_E_NOMEM:
+                self.log.count(REPORTED["damaged-chunks"])
+                self._failed = True
+                return int(lib.FP_DONE)
+            return status
+        if phase == _CONSTANTS:
+            return int(lib.fp_jfr_constants(r, in_, err))
+        while (status := int(lib.fp_jfr_walk(r, phase == _WALK_OPEN, in_, err))) == lib.FP_ASK:
+            self._fact()
+        return status
+
+    def _feed_events(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r = self._r
+        while True:
+            if batch.n_values != len(self._types) and lib.fp_batch_set_values(batch, len(self._types)):
+                raise MemoryError("no memory for a batch's values")
+            batch.part = self._part
+            status = int(lib.fp_jfr_feed(r, in_, batch, err))
+            if status != lib.FP_ASK:
+                return status
+            if batch.n:
+                return int(lib.FP_FULL)
+            wanted = {*self._metrics, int(r.asked_metric)}
+            self._metrics = [metric for metric in COLUMNS if metric in wanted]
+            self._use_columns()
+
+    # ---- the end
+
+    def finish(self) -> None:
+        counts, log = self._r.counts, self.log
+        not_samples = sum(n for name, n in self._counts.items() if not metric_of(name))
+        log.count_all(
+            REPORTED,
+            {
+                "side-events": not_samples,
+                "undescribed-events": counts.unknown_types,
+                "samples-without-stack": counts.no_stack,
+                "missing-constants": counts.dangling,
+                "damaged-records": counts.bad_records,
+                "damaged-checkpoints": counts.bad_constants,
+            },
+        )
+        file = self.source.name
+        if counts.truncated:
+            log.warn(REPORTED["truncated-stacks"], file=file, n=int(counts.truncated))
+        if self._lost_samples:
+            log.warn(REPORTED["lost-samples"], file=file, lost=self._lost_samples)
+        if self._lost_nbytes:
+            log.warn(REPORTED["lost-data"], file=file, lost=self._lost_nbytes)
+        facts = log.facts
+        facts |= self._stated
+        if len(self._pids) == 1:
+            facts["pid"] = next(iter(self._pids))
+        facts["chunks"] = len(self._chunks)
+        if self._chunks:
+            last = self._chunks[-1].header
+            facts["version"] = f"{last.major}.{last.minor}"
+        facts["deepest_stack"] = int(counts.depth)
+        facts["settings"] = self._settings()
+        facts["events"] = dict(sorted(self._counts.items(), key=lambda one: (-one[1], one[0])))
+
+    def _settings(self) -> dict[str, str]:
+        """Those of samples; of several values the last, as in the JVM."""
+        return {
+            f"{type_}.{name}": value
+            for chunk in self._chunks
+            for (type_, name), value in chunk.settings.items()
+            if (metric_of(type_) and type_ in self._counts) or (type_, name) == ("jdk.ActiveRecording", "event")
+        }
