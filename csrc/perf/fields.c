@@ -4,6 +4,7 @@
  *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", which ends at a NUL
  *   field:unsigned long args[6];  offset:16;  size:48;  signed:0;  label args: "3,140729,0,0,0,0"
  *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
+ *   field:__data_loc u32[] ids;  offset:8;  size:4;            the same, where numbers are: label ids: "17,4"
  *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is after the field, here 12
  */
 #include <stdlib.h>
@@ -36,14 +37,36 @@ static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t ke
     return text == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, label, key, text, 0, 0);
 }
 
-/* A label with the numbers of an array, as many as have room. */
-static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p) {
+static int is_signed(const struct fp_perf_field *f) {
+    return f->kind == FP_PERF_SIGNED || f->kind == FP_PERF_SIGNED_ELSEWHERE || f->kind == FP_PERF_SIGNED_AFTER;
+}
+
+/* Whether a field has the place of its value: 0, 1, or 2 if that is counted from the end of the field. */
+static int is_elsewhere(const struct fp_perf_field *f) {
+    switch (f->kind) {
+        case FP_PERF_TEXT_ELSEWHERE:
+        case FP_PERF_UNSIGNED_ELSEWHERE:
+        case FP_PERF_SIGNED_ELSEWHERE: return 1;
+        case FP_PERF_TEXT_AFTER:
+        case FP_PERF_UNSIGNED_AFTER:
+        case FP_PERF_SIGNED_AFTER: return 2;
+        default: return 0;
+    }
+}
+
+static int is_text(const struct fp_perf_field *f) {
+    return f->kind == FP_PERF_TEXT || f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_AFTER;
+}
+
+/* A label with the numbers of an array of n bytes, as many as have room. */
+static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p,
+                            uint32_t n) {
     enum { MOST_DIGITS = 32 }; /* with sign and comma, and what fp_put_decimal writes after them */
     uint8_t text[MOST_TEXT], *to = text;
-    for (uint32_t at = 0; at + f->each <= f->size && MOST_TEXT - (to - text) >= MOST_DIGITS; at += f->each) {
-        const int64_t v = number_of(p + at, f->each, f->kind == FP_PERF_SIGNED, r->swap);
+    for (uint32_t at = 0; n - at >= f->each && MOST_TEXT - (to - text) >= MOST_DIGITS; at += f->each) {
+        const int64_t v = number_of(p + at, f->each, is_signed(f), r->swap);
         if (at) *to++ = ',';
-        to = f->kind == FP_PERF_SIGNED ? fp_put_signed(to, v) : fp_put_decimal(to, (uint64_t)v);
+        to = is_signed(f) ? fp_put_signed(to, v) : fp_put_decimal(to, (uint64_t)v);
     }
     return text_label(r, label, f->key, text, (uint32_t)(to - text));
 }
@@ -53,15 +76,17 @@ static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field
                             uint32_t label) {
     if (f->size > s->n_raw || f->offset > s->n_raw - f->size) return label;
     const uint8_t *p = s->raw + f->offset;
-    if (f->kind == FP_PERF_TEXT) return text_label(r, label, f->key, p, f->size);
-    if (f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_AFTER) {
-        const uint32_t place = fp_u32s(p, r->swap), n = place >> 16;
-        const uint32_t at = (place & 0xffff) + (f->kind == FP_PERF_TEXT_AFTER ? f->offset + f->size : 0);
+    const int elsewhere = is_elsewhere(f);
+    uint32_t n = f->size;
+    if (elsewhere) {
+        const uint32_t place = fp_u32s(p, r->swap), at = (place & 0xffff) + (elsewhere == 2 ? f->offset + f->size : 0);
+        n = place >> 16;
         if (n > s->n_raw || at > s->n_raw - n) return label;
-        return text_label(r, label, f->key, s->raw + at, n);
+        p = s->raw + at;
     }
-    if (f->each < f->size) return array_label(r, label, f, p);
-    return fp_model_label(r->model, label, f->key, 0, number_of(p, f->size, f->kind == FP_PERF_SIGNED, r->swap), 0);
+    if (is_text(f)) return text_label(r, label, f->key, p, n);
+    if (f->is_array || elsewhere) return array_label(r, label, f, p, n);
+    return fp_model_label(r->model, label, f->key, 0, number_of(p, f->each, is_signed(f), r->swap), 0);
 }
 
 uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,

@@ -60,14 +60,19 @@ enum fp_perf_field_kind {
     FP_PERF_UNSIGNED = 0,
     FP_PERF_SIGNED = 1,
     FP_PERF_TEXT = 2,
-    FP_PERF_TEXT_ELSEWHERE = 3, /* its place is given as a number of 4 bytes */
-    FP_PERF_TEXT_AFTER = 4      /* the same; counted from the end of that number */
+    FP_PERF_TEXT_ELSEWHERE = 3,     /* its place is given as a number of 4 bytes */
+    FP_PERF_TEXT_AFTER = 4,         /* the same; counted from the end of that number */
+    FP_PERF_UNSIGNED_ELSEWHERE = 5, /* an array of numbers with such a place */
+    FP_PERF_SIGNED_ELSEWHERE = 6,
+    FP_PERF_UNSIGNED_AFTER = 7,
+    FP_PERF_SIGNED_AFTER = 8
 };
 
 struct fp_perf_field {
     uint32_t key; /* string */
     uint32_t kind, offset, size;
-    uint32_t each; /* bytes of a number, 1 to 8; less than `size` in an array */
+    uint32_t each; /* bytes of a number, 1 to 8 */
+    int32_t is_array;
 };
 
 struct fp_perf_counts {

@@ -36,6 +36,7 @@ ET_REL, ET_EXEC, _ET_DYN = 1, 2, 3
 _SHT_PROGBITS = 1
 SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
+_CODE = SHF_ALLOC | SHF_EXECINSTR
 _PT_LOAD, _PT_INTERP, _PT_NOTE, _PT_GNU_EH_FRAME = 1, 3, 4, 0x6474E550
 _PF_X = 1
 _BUILD_ID = 3
@@ -67,6 +68,7 @@ class Section(NamedTuple):
     size: int
     link: int = 0
     info: int = 0
+    align: int = 0
 
 
 class ElfFile:
@@ -177,8 +179,8 @@ class ElfFile:
             _, kind, flags, address, offset, size, *_ = headers[names]
             text = self.data(Section("of section names", kind, flags, address, offset, size))
         self.sections = tuple(
-            Section(string(text, name), kind, flags, address, offset, size, link, info)
-            for name, kind, flags, address, offset, size, link, info, *_ in headers
+            Section(string(text, name), kind, flags, address, offset, size, link, info, align)
+            for name, kind, flags, address, offset, size, link, info, align, _ in headers
         )
 
     def _place_sections(self) -> None:
@@ -206,7 +208,25 @@ class ElfFile:
     def is_kernel(self) -> bool:
         """Whether it is a kernel (vmlinux): code in the upper half of the addresses."""
         is_linked = self.kind in (ET_EXEC, _ET_DYN)
-        return is_linked and any(segment.executable and segment.address >> 63 for segment in self.segments)
+        return is_linked and any(s.executable and s.address >> self.bits - 1 for s in self.segments)
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module of the Linux kernel, or its debug file."""
+        return self.kind == ET_REL and self.section(".gnu.linkonce.this_module") is not None
+
+    def module_to_link(self, at: int) -> int | None:
+        """The address of byte `at` of a loaded module's code, None outside.  The kernel loads executable sections in
+        their order, except those that only initialize.  Source: Linux kernel/module/main.c, __layout_sections."""
+        start = 0
+        for section in self.sections:
+            if section.flags & _CODE != _CODE or section.name.startswith(".init"):
+                continue
+            start += -start % max(section.align, 1)
+            if start <= at < start + section.size:
+                return section.address + at - start
+            start += section.size
+        return None
 
     @property
     def nbytes(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
+from fastprof.core.streams import Damaged, compression_of_bytes, decompressed
 from fastprof.symbols import kernel
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
@@ -27,6 +28,8 @@ _DEBUG_SUFFIXES = (".debug", ".dbg")
 _PERF_CACHE = "~/.debug"
 _IN_CACHES = ("", ".debug", "/elf", "/vdso", "/kallsyms")  # after .build-id/xx/yyyy; the last three are perf's
 _KERNEL_FILES = ("vmlinux", "kallsyms", "System.map")
+_MODULE_SUFFIX = ".ko"
+_LARGEST_MODULE = 1 << 28  # bytes, decompressed
 _others = FileCache["Names"](MAX_CACHED)  # than ELF files
 
 
@@ -41,7 +44,8 @@ class Finder:
     4. `sysroot` + path, or else the path itself, if the file or the profile has no build id.
 
     The kernel's names are those of a vmlinux or of kallsyms among 1 and 3, or the running kernel's if its build id is
-    the profile's.  Those of its modules are in the same kallsyms.
+    the profile's.  Those of its modules are in the same kallsyms, or in the modules' own files: among 1 and 3, and of
+    those installed below /lib/modules the one with the profile's build id.  These may be compressed.
 
     Errors: SymbolError when a file that the user named has the right name but another build id; with `force` it is
     used. A file found by path with another build id is skipped.
@@ -65,6 +69,7 @@ class Finder:
         self._kernel: Mapping | None = None
         self._expected: set[str] = set()  # last parts of paths
         self._in_directories: dict[str, list[str]] | None = None
+        self._installed: dict[str, list[str]] | None = None  # by module
         self._own_vdso: ElfObject | None = None
         paths = [os.fspath(path) for path in symbols]
         self._directories = [path for path in paths if os.path.isdir(path)]
@@ -116,6 +121,8 @@ class Finder:
             return self._vdso(build_id)
         if kernel.is_kernel(path):
             return self._running_kernel(build_id)
+        if not by_path and (module := kernel.module_of(path)):
+            return self._installed_module(module, build_id)
         if by_path:
             return self._of_unknown_build(by_path, path, build_id)
         return None, "not a file" if path else "mapping without a name"
@@ -178,6 +185,7 @@ class Finder:
         if self._in_directories is None:
             self._in_directories = self._index_directories()
         names = _KERNEL_FILES if kernel.is_kernel(path) else (name, *(name + suffix for suffix in _DEBUG_SUFFIXES))
+        names = (*names, _key(module)) if (module := kernel.module_of(path)) else names
         found = [self._open(place) for n in names for place in self._in_directories.get(n, ())]
         fitting = [file for file in found if _fits(file, path)]
         return sorted(fitting, key=lambda file: (not _same(file.build_id, build_id), not file.path.endswith(path)))
@@ -186,11 +194,15 @@ class Finder:
         """The paths in the user's directories by file name, only for names of mapped files.  So the index is small,
         however many files the directories hold."""
         wanted = {name + suffix for name in self._expected for suffix in ("", *_DEBUG_SUFFIXES)} | {*_KERNEL_FILES}
+        modules = {module for name in self._expected if (module := kernel.module_of(name))}
         index: dict[str, list[str]] = {}
         for directory in self._directories:
             for folder, _, names in os.walk(directory):
                 for name in sorted(wanted.intersection(names)):
                     index.setdefault(name, []).append(os.path.join(folder, name))
+                for name in sorted(names) if modules else ():
+                    if _MODULE_SUFFIX in name and (module := kernel.module_of(name)) in modules:
+                        index.setdefault(_key(module), []).append(os.path.join(folder, name))
         return index
 
     # ---- the kernel
@@ -216,6 +228,23 @@ class Finder:
         part = names.part(module)
         return None if part.reason else part
 
+    def _installed_module(self, module: str, build_id: str) -> Found:
+        """The names of a module from a file below /lib/modules, of any kernel."""
+        if not build_id:
+            return None, "no build id identifies the kernel's module"
+        if self._installed is None:
+            self._installed = {}
+            for root in (self._sysroot, "") if self._sysroot else ("",):
+                for folder, _, files in os.walk(root + "/lib/modules"):
+                    for name in files:
+                        if _MODULE_SUFFIX in name:
+                            path = os.path.join(folder, name)
+                            self._installed.setdefault(kernel.module_of(name), []).append(path)
+        for names in map(self._open, self._installed.get(module, ())):
+            if not names.reason and _same(names.build_id, build_id):
+                return names, ""
+        return None, "no file of this module has the build id"
+
     def _vdso(self, build_id: str) -> Found:
         """The vdso: kernel code in every process, in no file.  This process's is used if the kernel is the same."""
         if not build_id:
@@ -238,6 +267,8 @@ class Finder:
         elf = cached_object(path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle)
         if elf.reason != NOT_ELF:
             return elf
+        if compression_of_bytes(bytes(elf.content[:8])):
+            return _others.get(path, (self._demangle, *self._debug_dirs), lambda: self._unpacked(path, elf))
         if is_perf_map(path):
             return _others.get(path, self._demangle, lambda: PerfMap(path, self._demangle))
         head = bytes(elf.content[:64])
@@ -246,6 +277,22 @@ class Finder:
         if kernel.is_kallsyms(head):
             return _others.get(path, self._demangle, lambda: kernel.Kallsyms(path, self._demangle))
         return elf
+
+    def _unpacked(self, path: str, packed: ElfObject) -> ElfObject:
+        """A compressed ELF file, as modules of kernels are."""
+        from io import BytesIO
+
+        content = bytearray()
+        try:
+            stream = decompressed(BytesIO(packed.content), compression_of_bytes(bytes(packed.content[:8])), None)
+            while len(content) <= _LARGEST_MODULE and (piece := stream.read(1 << 20)):
+                content += piece
+        except Damaged:
+            return packed
+        if len(content) > _LARGEST_MODULE or not content.startswith(b"\x7fELF"):
+            return packed
+        own = self._debug_dirs, self._sysroot, self._demangle
+        return ElfObject(path, content=bytes(content), debug_dirs=own[0], sysroot=own[1], demangle=own[2])
 
 
 def own_vdso() -> ElfObject:
@@ -287,6 +334,11 @@ def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
     return [path for path in candidates if os.path.isfile(path)]
 
 
+def _key(module: str) -> str:
+    """Of a module in the index of the user's directories."""
+    return f"[{module}]"
+
+
 def _is_named(path: str, name: str) -> bool:
     mine = os.path.basename(path)
     return bool(name) and (mine == name or any(mine == name + suffix for suffix in _DEBUG_SUFFIXES))
@@ -297,4 +349,6 @@ def _fits(file: Names, path: str) -> bool:
     if kernel.is_kernel(path):
         return isinstance(file, kernel.Kallsyms) or (isinstance(file, ElfObject) and file.is_kernel)
     name = os.path.basename(path)
+    if isinstance(file, ElfObject) and file.is_module:
+        return kernel.module_of(os.path.basename(file.path)) == kernel.module_of(path)
     return _is_named(file.path, name) or (isinstance(file, PerfMap) and is_perf_map(name) and file.path.endswith(name))

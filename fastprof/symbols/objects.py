@@ -134,10 +134,12 @@ class ElfObject(ElfFile):
         outside of the segments.
 
         In a program linked to a fixed address both are the same, whatever its mapping.  The offset of a kernel's
-        mapping is the run-time address of the symbol `_text`, or 0 if unknown.
+        mapping is the run-time address of the symbol `_text`, or 0 if unknown.  A module's mapping is its code.
         """
         if self.is_kernel:
             return moved_kernel(address, offset, self.address_of)
+        if self.is_module:
+            return self.module_to_link(address - start + offset)
         if self.kind == ET_EXEC:
             return address if self.is_loaded(address) else None
         return self.file_to_link(address - start + offset)

@@ -22,8 +22,14 @@ FIELDS = st.one_of(
         st.booleans(),
         st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=5),
     ),
+    st.tuples(
+        st.tuples(st.sampled_from(["__data_loc", "__rel_loc", "SIZE"]), st.sampled_from(NUMBERS)),
+        st.booleans(),
+        st.lists(st.binary(min_size=8, max_size=8), max_size=5),
+    ),
     st.tuples(st.sampled_from(["char", "__data_loc", "__rel_loc"]), st.booleans(), TEXTS.map(lambda text: [text])),
 )
+C_TYPES = dict(zip(NUMBERS, ["s8", "u8", "short", "__u16", "int", "unsigned int", "long", "const u64"], strict=True))
 MODEL = [("i", False, [b"\xf9\xff\xff\xff" + bytes(4)]), ("__rel_loc", True, [b"a/b"]), ("Q", True, [b"\3" * 8] * 2)]
 
 
@@ -33,6 +39,23 @@ def made(fields: list[Any], order: str) -> tuple[bytes, bytes, list[tuple[bytes,
     nbytes = 8 + sum(size(kind, is_array, values) for kind, is_array, values in fields)
     for k, (kind, is_array, values) in enumerate(fields):
         at, n, key = len(raw), size(kind, is_array, values), f"f{k}"
+        if isinstance(kind, tuple):  # numbers elsewhere, or so many as a constant has
+            place, code = kind
+            signed, declared = int(code.islower()), f"{place} {C_TYPES[code]}[] {key}"
+            numbers = [struct.unpack_from(order + code, value)[0] for value in values]
+            there = struct.pack(f"{order}{len(numbers)}{code}", *numbers)
+            if place == "SIZE":
+                if not there:
+                    continue
+                declared, n = f"{C_TYPES[code]} {key}[SIZE]", len(there)
+                raw += there
+            else:
+                base = at + 4 if place == "__rel_loc" else 0
+                raw += struct.pack(order + "I", len(there) << 16 | nbytes + len(behind) - base)
+                behind += there
+            text += f"\tfield:{declared};\toffset:{at};\tsize:{n};\tsigned:{signed};\n".encode()
+            expected.append((key.encode(), ",".join(map(str, numbers))))
+            continue
         declared, signed, value = f"char {key}[{n}]", 0, values[0].decode("latin-1")
         if kind in NUMBERS:
             count = len(values) if is_array else 1
@@ -52,7 +75,9 @@ def made(fields: list[Any], order: str) -> tuple[bytes, bytes, list[tuple[bytes,
     return text, raw + behind, expected
 
 
-def size(kind: str, is_array: bool, values: list[bytes]) -> int:
+def size(kind: Any, is_array: bool, values: list[bytes]) -> int:
+    if isinstance(kind, tuple):
+        return len(values) * struct.calcsize("=" + kind[1]) if kind[0] == "SIZE" else 4
     if kind in NUMBERS:
         return struct.calcsize("=" + kind) * (len(values) if is_array else 1)
     return len(values[0]) + 1 if kind == "char" else 4
@@ -102,6 +127,6 @@ def test_damaged_descriptions_raise_no_other_error(changes: list[tuple[int, int]
     is_whole = features.read(Features.TRACING, bytes(data[: len(data) - left % len(data)]))
     for found in features.tracepoints.values():
         for field in found.fields:
-            assert 1 <= field.each <= 8 and field.each <= max(field.nbytes, 1)
+            assert 1 <= field.each <= 8 and (field.each <= field.nbytes or (field.nbytes == 4 and field.is_array))
     if is_whole and not changes and not left:
         assert next(tracepoints(bytes(data))).name == "sched:sched_switch"

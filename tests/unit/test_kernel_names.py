@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from fastprof.core.errors import SymbolError
 from fastprof.symbols import kernel
@@ -223,3 +228,116 @@ def test_where_maps_of_compiled_code_are_searched(tmp_path: Path, monkeypatch: p
     if not there.stat().st_uid:
         os.chown(there, 12345, 12345)
     assert names([at_path], Finder(), [0x1800]) == [""]  # of another user
+
+
+MODULE = """\
+.section .gnu.linkonce.this_module, "aw"
+.quad 0
+.section .init.text, "ax"
+.type starts, @function
+starts: .fill 64, 1, 0x90
+.size starts, 64
+.text
+.type f, @function
+f: .fill 20, 1, 0x90
+.size f, 20
+.section .text.unlikely, "ax"
+.p2align 4
+.type g, @function
+g: .fill 16, 1, 0x90
+.size g, 16
+.section .exit.text, "ax"
+.type ends, @function
+ends: .fill 8, 1, 0x90
+.size ends, 8
+"""
+LOADED = 0xFFFFFFFFC0100000
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """nfs-common.ko: when it is loaded, .text has 20 bytes, .text.unlikely begins at 32 and .exit.text at 48."""
+    folder = tmp_path_factory.mktemp("module")
+    (folder / "m.s").write_text(MODULE)
+    subprocess.run(["gcc", "-c", "-o", "m.o", "m.s"], cwd=folder, check=True)
+    subprocess.run(["ld", "-r", "--build-id=sha1", "-o", "nfs-common.ko", "m.o"], cwd=folder, check=True)
+    return folder / "nfs-common.ko"
+
+
+def module_names(found: Finder, build_id: str = "", path: str = "[nfs_common]") -> list[str]:
+    mapping = Mapping(LOADED, LOADED + 0x1000, 0, path, build_id)
+    return names([mapping], found, [LOADED + at for at in (0, 19, 20, 32, 47, 48, 55, 56, 0x200)])
+
+
+EXPECTED = ["f", "f", "", "g", "g", "ends", "ends", "", ""]
+
+
+@pytest.mark.parametrize("path", ["[nfs_common]", "/lib/modules/6.1/kernel/fs/nfs_common/nfs-common.ko.xz"])
+def test_modules_are_named_by_their_files(module: Path, path: str) -> None:
+    build_id = ElfObject(module).build_id
+    assert len(build_id) == 40
+    for symbols in (module, module.parent):
+        for given in ("", build_id):
+            assert module_names(Finder(symbols=[symbols]), given, path) == EXPECTED
+    assert module_names(Finder(symbols=[module]), path="[nfs]") == [""] * 9
+    with pytest.raises(SymbolError, match="has abab"):
+        module_names(Finder(symbols=[module]), "ab" * 20, path)
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".xz", ".zst", ".bz2"])
+def test_installed_modules_are_found_by_build_id(module: Path, tmp_path: Path, kind: str) -> None:
+    """Whichever kernel they are of, and however they are compressed."""
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress,
+            ".zst": zstandard.ZstdCompressor().compress}  # fmt: skip
+    folder = tmp_path / "lib/modules/6.1/kernel/fs"
+    folder.mkdir(parents=True)
+    data = module.read_bytes()
+    (folder / f"nfs-common.ko{kind}").write_bytes(pack[kind](data))
+    build_id = ElfObject(module).build_id
+    assert module_names(Finder(sysroot=str(tmp_path)), build_id) == EXPECTED
+    for given in ("ab" * 20, ""):
+        assert module_names(Finder(sysroot=str(tmp_path)), given) == [""] * 9
+    (folder / f"nfs-common.ko{kind}").write_bytes(pack[kind](data)[:-40])
+    assert module_names(Finder(sysroot=str(tmp_path)), build_id) == [""] * 9
+
+
+def test_a_module_in_perfs_cache(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    build_id = ElfObject(module).build_id
+    folder = tmp_path / ".debug/.build-id" / build_id[:2] / build_id[2:]
+    folder.mkdir(parents=True)
+    (folder / "elf").write_bytes(lzma.compress(module.read_bytes()))
+    assert module_names(Finder(), build_id) == EXPECTED
+
+
+def elf32(address: int) -> bytes:
+    """A program of 32 bits with the symbols _text, and f of 16 bytes one byte later."""
+    text, names = b"\x90" * 17, b"\0_text\0f\0"
+    symbols = (
+        bytes(16)
+        + struct.pack("<IIIBBH", 1, address, 0, 0x10, 0, 1)
+        + struct.pack("<IIIBBH", 7, address + 1, 16, 2, 0, 1)
+    )
+    at = 84 + len(text)
+    kinds = [(0, 0, 0, 0, 0, 0), (1, 6, address, 84, len(text), 0), (2, 0, 0, at, len(symbols), 3)]
+    kinds += [(3, 0, 0, at + len(symbols), len(names), 0), (3, 0, 0, at + len(symbols) + len(names), 32, 0)]
+    called = b"\0.text\0.symtab\0.strtab\0.shstrtab".ljust(32, b"\0")
+    sections = b"".join(
+        struct.pack("<IIIIIIIIII", name, kind, flags, where, offset, size, link, 1, 1, 16 * (kind == 2))
+        for name, (kind, flags, where, offset, size, link) in zip((0, 1, 7, 15, 23), kinds, strict=True)
+    )
+    body = text + symbols + names + called
+    head = (
+        b"\x7fELF\1\1\1"
+        + bytes(9)
+        + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, address, 52, 84 + len(body), 0, 52, 32, 1, 40, 5, 4)
+    )
+    return head + struct.pack("<IIIIIIII", 1, 84, address, address, len(text), len(text), 5, 1) + body + sections
+
+
+@pytest.mark.parametrize("shift", [0, 0x1400000])
+def test_kernels_of_32_bits_are_moved(tmp_path: Path, shift: int) -> None:
+    (tmp_path / "vmlinux").write_bytes(elf32(0xC1000000))
+    start = 0xC1000000 + shift
+    mapping = Mapping(start, start + 0x1000, start, "[kernel.kallsyms]")
+    assert names([mapping], Finder(symbols=[tmp_path / "vmlinux"]), [start + 1, start + 16]) == ["f", "f"]

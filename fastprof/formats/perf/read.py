@@ -478,6 +478,8 @@ class PerfReader(Reader):
                 n for event, n in of_events if event.attr.sample_type & bits and not (described and event.tracepoint)
             )
             log.count(REPORTED[code], left_out + (int(counts.without_fields) if described else 0))
+        dropped = (n * e.tracepoint.n_dropped for e, n in zip(self._events, n_samples, strict=True) if e.tracepoint)
+        log.count(REPORTED["tracepoint-fields"], sum(dropped))
         if counts.lost or counts.lost_samples:
             lost = int(counts.lost + counts.lost_samples)
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=lost)

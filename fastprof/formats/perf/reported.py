@@ -31,6 +31,10 @@ REPORTED = reported(
             "sample with a copy of its stack, which is not unwound",
             "samples with copies of their stacks, which are not unwound",
         ),
+        "tracepoint-fields": (
+            "field of a tracepoint that is neither number nor text",
+            "fields of tracepoints that are neither numbers nor texts",
+        ),
         "trace-bytes": ("byte of processor traces or event formats", "bytes of processor traces or event formats"),
         "unchanged-counters": ("counter of a group that did not change", "counters of groups that did not change"),
         "unended-waits": (

@@ -23,8 +23,20 @@ _MAGIC = b"\x17\x08\x44tracing"
 _ID = re.compile(rb"^ID: ?([0-9]{1,9})$", re.M)
 _NAME = re.compile(rb"^name: ?([^\n]+)$", re.M)
 _FIELD = re.compile(rb"field:([^;\n]{1,200});\s*offset:([0-9]{1,5});\s*size:([0-9]{1,5});(?:\s*signed:([01]);)?")
+_COMMON = re.compile(rb"\bcommon_\w+\s*$")  # of all tracepoints
 _DECLARED = re.compile(rb"(.*?)(\w+)(\[[^\]]*\])?", re.S)
-_ELSEWHERE = {b"__data_loc": int(lib.FP_PERF_TEXT_ELSEWHERE), b"__rel_loc": int(lib.FP_PERF_TEXT_AFTER)}
+# Where a value is, and what it is: b"" in the field, text or a number with or without a sign.
+_KINDS = {
+    b"": (lib.FP_PERF_TEXT, lib.FP_PERF_UNSIGNED, lib.FP_PERF_SIGNED),
+    b"__data_loc": (lib.FP_PERF_TEXT_ELSEWHERE, lib.FP_PERF_UNSIGNED_ELSEWHERE, lib.FP_PERF_SIGNED_ELSEWHERE),
+    b"__rel_loc": (lib.FP_PERF_TEXT_AFTER, lib.FP_PERF_UNSIGNED_AFTER, lib.FP_PERF_SIGNED_AFTER),
+}
+# Bytes of C types, for arrays whose length is no number
+_BITS = re.compile(rb"(?:\b|_)[a-z]*(8|16|32|64)(?:_t)?$")
+_NBYTES = dict.fromkeys([b"char", b"bool", b"_Bool"], 1) | {b"short": 2, b"long long": 8}
+_NBYTES |= dict.fromkeys([b"int", b"unsigned", b"signed", b"pid_t", b"dev_t", b"uid_t", b"gid_t", b"gfp_t"], 4)
+_NBYTES |= dict.fromkeys([b"loff_t", b"sector_t", b"ktime_t"], 8)
+_LONGS = (b"long", b"size_t", b"ssize_t", b"cpumask_t")
 _MOST_FIELDS = 64
 _MOST_TRACEPOINTS = 1 << 14
 _MOST_NBYTES = 16 << 20  # as in csrc/perf/records.c
@@ -35,13 +47,15 @@ class Field(NamedTuple):
     kind: int  # enum fp_perf_field_kind
     offset: int
     nbytes: int
-    each: int  # bytes of a number: less than `nbytes` in an array
+    each: int  # bytes of a number
+    is_array: bool
 
 
 class Tracepoint(NamedTuple):
     id: int
     name: str  # sched:sched_switch
     fields: tuple[Field, ...]
+    n_dropped: int = 0  # fields that are no labels
 
 
 class _Bytes:
@@ -77,7 +91,8 @@ def tracepoints(data: bytes) -> Iterator[Tracepoint]:
         raise struct.error("these are no formats of tracepoints")
     left.name()
     left.order = ">" if left.number("B") else "<"
-    left.take(5)
+    long = left.number("B")
+    left.take(4)
     for _ in range(2):
         left.name()
         left.sized()
@@ -86,7 +101,7 @@ def tracepoints(data: bytes) -> Iterator[Tracepoint]:
     for _ in range(left.number("I")):
         system = left.name()
         for _ in range(left.number("I")):
-            found = _tracepoint(system, left.sized())
+            found = _tracepoint(system, left.sized(), long)
             if found is not None:
                 n += 1
                 yield found
@@ -94,31 +109,52 @@ def tracepoints(data: bytes) -> Iterator[Tracepoint]:
                 return
 
 
-def _tracepoint(system: bytes, text: bytes) -> Tracepoint | None:
+def _tracepoint(system: bytes, text: bytes, long: int) -> Tracepoint | None:
+    """`long`: the bytes of a long of the recorded machine."""
     id_, name = _ID.search(text), _NAME.search(text)
     if id_ is None or name is None:
         return None
-    fields = (_field(*match.groups()) for match in _FIELD.finditer(text.partition(b"print fmt:")[0]))
-    known = [field for field in fields if field is not None and not field.name.startswith(b"common_")]
+    found = [match.groups() for match in _FIELD.finditer(text.partition(b"print fmt:")[0])]
+    own = [field for field in found if not _COMMON.search(field[0])]
+    known = [field for groups in own if (field := _field(*groups, long)) is not None][:_MOST_FIELDS]
     full = b":".join((system, name[1].strip())).decode("utf-8", "replace")
-    return Tracepoint(int(id_[1]), full, tuple(known[:_MOST_FIELDS]))
+    return Tracepoint(int(id_[1]), full, tuple(known), len(own) - len(known))
 
 
-def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None) -> Field | None:
-    """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them."""
+def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, long: int) -> Field | None:
+    """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them, and
+    arrays of unknown types whose length is no number."""
     match = _DECLARED.fullmatch(declared.strip())
     n = int(nbytes)
     if match is None or not n:
         return None
     type_, name, array = match.groups()
-    is_text = re.search(rb"\bchar\b", type_) is not None
-    elsewhere = _ELSEWHERE.get(type_.partition(b" ")[0])
-    if elsewhere is not None:
-        return Field(name, elsewhere, int(offset), n, 4) if is_text and n == 4 else None
-    if array and is_text:
-        return Field(name, int(lib.FP_PERF_TEXT), int(offset), n, 1)
-    length = int(array[1:-1]) if array and array[1:-1].isdigit() else 0 if array else 1
-    if not length or n % length or n // length > 8:
+    place = type_.partition(b" ")[0]
+    place = place if place in _KINDS else b""
+    type_ = type_.removeprefix(place).strip().removesuffix(b"[]").strip()
+    if re.match(rb"(?:const )?(?:struct|union)\b[^*]*$", type_):
         return None
-    kind = lib.FP_PERF_SIGNED if signed == b"1" else lib.FP_PERF_UNSIGNED
-    return Field(name, int(kind), int(offset), n, n // length)
+    text, unsigned, with_sign = map(int, _KINDS[place])
+    is_text = re.search(rb"\bchar\b", type_) is not None and bool(place or array)
+    kind = text if is_text else with_sign if signed == b"1" else unsigned
+    if place:
+        each = 1 if is_text else _nbytes_of(type_, long)
+        return Field(name, kind, int(offset), n, each, True) if each and n == 4 else None
+    length = int(array[1:-1]) if array and array[1:-1].isdigit() else 0
+    each = 1 if is_text else n if not array else n // length if length else _nbytes_of(type_, long)
+    if not each or each > 8 or n % each or (length and n % length):
+        return None
+    return Field(name, kind, int(offset), n, each, bool(array))
+
+
+def _nbytes_of(type_: bytes, long: int) -> int:
+    """Of a number; 0 for an unknown type."""
+    if (match := _BITS.search(type_)) is not None:
+        return int(match[1]) // 8
+    words = type_.split()
+    if words[-2:-1] in ([b"long"], [b"short"]) and words[-1] == b"int":
+        del words[-1]
+    last = words[-1] if words else b""
+    if last.endswith(b"*") or (last in _LONGS and words[-2:] != [b"long", b"long"]):
+        return long if long in (4, 8) else 0
+    return _NBYTES.get(b" ".join(words[-2:])) or _NBYTES.get(last, 0)
