@@ -189,6 +189,8 @@ int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, 
 /* Applies a record that is not a sample.  0, FP_ASK: call again with the same one; or FP_E_NOMEM. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
+/* The build id of a mapped file: `perf inject -b` inserts it after the mapping, before the first sample there. */
+uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_perf_map *map);
 /* Maps a file of this name.  0 or FP_E_NOMEM. */
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags);

@@ -89,9 +89,16 @@ int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, 
 /* ---- maps ---- */
 
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id) {
+    const uint32_t without[] = {name, 0};
+    r->counts.late_build_ids += fp_table_find(&r->model->objects, without) != 0;
     if (fp_array_zeroed(&r->build_ids, &r->cap_build_ids, (uint64_t)name + 1, sizeof *r->build_ids)) return FP_E_NOMEM;
     r->build_ids[name] = build_id;
     return 0;
+}
+
+uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_perf_map *map) {
+    if (map->build_id) return map->build_id;
+    return map->name < r->cap_build_ids ? r->build_ids[map->name] : 0;
 }
 
 /* The end of a range; all of the rest if it wraps. */

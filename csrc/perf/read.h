@@ -89,6 +89,7 @@ struct fp_perf_counts {
     uint64_t chains;                  /* looked up, not found again */
     uint64_t without_fields;          /* samples of described tracepoints; there are too many different ones */
     uint64_t deferred_alone;          /* samples whose user part never came */
+    uint64_t late_build_ids;          /* of objects that have samples already */
     uint64_t switches;                /* times at which a thread left its CPU */
     uint64_t without_return;          /* those after which the thread next leaves a CPU */
     uint64_t messages;                /* text of perf record after the last record */

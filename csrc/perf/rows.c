@@ -18,7 +18,7 @@ struct key {
 static uint32_t mapping_of(struct fp_perf_reader *r, uint32_t word) {
     struct fp_perf_map *map = &r->maps[word];
     if (map->mapping) return map->mapping;
-    const uint32_t object = fp_model_object(r->model, map->name, map->build_id);
+    const uint32_t object = fp_model_object(r->model, map->name, fp_perf_build_id_of(r, map));
     if (object == FP_NO_ID) return FP_NO_ID;
     const uint32_t mapping = fp_model_mapping(r->model, object, map->start, map->limit, map->pgoff, 0);
     if (mapping != FP_NO_ID) map->mapping = mapping;

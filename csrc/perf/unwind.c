@@ -22,7 +22,7 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
         r->asked = FP_PERF_TABLE;
         r->asked_map = hit.word;
         r->asked_name = map->name;
-        r->asked_build_id = map->build_id;
+        r->asked_build_id = fp_perf_build_id_of(r, map);
         return FP_ASK;
     }
     *place = (struct fp_unwind_place){

@@ -115,6 +115,9 @@ class PerfData:
     def exit(self, pid: int, tid: int, time: int) -> PerfData:
         return self.record(4, 0, self.pack("IIIIQ", pid, pid, tid, pid, time) + self._trailer(pid, tid, time))
 
+    def build_id(self, name: bytes, build_id: bytes) -> PerfData:
+        return self.record(67, 0x8002, self.pack("i20sB3x", -1, build_id, len(build_id)) + self._padded(name))
+
     def named(self, name: bytes) -> PerfData:
         """The event's name."""
         return self.record(78, 0, self.pack("QQ", 2, 0) + self._padded(name))

@@ -13,6 +13,7 @@ from fastprof.core.errors import FormatError
 from tests.support.paths import CORPUS
 from tests.support.perfdata import CALLCHAIN, IP, PERIOD, RAW, TID, TIME, PerfData
 
+ALL = IP | TID | TIME | CALLCHAIN | PERIOD
 REAL = (CORPUS / "perf/good/real-cxx.data").read_bytes()
 MESSAGE = b"[ perf record: Woken up 1 times to write data ]\n[ perf record: Captured and wrote 0.010 MB - ]\n"
 
@@ -174,3 +175,28 @@ def test_a_sample_that_is_cut_is_an_error_with_its_place_or_a_loss() -> None:
     assert caught.value.offset == len(good)
     log = info(bad, lenient=True)
     assert log.losses["damaged-records"] == 1
+
+
+def test_a_build_id_in_a_pipe_is_that_of_samples_after_it() -> None:
+    data = PerfData().mmap(7, 0x1000, 0x1000, b"/bin/one").mmap(7, 0x2000, 0x1000, b"/bin/two").sample(7, [0x2010], 1)
+    data.build_id(b"/bin/one", b"\1" * 20).build_id(b"/bin/two", b"\2" * 20).sample(7, [0x1010], 2).round()
+    assert objects(data) == {(b"/bin/one", b"01" * 20), (b"/bin/two", b"02" * 20)}
+    data = PerfData(ALL & ~TIME).mmap(7, 0x1000, 0x1000, b"/bin/one").sample(7, [0x1010], 1)
+    data.build_id(b"/bin/one", b"\1" * 20).build_id(b"/bin/two", b"\2" * 20)
+    assert objects(data) == {(b"/bin/one", b"")}
+    assert info(data.bytes()).not_representable["late-build-ids"] == 1
+
+
+def objects(data: PerfData) -> set[tuple[bytes, bytes]]:
+    with fastprof.open(io.BytesIO(data.bytes()), symbolize=False) as profile:
+        assert list(profile.batches())
+        model = profile.model
+        rows = [model.row("objects", i) for i in range(1, model.count("objects"))]
+        return {(model.string(name), model.string(build_id)) for name, build_id in rows}
+
+
+@pytest.mark.parametrize("declared", ["struct in6_addr addr", "struct pair pairs[2]", "mystery_t cells[CELLS]"])
+def test_fields_that_are_neither_numbers_nor_texts_are_counted(declared: str) -> None:
+    text = f"name: x\nID: 372\nformat:\n\tfield:{declared};\toffset:8;\tsize:16;\tsigned:0;\n".encode()
+    log = info(tracepoint("<", [text]))
+    assert log.not_representable == {"tracepoint-fields": 1}

@@ -467,6 +467,7 @@ class PerfReader(Reader):
                 "damaged-records": counts.bad_records,
                 "skipped-bytes": counts.lost_bytes,
                 "stacks-not-unwound": counts.not_unwound,
+                "late-build-ids": counts.late_build_ids,
                 "unended-waits": counts.without_return + lib.fp_perf_waiting(r),
             },
         )

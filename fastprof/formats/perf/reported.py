@@ -19,6 +19,10 @@ REPORTED = reported(
         "data-addresses": ("sample with a data address", "samples with a data address"),
         "sample-branches": ("sample with branches", "samples with branches"),
         "guest-samples": ("sample of a virtual machine", "samples of virtual machines"),
+        "late-build-ids": (
+            "build id that comes after samples of its object, which was found by path",
+            "build ids that come after samples of their objects, which were found by path",
+        ),
         "raw-data": ("sample with fields of a tracepoint", "samples with fields of a tracepoint"),
         "sample-registers": ("sample with registers", "samples with registers"),
         "sample-weights": (
