@@ -108,7 +108,7 @@ def test_functions_that_all_reach_to_the_end(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(annotate, "find_tool", lambda: "objdump")
     monkeypatch.setattr(annotate, "disassemble", disassembled)
-    found = annotate.annotate(profile, asm=True, threshold=0)
+    found = annotate.annotate(profile, asm=True, threshold=0, n=n)
     for listing in found.listings:
         assert sum(len(block) for block in listing.blocks()) == 1
     assert len(asked) == n and asked[0] > 90_000

@@ -116,12 +116,12 @@ def _tracepoint(system: bytes, text: bytes, long: int) -> Tracepoint | None:
         return None
     found = [match.groups() for match in _FIELD.finditer(text.partition(b"print fmt:")[0])]
     own = [field for field in found if not _COMMON.search(field[0])]
-    known = [field for groups in own if (field := _field(*groups, long)) is not None][:_MOST_FIELDS]
+    known = [field for groups in own if (field := _field(*groups, long=long)) is not None][:_MOST_FIELDS]
     full = b":".join((system, name[1].strip())).decode("utf-8", "replace")
     return Tracepoint(int(id_[1]), full, tuple(known), len(own) - len(known))
 
 
-def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, long: int) -> Field | None:
+def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, *, long: int) -> Field | None:
     """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them, and
     arrays of unknown types whose length is no number."""
     match = _DECLARED.fullmatch(declared.strip())
