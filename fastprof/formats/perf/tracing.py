@@ -31,7 +31,7 @@ _KINDS = {
     b"__data_loc": (lib.FP_PERF_TEXT_ELSEWHERE, lib.FP_PERF_UNSIGNED_ELSEWHERE, lib.FP_PERF_SIGNED_ELSEWHERE),
     b"__rel_loc": (lib.FP_PERF_TEXT_AFTER, lib.FP_PERF_UNSIGNED_AFTER, lib.FP_PERF_SIGNED_AFTER),
 }
-# Bytes of C types, for arrays whose length is no number
+# Bytes of C types, for arrays with a constant as their length
 _BITS = re.compile(rb"(?:\b|_)[a-z]*(8|16|32|64)(?:_t)?$")
 _NBYTES = dict.fromkeys([b"char", b"bool", b"_Bool"], 1) | {b"short": 2, b"long long": 8}
 _NBYTES |= dict.fromkeys([b"int", b"unsigned", b"signed", b"pid_t", b"dev_t", b"uid_t", b"gid_t", b"gfp_t"], 4)
@@ -123,7 +123,7 @@ def _tracepoint(system: bytes, text: bytes, long: int) -> Tracepoint | None:
 
 def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, *, long: int) -> Field | None:
     """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them, and
-    arrays of unknown types whose length is no number."""
+    arrays of unknown types with a constant as their length."""
     match = _DECLARED.fullmatch(declared.strip())
     n = int(nbytes)
     if match is None or not n:
