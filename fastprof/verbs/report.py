@@ -222,12 +222,19 @@ class _Page:
         places = Places(self._model, self._shown)
         table = Table(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
 
+        made_of, last = (0, 0, 0), None
+
         def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
+            nonlocal made_of, last
             self._shown.cut(asked or 0, n_contexts, fits=asked is None)
+            if last and made_of == (n_rows, self._shown.contexts.n, n_calls):
+                return last
+            made_of = n_rows, self._shown.contexts.n, n_calls
             content = Content(self._model, self._shown, kept, table.first(n_rows), places, n_calls)
             if self._source:
                 self._source.add_to(content.columns, content.head, self._shown, kept)
-            return content, html(content.columns.packed(self._head(command) | content.head))
+            last = content, html(content.columns.packed(self._head(command) | content.head))
+            return last
 
         content, page = made(len(table), _ALL, _ALL) if asked is not None else self._fitted(len(table), made)
         self._say_pruned(content.head, len(content.columns["context up"]))
@@ -282,7 +289,7 @@ class _Page:
     def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
         """Nearly the largest page within the limit, of `most` rows.  Calls get the room that contexts leave."""
         n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
-        n_contexts, n_calls, best, grown = _CONTEXTS, _CALLS, None, False
+        n_contexts, n_calls, best, grown, shown = _CONTEXTS, _CALLS, None, False, -1
         for _ in range(_TRIES):
             content, page = made(n_rows, n_contexts, n_calls)
             spare = _LARGEST - len(page)
@@ -293,7 +300,9 @@ class _Page:
                     most = n_rows = min(most, n_rows + int(spare / _each(content, "row", "arc")))
                     if spare > (1 - _NEARLY) * _LARGEST:
                         continue
-                if n_contexts > content.head["all_contexts"] or grown or spare < (1 - _NEARLY) * _LARGEST:
+                # contexts of the same cost are cut together: if no more came, the next ones do not fit
+                before, shown = shown, len(content.columns["context up"])
+                if grown or shown in (before, content.head["all_contexts"]) or spare < (1 - _NEARLY) * _LARGEST:
                     break
                 n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content, "context")))
             elif best:
@@ -306,7 +315,7 @@ class _Page:
                 most = n_rows
         content, page = best or (content, page)
         while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
-            each = content.columns.nbytes("call ") / n_calls
+            each = max(1, content.columns.nbytes("call ")) / n_calls
             n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
             more = made(fitted_rows, fitted, n_calls)
             if len(more[1]) > _LARGEST:

@@ -35,6 +35,7 @@ class Columns:
 
     def __init__(self) -> None:
         self._columns: dict[str, array[Any]] = {}
+        self._packed: dict[str, int] = {}  # compressed bytes of each
 
     def add(self, name: str, type_: str, items: Sequence[Any]) -> None:
         if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE:
@@ -45,17 +46,22 @@ class Columns:
         return self._columns[name]
 
     def nbytes(self, prefix: str) -> int:
-        """The approximate size in a page of the columns with this prefix."""
-        raw = b"".join(_planes(column) for name, column in self._columns.items() if name.startswith(prefix))
-        return len(zlib.compress(raw, 6)) * 4 // 3
+        """The approximate size in the packed page of the columns with this prefix."""
+        return sum(nbytes for name, nbytes in self._packed.items() if name.startswith(prefix)) * 4 // 3
 
     def packed(self, head: dict[str, Any]) -> bytes:
         """`head` and the columns, compressed."""
         described = [[name, _TYPES[c.typecode], len(c)] for name, c in self._columns.items()]
         text = json.dumps(head | {"columns": described}, ensure_ascii=False, separators=(",", ":"))
         data = text.encode("utf-8", "backslashreplace")
-        planes = (_planes(column) for column in self._columns.values())
-        return zlib.compress(b"".join((len(data).to_bytes(4, "little"), data, *planes)), 6)
+        compressor = zlib.compressobj(6)
+        packed = [compressor.compress(len(data).to_bytes(4, "little") + data)]
+        for name, column in self._columns.items():
+            # a block of its own, so that its size is known
+            packed.append(compressor.compress(_planes(column)) + compressor.flush(zlib.Z_BLOCK))
+            self._packed[name] = len(packed[-1])
+        packed.append(compressor.flush())
+        return b"".join(packed)
 
 
 def _planes(column: array[Any]) -> bytes:
