@@ -29,9 +29,9 @@ _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bo
 # Characters that `narrow` columns keep on a small terminal: all but the last; the last; the last as a last resort.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|&~#]")  # in Markdown
-_BRACKET = re.compile(r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]")
-_NAME_END = re.compile(r"[\w>)]")
+# Compiled when they are used: a start has no time for it.
+_SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
+_BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"
 _WIDEST = 1000  # A longer cell overflows its column, because a name of a megabyte must not widen every row.
 
 
@@ -209,10 +209,11 @@ def _elided(text: str, bracket: str, longer_than: int = 3) -> str:
     neither is Go's `main.(*T).f`.  Brackets without a partner change nothing."""
     pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
     opened: list[tuple[str, bool]] = []
-    for found in _BRACKET.finditer(text):
+    for found in re.finditer(_BRACKET, text):
         sign = found.group()
         if sign in "(<":
-            follows = found.start() == after_operator or _NAME_END.match(text, max(found.start() - 1, 0)) is not None
+            last = text[max(found.start() - 1, 0)]
+            follows = found.start() == after_operator or last in "_>)" or last.isalnum()
             of_a_name = sign == bracket and not depth and found.start() > 0 and follows
             opened.append((sign, of_a_name))
             if of_a_name:
@@ -280,7 +281,7 @@ def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:
     """Print a table of GitHub's Markdown; the first row is its head."""
     rules = ["---:" if i in right else "---" for i in range(len(cells[0]))]
     for row in (cells[0], rules, *cells[1:]):
-        texts = row if row is rules else [_SPECIAL.sub(r"\\\g<0>", cell) for cell in row]
+        texts = row if row is rules else [re.sub(_SPECIAL, r"\\\g<0>", cell) for cell in row]
         sys.stdout.write(f"| {' | '.join(texts)} |\n")
 
 

@@ -22,6 +22,8 @@ COMPRESS_POSITIONS = Option(
 
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
+    if b"cmd: " not in head:
+        return False
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:
         # a command so long that the rest of the header is beyond the head
@@ -40,6 +42,8 @@ def sniff(head: bytes) -> int:
     Callgrind line: other texts have a line `events: push`, too."""
     if head.startswith(b"# callgrind format"):
         return SURE
+    if not any(word in head for word in (b"events:", b"creator:", b"positions:", b"version:")):
+        return NO
     first = head.partition(b"\n")[0]
     text = not any(byte < 9 for byte in first)
     return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from re import compile as pattern
+import re
 
 from fastprof.core.engine import MAYBE, NO, SURE, Format
 from fastprof.core.options import Option, Switch
@@ -17,26 +17,30 @@ COMM_FRAMES = Option(
     details="As stackcollapse-perf.pl does.  The name is also the label `comm`, with or without this option.",
 )
 
-_BEFORE = rb"(?:#[ \t].*\n|#\n|\r?\n|\[ perf .*\n|Warning:.*\n|Processed .*\n)*"
+# Patterns are compiled when an input comes to them, and most never come to the costly ones.
+_BEFORE = rb"\A(?:#[ \t].*\n|#\n|\r?\n|\[ perf .*\n|Warning:.*\n|Processed .*\n)*"
 # `demo  6598/6599 [001]  1593.383339: `: nothing else has a thread, seconds with six or nine decimals, and a colon
+_TIME = rb"\d\.(?:\d{6}|\d{9}):[ \t\r\n]"
 _THREAD = rb"-?\d+(?:/-?\d+)?[ \t]+(?:\[\d+\][ \t]+)?(?:[KUHGgMESp]+ +)?"
-_WITH_TIME = pattern(_BEFORE + rb"[ \t]*\S?.{0,80}?[ \t]*" + _THREAD + rb"\d+\.(?:\d{6}|\d{9}):[ \t\r\n]")
+_WITH_TIME = rb"[ \t]*\S?.{0,80}?[ \t]*" + _THREAD + rb"\d*" + _TIME
 # Without a time, but with frames: `java 19983 cycles:` and `<tab>    7f844bb8199a main (/srv/demo)`, or frames alone
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
-_WITH_FRAMES = pattern(
-    _BEFORE + rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
-)
-_TAB_FRAMES = pattern(_BEFORE + rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S")
-_NOT = pattern(rb"# To display the perf\.data header|\s*#?\s*Overhead ")  # perf report
+_WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
+_TAB_FRAMES = rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S"
 
 
 def sniff(head: bytes) -> int:
     """A sample with a time, or a line and frames below it."""
-    if b"\0" in head or _NOT.match(head):
+    if b"\0" in head or head.startswith(b"# To display the perf.data header"):
         return NO
-    if _WITH_TIME.match(head):
+    if head.lstrip(b"# \t\r\n").startswith(b"Overhead "):  # perf report
+        return NO
+    text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
+    if b":" in text and re.search(_TIME, text) and re.match(_WITH_TIME, text):
         return SURE
-    return MAYBE if _TAB_FRAMES.match(head) or _WITH_FRAMES.match(head) else NO
+    frames = b"\t" in text and re.match(_TAB_FRAMES, text)
+    frames = frames or (b"(" in text and re.match(_WITH_FRAMES, text))
+    return MAYBE if frames else NO
 
 
 FORMATS = (

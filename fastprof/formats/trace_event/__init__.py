@@ -40,6 +40,8 @@ def sniff(head: bytes) -> int:
     from re import match, search, sub
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] not in (b"{", b"["):
+        return NO
     text = sub(rb"\\u00([2-7][0-9A-Fa-f])", lambda escaped: bytes([int(escaped[1], 16)]), text)
     if text[:1] == b"{":
         known = search(rb'"traceEvents"\s*:\s*\[', text) or match(rb'\{\s*"(' + _FIRST + rb')"\s*:', text)
@@ -53,13 +55,15 @@ def sniff_cpuprofile(head: bytes) -> int:
     from re import match, search
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] != b"{":
+        return NO
     numbers = rb'(samples|timeDeltas)"\s*:\s*\[\s*-?\d'
     times = rb'(start|end)Time"\s*:\s*\d+\s*,\s*"(nodes|samples|timeDeltas|startTime|endTime)"'
     if match(rb'\{\s*"(' + numbers + b"|" + times + b")", text):
         return MAYBE
-    if match(rb"\{", text) and search(rb'"head"\s*:\s*\{', text) and search(rb'"(hitCount|callUID)"\s*:\s*\d', text):
+    if search(rb'"head"\s*:\s*\{', text) and search(rb'"(hitCount|callUID)"\s*:\s*\d', text):
         return MAYBE if b'"selfSize"' not in text else NO
-    nodes = match(rb"\{", text) and search(rb'"nodes"\s*:\s*\[\s*\{', text)
+    nodes = search(rb'"nodes"\s*:\s*\[\s*\{', text)
     return MAYBE if nodes and search(rb'"callFrame"\s*:\s*\{', text) and b'"traceEvents"' not in text else NO
 
 
