@@ -39,7 +39,10 @@ else:
                 return super().__new__(kind, name, bases, body)
             fields = body["__annotations__"]
             defaults = [body.pop(field) for field in fields if field in body]
-            return type(name, (namedtuple(name, fields, defaults=defaults),), body | {"__slots__": ()})
+            made = namedtuple(name, fields, defaults=defaults)
+            for key, value in body.items():
+                setattr(made, key, value)
+            return made
 
     class NamedTuple(metaclass=_Fields):
         pass

@@ -10,7 +10,6 @@ from __future__ import annotations
 from _thread import RLock
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from operator import index
 
 from fastprof.core import text_counts
@@ -260,6 +259,8 @@ class Model:
 
     def again(self) -> Model:
         """Start over with the same input: tables and ids stay, parts are added again."""
+        from copy import copy
+
         model = copy(self)
         model.parts, model.inputs, model.formats, model.times = [], [], [], []
         return model

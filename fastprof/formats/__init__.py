@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
@@ -83,6 +82,8 @@ def formats() -> list[Format]:
 
 def reported_by(name: str) -> dict[str, Entry]:
     """The entries in logs of reading and writing the format, by code.  Errors: UsageError, as `get`."""
+    from importlib.util import find_spec
+
     table = f"{get(name).room}.reported"
     found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from copy import deepcopy
 
 from fastprof import plan
 from fastprof.core._typing import Any
@@ -75,6 +74,8 @@ def run(
             return result_of(made, model, options, log, given)
 
     if not keep_going and repeatable([path for paths in found for path in paths]):
+        from copy import deepcopy
+
         try:
             return attempt(deepcopy(log), optimistic=True)
         except (OutOfOrder, Outgrown):
