@@ -11,7 +11,6 @@ they do not fit the events, they are descriptions like any other.
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, unquote_to_bytes
 
 from fastprof.core.model import Part, ValueType
 from fastprof.core.parts import default_value
@@ -76,8 +75,12 @@ def _pair(name: str, unit: str) -> bytes:
 
 
 def _quoted(text: str) -> bytes:
+    from urllib.parse import quote  # 3 ms
+
     return quote(text.encode("utf-8", "surrogateescape"), safe="").encode()
 
 
 def _unquoted(text: bytes) -> str:
+    from urllib.parse import unquote_to_bytes
+
     return unquote_to_bytes(text).decode("utf-8", "surrogateescape")

@@ -24,6 +24,7 @@ _TIME = rb"\d\.(?:\d{6}|\d{9}):[ \t\r\n]"
 _THREAD = rb"-?\d+(?:/-?\d+)?[ \t]+(?:\[\d+\][ \t]+)?(?:[KUHGgMESp]+ +)?"
 _WITH_TIME = rb"[ \t]*\S?.{0,80}?[ \t]*" + _THREAD + rb"\d*" + _TIME
 # Without a time, but with frames: `java 19983 cycles:` and `<tab>    7f844bb8199a main (/srv/demo)`, or frames alone
+_FIRST_FRAME = rb"(?:.*\n)?[ \t]*[0-9a-f]{1,16} \S"
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
 _WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
 _TAB_FRAMES = rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S"
@@ -38,9 +39,9 @@ def sniff(head: bytes) -> int:
     text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
     if b":" in text and re.search(_TIME, text) and re.match(_WITH_TIME, text):
         return SURE
-    frames = b"\t" in text and re.match(_TAB_FRAMES, text)
-    frames = frames or (b"(" in text and re.match(_WITH_FRAMES, text))
-    return MAYBE if frames else NO
+    if not re.match(_FIRST_FRAME, text):
+        return NO
+    return MAYBE if re.match(_TAB_FRAMES, text) or re.match(_WITH_FRAMES, text) else NO
 
 
 FORMATS = (
