@@ -381,20 +381,23 @@ def options_of(end: End) -> list[Option[Any]]:
 
 def _reachable(end: End) -> Iterator[Operator]:
     """The operators that some plan for this end has."""
-    views, unmerged = [*bridges.SELECT], end.holds.unmerged
+    views, unmerged, done = [*bridges.SELECT], end.holds.unmerged, {one.place for one in end.does}
     targets = [end.view] if end.view in views else views
     pairs = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
-    cases = [
-        Facts("", "", end.holds, Options(), several and not unmerged, several, profiles, *flags)
-        for profiles in range(2 if unmerged else 3)
-        for several, *flags in product((False, True), repeat=4)
-    ]
-    before = [case._replace(source=source, target=target) for source, target in pairs for case in cases]
-    after = [case._replace(source=target, target=target) for _, target in pairs for case in cases]
-    done = {one.place for one in end.does}
+
+    def facts(pairs: Iterable[tuple[str, Any]]) -> list[Facts]:
+        several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=3)]
+        return [
+            Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
+            for (source, target), one, n, rest in product(pairs, several, profiles, flags)
+        ]
+
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
-    for operators, facts in ((bridges.BEFORE, before), (bridges.AFTER, after)):
-        yield from (one for one in operators if one.place not in done and any(map(one.has_place, facts)))
+    for operators, cases in (
+        (bridges.BEFORE, facts(pairs)),
+        (bridges.AFTER, facts((target, target) for target in targets)),
+    ):
+        yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
 
 
 def idle(options: Options, plan: Plan) -> list[Option[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
 
 from fastprof import bridges, plan
@@ -97,6 +97,7 @@ END = plan.End(
 )
 
 
+@cache
 def options() -> list[Option[Any]]:
     """The options of `annotate`."""
     return plan.options_of(END)

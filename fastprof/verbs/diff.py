@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from math import inf
 
@@ -178,6 +179,7 @@ _FUNCTIONS = plan.End(
 )
 
 
+@cache
 def options() -> list[Option[Any]]:
     return [BY, *_PRINTED, PAIR, *(option for option in plan.known_options() if option not in _FIXED)]
 

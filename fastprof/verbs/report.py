@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -80,6 +81,7 @@ _ALL = (1 << 32) - 1
 Path = str | os.PathLike[str]
 
 
+@cache
 def options() -> list[Option[Any]]:
     return plan.options_of(END)
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache
 from types import TracebackType
 
 from fastprof import plan
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _ROWS = 4096  # that are fetched at a time
 
 
+@cache
 def options() -> list[Option[Any]]:
     """The options of `sql`."""
     return plan.options_of(table_end(None))

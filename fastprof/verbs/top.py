@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
@@ -173,6 +174,7 @@ class Top(NamedTuple):
     stats: ValueType | None = None  # what the durations of rows measure, with --stats
 
 
+@cache
 def options() -> list[Option[Any]]:
     """The options of `top`."""
     return plan.options_of(END)
