@@ -67,6 +67,8 @@ cdef extern from "core/model.h" nogil:
         FP_FUNCTION_OBJECT
         FP_FUNCTION_FILE
         FP_FUNCTION_NAME
+        FP_FRAME_RETURN_ADDRESS
+        FP_MODEL_STACKS
 
     struct fp_strings:
         uint32_t n
@@ -92,12 +94,21 @@ cdef extern from "core/model.h" nogil:
     void fp_strings_clear(fp_strings *s)
     uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
     uint32_t fp_strings_intern_hashed(fp_strings *s, const void *p, size_t n, uint32_t hash)
+    int fp_table_init(fp_table *t, uint32_t width)
+    void fp_table_clear(fp_table *t)
+    uint32_t fp_table_intern(fp_table *t, const uint32_t *row)
+    uint32_t fp_table_hash(const uint32_t *row, uint32_t width)
+    void fp_table_prefetch(const fp_table *t, uint32_t hash)
+    uint32_t fp_table_guess(const fp_table *t, uint32_t hash)
+    uint32_t fp_table_intern_hashed(fp_table *t, const uint32_t *row, uint32_t hash)
+    uint32_t fp_table_find(const fp_table *t, const uint32_t *row)
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
     uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
                                uint32_t system_name, uint32_t line)
     uint32_t fp_model_line(fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer)
     uint32_t fp_model_frame(fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines)
     uint32_t fp_model_stack(fp_model *m, uint32_t parent, uint32_t frame)
+    int fp_model_stacks(fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes)
     uint32_t fp_model_label(fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number, uint32_t unit)
     uint32_t fp_model_thread(fp_model *m, uint32_t input_, uint32_t pid, uint32_t tid)
     const uint32_t *fp_table_row(const fp_table *t, uint32_t id)

@@ -35,6 +35,7 @@ ROOMS = (
     "archive",
     "oprofile",
     "arrow",
+    "heap",
 )
 
 

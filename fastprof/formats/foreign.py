@@ -8,8 +8,6 @@ from fastprof.core.words import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
-_NO_DEBUG = "fetch it without `debug=1`"
-_PPROF = "`pprof -proto` converts it to pprof"
 _PRINTED = "pass the profile itself"
 _TRACECONV = "`traceconv json` converts it to Chrome's Trace Event JSON"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
@@ -18,11 +16,7 @@ _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "pass the perf.data file instead"),
     (rb"\s*(?:# To display the perf\.data header|# Total Lost Samples|Percent \|)", "a report of perf", _PRINTED),
-    (rb"heap profile: ", "a heap profile of gperftools or Go", _PPROF),
-    (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` converts it to folded stacks"),
-    (rb"--- (?:contentionz?|heapz|growthz|mutex|threadz)\b", "a profile in pprof's old text form", _PPROF),
-    (rb"(?:heap|threadz|goroutine|threadcreate|block|mutex) profile: total ", "a text profile of Go", _NO_DEBUG),
-    (rb"goroutine \d+ \[", "a text profile of Go", _NO_DEBUG),
+    (rb"goroutine \d+ \[", "a dump of Go's stacks", "fetch it without `debug=2`"),
     (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` converts it to pprof"),
     (
         rb"JAVA PROFILE 1\.0\.\d, created",

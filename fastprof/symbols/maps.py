@@ -18,10 +18,11 @@ _MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S+
 _BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s)|(?!\s++[-rwxps]{3,5}+\s))\s++(\S.*+)$"
 _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
 _BRIEF_BUILD_ID = rb"[0-9a-fA-F]{8,}+"
-_BUILD = rb"\s*+build=(.*)$"
+_ASSIGNED = rb"\s*+([A-Za-z_]\w*+)\s*+=(.*)$"
+_VARIABLE = rb"\$(\w++)"
 _LOG_PREFIX = rb"\S:\d++\] "
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
-_LONGEST = 1 << 16  # bytes of a line in which `$build` has been replaced
+_LONGEST = 1 << 16  # bytes of a line in which variables such as `$build` have been replaced
 _LIMIT = 1 << 64
 
 
@@ -42,22 +43,22 @@ class MapsText:
     def __init__(self) -> None:
         self.objects: list[MappedObject] = []
         self.unknown = 0
-        self._build = b""
+        self._variables: dict[bytes, bytes] = {}
 
     def line(self, line: bytes) -> None:
         line = line.rstrip(b"\r\n")
         if not line.strip():
             return
-        if assigned := re.match(_BUILD, line):
-            self._build = assigned[1].strip()
+        if assigned := re.match(_ASSIGNED, line):
+            self._variables[assigned[1]] = assigned[2].strip()
             return
-        # $build is replaced by the text of the last build= line; $builder is a different word
-        build, places = self._build, len(re.findall(rb"\$build(?!\w)", line))
-        if places and len(line) + places * len(build) > _LONGEST:
+        # `$build` is replaced by the text of the last line `build=...`; `$builder` is a different word
+        values = [self._variables.get(name, b"") for name in re.findall(_VARIABLE, line)]
+        if values and len(line) + sum(map(len, values)) > _LONGEST:
             self.unknown += 1
             return
-        if places:
-            line = re.sub(rb"\$build(?!\w)", lambda _: build, line)
+        if values:
+            line = re.sub(_VARIABLE, lambda m: self._variables.get(m[1], m[0]), line)
         found = self._parse(line)
         if found is None and (prefix := re.search(_LOG_PREFIX, line)):
             found = self._parse(line[prefix.end() :])

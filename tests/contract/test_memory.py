@@ -195,6 +195,11 @@ def jfr(path: Path, times: int) -> None:
             file.write(chunk.bytes())
 
 
+def heap(path: Path, times: int) -> None:
+    rows = (f" {n}: {n}00 [ {n}: {n}00] @ 0x40{n:04x} 0x7fbd1344524a 0x55cb1f9890f1\n" for n in range(1, 51))
+    path.write_text("heap profile: 1: 2 [1: 2] @ heap_v2/524288\n" + "".join(rows) * times * 1000)
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -208,6 +213,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "cpuprofile": cpuprofile,
     "speedscope": speedscope,
     "gperftools": gperftools,
+    "heap": heap,
     "archive": archive,
     "oprofile": oprofile,
 }

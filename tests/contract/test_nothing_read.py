@@ -24,6 +24,7 @@ from tests.support.xraylog import FdrLog
 EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
 # By format: a valid input without a row.
 EMPTY = {
+    "heap": b"heap profile: 0: 0 [0: 0] @ heapprofile\n",
     "xray": FdrLog().bytes(),
     "gperftools": b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 10_000, 0, 0, 1, 0)),
     "callgrind": EMPTY_GRAPH,

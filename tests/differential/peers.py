@@ -27,6 +27,7 @@ PACKAGES = {
     "go": "golang-go",
     "groff": "groff-base",
     "google-pprof": "google-perftools",
+    "jeprof": "libjemalloc-dev",
     "llvm-objdump": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",

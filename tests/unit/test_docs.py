@@ -47,6 +47,7 @@ INPUTS = {
     ".callgrind": "callgrind/good/cfi.callgrind",
     ".cachegrind": "cachegrind/good/newer.cachegrind",
     ".folded": "folded/good/plain.folded",
+    ".heap": "heap/good/gperftools.heap",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
 }
 PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]

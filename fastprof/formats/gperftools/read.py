@@ -14,7 +14,7 @@ from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.words import counted
+from fastprof.core.words import Message, counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
@@ -84,7 +84,8 @@ class GperftoolsReader(Reader):
             if line.startswith(b"binary="):
                 self._binary = line[7:]
             elif line.startswith(b"--- ") and line != SYMBOLIZED:
-                detail = f"section {line[4:].decode('utf-8', 'replace')!r:.80} is not a CPU profile"
+                section = repr(line[4:].decode("utf-8", "replace"))[:80]
+                detail = Message("section {section} is not a CPU profile; for heaps use {--from=}heap", section=section)
                 raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
             elif m := re.match(_SYMBOL_LINE, line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])

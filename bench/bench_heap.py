@@ -1,0 +1,59 @@
+"""Text profiles of heaps: CPU time and peak memory beside go tool pprof on the same file.
+
+python -m pytest bench/bench_heap.py             100 MB, a stack for each row: 10^6 stacks
+FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.bench_gperf import _record
+from bench.peers import fastprof, peer
+
+_SITES = [0x55CB1F980000 + 32 * k for k in range(20_000)]  # of calls
+
+
+def heap(path: Path, nbytes: int) -> None:
+    """A heap of tcmalloc in which nearly each row has a stack of its own: walks of 4 to 8 calls from the root, at each
+    of which the program may go on in 12 ways."""
+    noise = random.Random(1)
+    with path.open("w") as file:
+        file.write("heap profile: 4065: 18834874 [ 7075: 35665475] @ heap_v2/524288\n")
+        while file.tell() < nbytes:
+            for _ in range(1000):
+                place, stack = 0, []
+                for _ in range(noise.randint(4, 8)):
+                    place = (place * 31 + noise.randrange(12) * 7919 + 1) % len(_SITES)
+                    stack.append(hex(_SITES[place]))
+                count, each = noise.randint(1, 400), 16 * noise.randint(1, 64)
+                pair = f"{count:6d}: {count * each:8d}"
+                file.write(f"{pair} [{pair}] @ {' '.join(reversed(stack))}\n")
+        file.write("\nMAPPED_LIBRARIES:\n55cb1f980000-55cb1fa80000 r-xp 00001000 08:01 4711  /srv/demo/server\n")
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bench") / "big.heap"
+    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
+    heap(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
+    return path
+
+
+@pytest.mark.parametrize("target", ["out.pb.gz", "out.pb", "out.folded"])
+def test_convert(benchmark: Any, profile: Path, target: str, tmp_path: Path) -> None:
+    _record(benchmark, profile, fastprof("convert", "-q", "--no-symbols", profile, "-o", tmp_path / target))
+
+
+def test_top(benchmark: Any, profile: Path) -> None:
+    _record(benchmark, profile, fastprof("top", "-q", "--no-symbols", profile))
+
+
+def test_go_tool_pprof(benchmark: Any, profile: Path, tmp_path: Path) -> None:
+    command = ["go", "tool", "pprof", "-proto", "-symbolize=none", f"-output={tmp_path / 'out.pb.gz'}", str(profile)]
+    _record(benchmark, profile, peer(command))

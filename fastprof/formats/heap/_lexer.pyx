@@ -1,0 +1,599 @@
+"""Lines of the text profiles of allocators, Go and Java -> rows of stacks, without the GIL.
+
+    heap profile: 54: 13717984 [ 54: 13717984] @ heap_v2/65536     the reader (read.py) decides by this line
+    1: 8388608 [ 1: 8388608] @ 0x7f3290e186cc 0x560f28efe1f9       HEAP: objects, bytes in use [allocated] @ stack
+    #	0x560f28efe1f8	main.leak+0x2e	./prof.go:5                 Go: the name of an address above, minus 1
+
+    @ 0x7f2e82aa2630 0x7f2e82aa2d21                                JEMALLOC: a stack
+      t*: 19: 58133 [19: 58133]                                      of all threads
+      t1: 13: 39775 [13: 39775] worker                               of a thread
+
+    263633882 109 @ 0x4b46b0 0x4b4625                              PAIRS: delay, contentions
+    4 @ 0x44cb3 0x45045                                            COUNTS
+
+    --- Thread 7f794ab90940 (name: main/14748) stack: ---          THREADS
+      PC:  0x00bc8f1c: helper(arg *)
+      0x0040be31: main
+
+Mapped objects and names follow the rows, so stacks are kept as addresses and become rows at the end of the input.
+Rows of the same stack, labels and size of objects are added up on the way.  docs/formats/heap.md has all kinds.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memchr, memcpy
+
+from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
+from fastprof.core.fp cimport *
+from fastprof.formats.heap.lines cimport *
+from fastprof.formats.heap.scaling cimport *
+from fastprof.formats.heap.store cimport *
+
+
+cdef enum:
+    OK = 0
+    BAD = 1  # the line is malformed
+    MOST_NAMES = 1 << 10  # of a row's addresses in Go's comments
+
+cdef enum Mode:
+    M_HEAD, M_TAIL  # lines for Python: the header; what follows the rows
+    M_HEAP, M_JEMALLOC, M_PAIRS, M_COUNTS, M_THREADS  # rows
+
+HEAD, TAIL, HEAP, JEMALLOC, PAIRS, COUNTS, THREADS = M_HEAD, M_TAIL, M_HEAP, M_JEMALLOC, M_PAIRS, M_COUNTS, M_THREADS
+
+
+cdef struct Counts:
+    uint64_t rows
+    uint64_t comments
+    uint64_t skipped  # lenient: unreadable lines
+    uint64_t carriage_returns
+    uint64_t thread_names
+    uint64_t unmapped  # addresses in no mapped object
+    bint open_end  # no newline at the end
+
+
+# An address of the current row, as a row of the table of addresses.
+cdef struct Address:
+    uint32_t row[ADDRESS_WORDS]
+    uint32_t hash
+
+
+# The name of an address of the current row, of a comment.
+cdef struct Name:
+    uint32_t pc
+    uint32_t function
+    uint32_t line
+
+
+cdef class Lexer:
+    """Reads lines into stacks batches.
+
+    FP_ASK: if `asked` is not 0, Python takes the line `text`, and consumes it or calls `use` to have it read as a row;
+    otherwise the input is at its end and Python calls `describe`.  Borrows the model, whose address it is given.
+    Memory: distinct stacks, and distinct pairs of stacks and labels.
+    """
+
+    cdef fp_model *model
+    cdef bint lenient, described, java, swapped, sized
+    cdef Mode mode
+    cdef uint32_t n_values  # of a row
+    cdef int64_t rate, period, hertz
+    cdef uint64_t line, at  # of the current line: its number and offset
+    cdef const uint8_t *asked_p
+    cdef size_t asked_n, text_n
+    cdef Counts seen
+    # the open row
+    cdef bint open_row
+    cdef int64_t values[N_VALUES]
+    cdef uint32_t text  # its labels, as in the file
+    cdef uint64_t row_line, row_at
+    cdef uint32_t *pcs  # after KEY_WORDS words its addresses, leaf first
+    cdef uint32_t n_pcs, cap_pcs
+    cdef Address *raw  # its addresses, of which the first n_pcs have their ids
+    cdef uint32_t n_raw, cap_raw
+    cdef Name names[MOST_NAMES]
+    cdef uint32_t n_names
+    # JEMALLOC: the context's rows
+    cdef bint has_context, has_threads, has_all
+    cdef uint32_t last_key  # THREADS: of the thread before
+    cdef Store store
+    cdef bint allocated  # some row has other figures for allocated objects than for those in use
+
+    def __cinit__(self, size_t model, bint lenient):
+        self.model = <fp_model *>model
+        self.lenient = lenient
+        if store_init(&self.store, self.model) or fp_array_room(&self.pcs, &self.cap_pcs, KEY_WORDS, sizeof(uint32_t)):
+            raise MemoryError("no memory to read a heap profile")
+
+    def __dealloc__(self):
+        store_clear(&self.store)
+        free(self.pcs)
+        free(self.raw)
+
+    # ---- for the reader ---------------------------------------------------------
+
+    @property
+    def counts(self):
+        """The fields of Counts, so far."""
+        self.seen.unmapped = self.store.unmapped
+        return self.seen
+
+    @property
+    def asked(self):
+        """Bytes of the line that Python is asked to take, with its newline; 0 at the end of the input."""
+        return self.asked_n
+
+    @property
+    def text(self):
+        """That line, without its newline."""
+        return self.asked_p[:self.text_n]
+
+    @property
+    def line_number(self):
+        return self.line
+
+    @property
+    def offset(self):
+        """Of that line."""
+        return self.at
+
+    @property
+    def has_allocated(self):
+        """Whether the figures of allocated objects differ from those in use."""
+        return self.allocated
+
+    @property
+    def texts(self):
+        """The labels of rows as they are in the file, by id; the first is empty."""
+        cdef size_t n
+        cdef const uint8_t *p
+        found = []
+        for i in range(self.store.texts.n):
+            p = fp_string(&self.store.texts, i, &n)
+            found.append(p[:n])
+        return found
+
+    def consume(self, size_t in_):
+        """The line was taken."""
+        (<fp_in *>in_).pos += self.asked_n
+
+    def use(self, int mode, *, bint again=False, int64_t rate=0, int64_t period=0, int64_t hertz=0, bint swapped=False,
+            bint sized=False, bint java=False):
+        """How lines are read from here on; `again`: also the line that Python was asked to take.
+
+        `rate`: bytes between two samples of a heap.  `period`, `hertz`: of contentions, as pprof scales them.
+        `swapped`: bytes or delay come first.  `sized`: rows of PAIRS are objects and bytes.  `java`: addresses are
+        numbers of names.
+        """
+        self.mode = <Mode>mode
+        self.rate, self.period, self.hertz = rate, period, hertz
+        self.swapped, self.sized, self.java = swapped, sized, java
+        self.n_values = 1 if mode == M_COUNTS or mode == M_THREADS else 2 if mode == M_PAIRS else N_VALUES
+        self.line -= again
+
+    def name(self, uint64_t address, uint32_t lines):
+        """A name from one of the file's own tables."""
+        if store_name(&self.store, address, lines):
+            raise MemoryError("no memory for names")
+
+    def add_range(self, uint64_t start, uint64_t limit, uint32_t mapping):
+        """A mapping's addresses; ranges are added in order and do not overlap."""
+        cdef Store *s = &self.store
+        if fp_array_room(&s.ranges, &s.cap_ranges, <uint64_t>s.n_ranges + 1, sizeof(Range)):
+            raise MemoryError("no memory for mappings")
+        s.ranges[s.n_ranges].start, s.ranges[s.n_ranges].limit = start, limit
+        s.ranges[s.n_ranges].mapping = mapping
+        s.n_ranges += 1
+
+    def describe(self, columns, labels, uint32_t bytes_key):
+        """At the end: the values that rows have, as indexes of N_VALUES, the labels of each text, and the string of the
+        label for the size of objects (0: none).  Rows follow."""
+        cdef Store *s = &self.store
+        s.n_columns = len(columns)
+        for i, column in enumerate(columns):
+            s.columns[i] = column
+        if fp_array_room(&s.labels, &s.cap_labels, len(labels), sizeof(uint32_t)):
+            raise MemoryError("no memory for labels")
+        for i, label in enumerate(labels):
+            s.labels[i] = label
+        s.bytes_key, s.java, s.next = bytes_key, self.java, 1
+        if store_frames(s) or store_stacks(s):
+            raise MemoryError("no memory for stacks")
+        self.described = True
+
+    def feed(self, size_t in_, size_t batch, size_t err):
+        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+
+        Returns an fp_status.
+        """
+        cdef int status
+        with nogil:
+            status = store_drain(&self.store, <fp_batch *>batch, <fp_err *>err) if self.described \
+                else self.window(<fp_in *>in_, <fp_err *>err)
+        return status
+
+    cdef int window(self, fp_in *in_, fp_err *err) noexcept nogil:
+        cdef const uint8_t *p
+        cdef const uint8_t *stop
+        cdef const uint8_t *end = in_.p + in_.n
+        cdef bint whole
+        cdef int status
+        while in_.pos != in_.n:
+            p = in_.p + in_.pos
+            stop = <const uint8_t *>memchr(p, c'\n', end - p)
+            whole = stop != NULL
+            if not whole:
+                if not in_.eof:
+                    return FP_MORE
+                stop = end
+            self.line += 1
+            self.at = in_.base + in_.pos
+            self.seen.open_end = not whole
+            self.asked_p, self.asked_n = p, stop + whole - p
+            if stop != p and (stop - 1)[0] == c'\r':
+                stop -= 1
+                self.seen.carriage_returns += 1
+            self.text_n = stop - p
+            status = FP_ASK if self.mode == M_HEAD or self.mode == M_TAIL else self.read_line(p, stop, whole, err)
+            if status != OK:
+                return status
+            in_.pos += self.asked_n
+        if not in_.eof:
+            return FP_MORE
+        status = self.close(err)
+        self.asked_n = 0
+        return status if status < 0 else FP_ASK
+
+    # ---- lines ----------------------------------------------------------------
+
+    cdef int read_line(self, const uint8_t *first, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
+        """A line of rows.  OK, FP_ASK if it is for Python, or an error."""
+        cdef const uint8_t *p = skip_blanks(first, stop)
+        cdef int status
+        stop = strip_blanks(p, stop)
+        if p != stop and p[0] == c'#':
+            return self.comment(p, stop, err)
+        if self.mode == M_THREADS:
+            return self.thread_line(first, p, stop, whole, err)
+        if p == stop:
+            return OK
+        # what follows the rows: mapped objects, Java's names
+        if begins(p, stop, b"---") or begins(p, stop, b"MAPPED_LIBRARIES:") or self.java and begins(p, stop, b"0x"):
+            return self.end_rows(err)
+        if self.mode == M_JEMALLOC:
+            return self.jemalloc_line(p, stop, whole, err)
+        status = self.close(err)
+        return self.row(p, stop, whole, err) if status == OK else status
+
+    cdef int end_rows(self, fp_err *err) noexcept nogil:
+        cdef int status = self.close(err)
+        self.mode = M_TAIL
+        return status if status < 0 else FP_ASK
+
+    cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
+        """The line cannot be read: an error, or a loss."""
+        if self.lenient:
+            self.seen.skipped += 1
+            return OK
+        return fp_fail_text(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, self.at, self.line, "the line", p,
+                            stop - p, want)
+
+    cdef int too_large(self, fp_err *err, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+        if self.lenient:
+            self.seen.skipped += 1
+            return OK
+        return fp_fail_text(err, FP_E_OVERFLOW, self.at, self.line, "the line", p, stop - p,
+                            "counts below 2^63 and addresses below 2^64")
+
+    cdef int row(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
+        """`1: 96 [1: 96] @ 0x43742b`, `263633882 109 @ 0x4b46b0` or `4 @ 0x44cb3`: becomes the open row."""
+        cdef const uint8_t *q
+        cdef bint overflows = False
+        cdef int64_t *v = self.values
+        cdef int status
+        if self.mode == M_HEAP:
+            q = two_pairs(p, stop, v, &overflows)
+        else:
+            q = whole_number(p, stop, &v[0], &overflows)
+            if q != NULL and self.mode == M_PAIRS:
+                q = whole_number(q, stop, &v[1], &overflows)
+            if v[0] < 0 or self.mode == M_PAIRS and v[1] < 0:
+                q = NULL
+        if q != NULL:
+            q = expect(q, stop, c'@')
+        if q == NULL:
+            return self.bad(err, whole, p, stop, b"objects: bytes [objects: bytes] @ addresses"
+                            if self.mode == M_HEAP else b"counts @ addresses")
+        status = self.stack(q, stop, &overflows)
+        if status == FP_E_NOMEM:
+            return fp_fail(err, status, 0, "memory")
+        if status != OK:
+            return self.bad(err, whole, p, stop, b"addresses after the @, as 0x7fbd1344524a")
+        if overflows:
+            return self.too_large(err, p, stop)
+        if self.swapped:
+            v[0], v[1] = v[1], v[0]
+        # objects without bytes exist, bytes without objects do not
+        if (self.mode == M_HEAP and (v[0] == 0 and v[1] != 0 or v[2] == 0 and v[3] != 0)
+                or self.sized and v[0] == 0):
+            return self.bad(err, whole, p, stop, b"a number of objects, because bytes follow")
+        self.begin_row()
+        return OK
+
+    cdef void begin_row(self) noexcept nogil:
+        self.open_row = True
+        self.row_line, self.row_at = self.line, self.at
+        self.text = 0
+
+    cdef int stack(self, const uint8_t *p, const uint8_t *stop, bint *overflows) noexcept nogil:
+        """Addresses up to the end of the line become those of the row.  OK, BAD or FP_E_NOMEM."""
+        cdef int status = OK
+        self.n_pcs = self.n_raw = 0
+        p = skip_blanks(p, stop)
+        while p != stop and status == OK:
+            status = self.address(&p, stop, overflows)
+            if p != stop and not is_blank(p[0]):
+                status = BAD
+            p = skip_blanks(p, stop)
+        return status if status != OK else self.resolve()
+
+    cdef int address(self, const uint8_t **p, const uint8_t *stop, bint *overflows) noexcept nogil:
+        """Reads an address, and moves *p past it.  OK, BAD or FP_E_NOMEM."""
+        cdef uint64_t address = 0
+        cdef Address *to
+        cdef const uint8_t *q = hex_number(p[0], stop, &address, overflows)
+        if q == NULL:
+            return BAD
+        if fp_array_room(&self.raw, &self.cap_raw, <uint64_t>self.n_raw + 1, sizeof(Address)):
+            return FP_E_NOMEM
+        to = &self.raw[self.n_raw]
+        to.row[0], to.row[1] = <uint32_t>address, <uint32_t>(address >> 32)
+        to.row[2] = self.mode == M_THREADS and self.n_raw == 0
+        to.hash = fp_table_hash(to.row, ADDRESS_WORDS)
+        fp_table_prefetch(&self.store.addresses, to.hash)
+        self.n_raw += 1
+        p[0] = q
+        return OK
+
+    cdef int resolve(self) noexcept nogil:
+        """The addresses that were read get their ids; all of them wait for memory at the same time.  OK or
+        FP_E_NOMEM."""
+        cdef uint32_t k, id_
+        if fp_array_room(&self.pcs, &self.cap_pcs, <uint64_t>self.n_raw + KEY_WORDS, sizeof(uint32_t)):
+            return FP_E_NOMEM
+        for k in range(self.n_pcs, self.n_raw):
+            fp_table_guess(&self.store.addresses, self.raw[k].hash)
+        for k in range(self.n_pcs, self.n_raw):
+            id_ = store_address(&self.store, self.raw[k].row, self.raw[k].hash)
+            if id_ == FP_NO_ID:
+                return FP_E_NOMEM
+            self.pcs[KEY_WORDS + k] = id_
+        self.n_pcs = self.n_raw
+        return OK
+
+    cdef int jemalloc_line(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
+        """`@ addresses`, or a row of all threads or of one.  The rows before the first stack are only sums."""
+        cdef const uint8_t *q
+        cdef const uint8_t *id_ = p + 1
+        cdef int64_t v[N_VALUES]
+        cdef int64_t thread = 0
+        cdef bint overflows = False, all_
+        cdef int status = OK
+        if p[0] == c'@':
+            status = self.close(err)
+            if status != OK:
+                return status
+            status = self.stack(p + 1, stop, &overflows)
+            if status == FP_E_NOMEM:
+                return fp_fail(err, status, 0, "memory")
+            self.has_threads = self.has_all = False
+            self.has_context = status == OK and not overflows
+            if overflows:
+                return self.too_large(err, p, stop)
+            return OK if status == OK else self.bad(err, whole, p, stop, b"addresses after the @, as 0x7fbd1344524a")
+        all_ = stop - p > 1 and p[1] == c'*'
+        q = NULL
+        if p[0] == c't':
+            q = p + 2 if all_ else whole_number(id_, stop, &thread, &overflows)
+        if q != NULL:
+            q = expect(q, stop, c':')
+        if q != NULL:
+            q = two_pairs(q, stop, v, &overflows)
+        if q == NULL:
+            return self.bad(err, whole, p, stop, b"@ addresses, or t*: objects: bytes [objects: bytes]")
+        if overflows:
+            return self.too_large(err, p, stop)
+        if not self.has_context or all_ and self.has_threads:
+            return OK
+        if all_ and self.has_all:
+            return self.bad(err, whole, p, stop, b"a single row of all threads for each stack")
+        # threads add up to all, whose row is then dropped
+        if self.has_threads:
+            status = self.close(err)
+            if status != OK:
+                return status
+        self.has_threads = not all_
+        self.has_all = True
+        self.begin_row()
+        memcpy(self.values, v, sizeof(v))
+        if not all_:
+            # `t1: 13: 39775 [13: 39775] worker` has the label text `t1: worker`
+            status = self.thread_text(id_, skip_blanks(q, stop), stop)
+        return OK if status == OK else fp_fail(err, status, 0, "memory")
+
+    cdef int thread_text(self, const uint8_t *id_, const uint8_t *name, const uint8_t *stop) noexcept nogil:
+        """The label text of a thread: its number, a colon and its name."""
+        cdef uint8_t digits[32]
+        cdef size_t n = 0
+        cdef uint8_t *to = NULL
+        cdef size_t cap = 0
+        while n < 20 and id_[n] != c':':
+            digits[n] = id_[n]
+            n += 1
+        if name == stop:
+            self.text = fp_strings_intern(&self.store.texts, digits, n)
+            return FP_E_NOMEM if self.text == FP_NO_ID else OK
+        if fp_bytes_room(&to, &cap, n + 1 + (stop - name)):
+            return FP_E_NOMEM
+        memcpy(to, digits, n)
+        to[n] = c':'
+        memcpy(to + n + 1, name, stop - name)
+        self.text = fp_strings_intern(&self.store.texts, to, n + 1 + (stop - name))
+        free(to)
+        return FP_E_NOMEM if self.text == FP_NO_ID else OK
+
+    cdef int thread_line(self, const uint8_t *first, const uint8_t *p, const uint8_t *stop, bint whole,
+                         fp_err *err) noexcept nogil:
+        cdef int64_t one = 1
+        cdef int status
+        if p == stop:
+            return OK
+        if first == p and begins(p, stop, b"---"):
+            if not begins(p, stop, b"--- Thread "):  # the map, or `---- no stack trace for`
+                return self.end_rows(err)
+            status = self.close(err)
+            if status != OK:
+                return status
+            if memchr(p, c')', stop - p) == NULL:
+                return self.bad(err, whole, p, stop, b"--- Thread 7f794ab90940 (name: main/14748) stack: ---")
+            self.seen.thread_names += 1
+            self.begin_row()
+            self.n_pcs = self.n_raw = 0
+            self.values[0] = 1
+            return OK
+        if not self.open_row:
+            return self.bad(err, whole, p, stop, b"--- Thread, before its stack")
+        if begins(p, stop, b"[same as previous thread]"):
+            self.open_row = False
+            if self.last_key != 0 and not store_add(&self.store, self.last_key, &one, 1):
+                return self.too_large(err, p, stop)
+            return OK
+        return self.thread_frames(p, stop, whole, err)
+
+    cdef int thread_frames(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
+        """`PC: 0xbc8f1c 0xbcae55`, `creator: 0xa45b96`, or an address with a name: `0x0040be31: main`."""
+        cdef const uint8_t *q
+        cdef bint overflows = False
+        cdef int status
+        if not begins(p, stop, b"0x"):
+            q = <const uint8_t *>memchr(p, c':', stop - p)
+            if q == NULL:
+                return self.bad(err, whole, p, stop, b"PC: addresses")
+            p = skip_blanks(q + 1, stop)
+        while p != stop:
+            status = self.address(&p, stop, &overflows)
+            if status == OK:
+                status = BAD if p != stop and p[0] != c':' and not is_blank(p[0]) else self.resolve()
+            if status == BAD:
+                return self.bad(err, whole, self.asked_p, stop, b"addresses, as 0x7fbd1344524a")
+            if status == OK and p != stop and p[0] == c':':
+                status = self.named_frame(skip_blanks(p + 1, stop), stop)
+                p = stop
+            if status != OK:
+                return fp_fail(err, status, 0, "memory")
+            p = skip_blanks(p, stop)
+        return self.too_large(err, self.asked_p, stop) if overflows else OK
+
+    cdef int named_frame(self, const uint8_t *name, const uint8_t *stop) noexcept nogil:
+        """The last address of the row has a name.  OK or FP_E_NOMEM."""
+        cdef uint32_t id_ = self.pcs[KEY_WORDS + self.n_pcs - 1], string, function, line
+        if name == stop or self.store.lines[id_] != 0:
+            return OK
+        string = fp_strings_intern(&self.model.strings, name, stop - name)
+        function = FP_NO_ID if string == FP_NO_ID else fp_model_function(self.model, 0, 0, string, 0, 0)
+        line = FP_NO_ID if function == FP_NO_ID else fp_model_line(self.model, function, 0, 0, 0)
+        if line == FP_NO_ID:
+            return FP_E_NOMEM
+        self.store.lines[id_] = line
+        return OK
+
+    # ---- comments: Go's names and labels ------------------------------------------
+
+    cdef int comment(self, const uint8_t *p, const uint8_t *stop, fp_err *err) noexcept nogil:
+        """`#	0x4b448e	main.leak+0x2e		./prof.go:5` or `# labels: {"k":"v"}`, of the open row; else a comment."""
+        cdef const uint8_t *q = skip_blanks(p + 1, stop)
+        cdef uint64_t address = 0
+        cdef bint overflows = False
+        if self.open_row and self.mode != M_JEMALLOC and begins(q, stop, b"labels: "):
+            self.text = fp_strings_intern(&self.store.texts, q + 8, stop - q - 8)
+            return OK if self.text != FP_NO_ID else fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if self.open_row and begins(q, stop, b"0x"):
+            q = hex_number(q, stop, &address, &overflows)
+            if q != NULL and not overflows and q != stop and q[0] == c'\t':
+                return OK if self.go_name(address, skip_blanks(q, stop), stop) == OK \
+                    else fp_fail(err, FP_E_NOMEM, 0, "memory")
+            return OK  # `#	0x0`, of a thread without a stack
+        self.seen.comments += p + 1 != stop
+        return OK
+
+    cdef int go_name(self, uint64_t address, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+        """`main.leak+0x2e		./prof.go:5`.  The address is that of the frame, minus 1.  OK or FP_E_NOMEM."""
+        cdef uint32_t id_ = store_find(&self.store, address + 1), name, path, function
+        cdef GoPlace place
+        if id_ == 0 or self.store.lines[id_] != 0 or self.n_names == MOST_NAMES:
+            return OK
+        go_place(p, stop, &place)
+        name = fp_strings_intern(&self.model.strings, place.name, place.name_n)
+        path = fp_strings_intern(&self.model.strings, place.file, place.file_n)
+        function = FP_NO_ID if name == FP_NO_ID or path == FP_NO_ID else \
+            fp_model_function(self.model, 0, path, name, 0, 0)
+        if function == FP_NO_ID:
+            return FP_E_NOMEM
+        self.names[self.n_names].pc, self.names[self.n_names].function = id_, function
+        self.names[self.n_names].line = place.line
+        self.n_names += 1
+        return OK
+
+    cdef int chain_names(self) noexcept nogil:
+        """Names of the row become line chains: those of one address follow each other, innermost first."""
+        cdef uint32_t k = self.n_names, outer = 0, pc = 0
+        while k != 0:
+            k -= 1
+            if self.names[k].pc != pc:
+                outer = 0
+            pc = self.names[k].pc
+            outer = fp_model_line(self.model, self.names[k].function, self.names[k].line, 0, outer)
+            if outer == FP_NO_ID:
+                return FP_E_NOMEM
+            self.store.lines[pc] = outer
+        self.n_names = 0
+        return OK
+
+    # ---- sums -------------------------------------------------------------------
+
+    cdef int close(self, fp_err *err) noexcept nogil:
+        """The open row, if any, is added to the sums."""
+        cdef int64_t nbytes = 0
+        cdef int64_t *v = self.values
+        cdef uint32_t id_
+        if not self.open_row:
+            return OK
+        self.open_row = False
+        if self.mode == M_HEAP or self.mode == M_JEMALLOC or self.sized:
+            if self.sized:
+                v[2] = v[3] = 0
+            self.allocated = self.allocated or (v[2] != v[0] and v[2] != 0) or (v[3] != v[1] and v[3] != 0)
+            nbytes = bytes_of_object(v)
+            if not scale(&v[0], &v[1], self.rate) or not scale(&v[2], &v[3], self.rate):
+                return self.beyond(err)
+        elif self.mode == M_PAIRS and not contention(v, self.period, self.hertz, self.java):
+            return self.beyond(err)
+        if self.chain_names():
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        id_ = store_key(&self.store, self.pcs, self.n_pcs, self.text, nbytes)
+        if id_ == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        self.last_key = id_
+        if not store_add(&self.store, id_, v, self.n_values):
+            return self.beyond(err)
+        self.seen.rows += 1
+        return OK
+
+    cdef int beyond(self, fp_err *err) noexcept nogil:
+        """A value, or a sum of rows, does not fit."""
+        if self.lenient:
+            self.seen.skipped += 1
+            return OK
+        fp_fail(err, FP_E_OVERFLOW, self.row_at, "a value, or the sum of a stack's values, is 2^63 or more")
+        err.line = self.row_line
+        return FP_E_OVERFLOW

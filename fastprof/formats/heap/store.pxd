@@ -1,0 +1,234 @@
+# The stacks of a profile as addresses, with the sums of their values, and the rows they become.
+#
+#   addresses   1: 0x43742b   2: 0x461481                      distinct, with a line chain where a name is known
+#   keys        1: (no labels, objects of 96 bytes, 1, 2)      a stack, leaf first, with the sums of its values
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from fastprof.core.fp cimport *
+from fastprof.formats.heap.lines cimport fp_heap_add
+
+
+cdef enum:
+    N_VALUES = 4  # in-use objects and bytes, allocated objects and bytes
+    KEY_WORDS = 3  # before the addresses
+    ADDRESS_WORDS = 3
+
+
+cdef struct Sums:
+    int64_t v[N_VALUES]
+
+
+cdef struct Range:
+    uint64_t start
+    uint64_t limit
+    uint32_t mapping
+
+
+cdef struct Store:
+    fp_model *model
+    bint java  # addresses are numbers of names
+    uint64_t unmapped  # addresses in no mapped object
+    fp_table addresses  # two words, and whether it is not a return address
+    uint32_t *lines  # by address
+    uint32_t cap_lines
+    uint32_t *frames  # by address
+    fp_table named  # addresses that the file's own tables name
+    uint32_t *named_lines
+    uint32_t cap_named_lines
+    fp_strings texts  # labels, as in the file
+    fp_strings keys  # text, bytes of an object (two words), ids of addresses
+    Sums *sums  # by key
+    uint32_t cap_sums
+    # rows on their way out
+    Range *ranges
+    uint32_t n_ranges
+    uint32_t cap_ranges
+    uint32_t *nodes  # by key
+    uint32_t columns[N_VALUES]
+    uint32_t n_columns
+    uint32_t *labels  # by text
+    uint32_t cap_labels
+    uint32_t bytes_key  # the string of the label for the bytes of an object; 0: no label
+    uint32_t next
+
+
+cdef inline int store_init(Store *s, fp_model *model) noexcept nogil:
+    """s is zeroed.  0 or FP_E_NOMEM."""
+    s.model = model
+    if (fp_table_init(&s.addresses, ADDRESS_WORDS) or fp_table_init(&s.named, 2) or fp_strings_init(&s.keys)
+            or fp_strings_init(&s.texts)):
+        return FP_E_NOMEM
+    return 0
+
+
+cdef inline void store_clear(Store *s) noexcept nogil:
+    fp_table_clear(&s.addresses)
+    fp_table_clear(&s.named)
+    fp_strings_clear(&s.keys)
+    fp_strings_clear(&s.texts)
+    free(s.lines)
+    free(s.frames)
+    free(s.named_lines)
+    free(s.sums)
+    free(s.ranges)
+    free(s.nodes)
+    free(s.labels)
+
+
+cdef inline uint32_t store_address(Store *s, const uint32_t *row, uint32_t hash) noexcept nogil:
+    """The id of an address, FP_NO_ID when memory ran out."""
+    cdef uint32_t id_ = fp_table_intern_hashed(&s.addresses, row, hash)
+    if id_ != FP_NO_ID and fp_array_zeroed(&s.lines, &s.cap_lines, <uint64_t>id_ + 1, sizeof(uint32_t)):
+        return FP_NO_ID
+    return id_
+
+
+cdef inline uint32_t store_find(const Store *s, uint64_t address) noexcept nogil:
+    """The id of a return address, 0 if it has none yet."""
+    cdef uint32_t row[ADDRESS_WORDS]
+    row[0], row[1], row[2] = <uint32_t>address, <uint32_t>(address >> 32), 0
+    return fp_table_find(&s.addresses, row)
+
+
+cdef inline int store_name(Store *s, uint64_t address, uint32_t lines) noexcept nogil:
+    """A name from one of the file's own tables.  0 or FP_E_NOMEM."""
+    cdef uint32_t row[2]
+    cdef uint32_t id_
+    row[0], row[1] = <uint32_t>address, <uint32_t>(address >> 32)
+    id_ = fp_table_intern(&s.named, row)
+    if id_ == FP_NO_ID or fp_array_zeroed(&s.named_lines, &s.cap_named_lines, <uint64_t>id_ + 1, sizeof(uint32_t)):
+        return FP_E_NOMEM
+    s.named_lines[id_] = lines
+    return 0
+
+
+cdef inline uint32_t store_key(Store *s, uint32_t *key, uint32_t n, uint32_t text, int64_t nbytes) noexcept nogil:
+    """The id of a stack with its labels and the bytes of an object; FP_NO_ID when memory ran out.
+
+    `key` is KEY_WORDS words, which are filled, and n addresses."""
+    cdef uint32_t id_
+    key[0], key[1], key[2] = text, <uint32_t>nbytes, <uint32_t>(<uint64_t>nbytes >> 32)
+    id_ = fp_strings_intern(&s.keys, key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t))
+    if id_ != FP_NO_ID and fp_array_zeroed(&s.sums, &s.cap_sums, <uint64_t>id_ + 1, sizeof(Sums)):
+        return FP_NO_ID
+    return id_
+
+
+cdef inline bint store_add(Store *s, uint32_t key, const int64_t *v, uint32_t n) noexcept nogil:
+    """Whether the sums of n values fit.  If one does not, none is changed."""
+    cdef int64_t sums[N_VALUES]
+    cdef uint32_t k
+    for k in range(n):
+        sums[k] = s.sums[key].v[k]
+        if fp_heap_add(&sums[k], v[k]):
+            return False
+    memcpy(s.sums[key].v, sums, n * sizeof(int64_t))
+    return True
+
+
+# ---- rows ---------------------------------------------------------------------
+
+
+cdef inline uint32_t lines_of(const Store *s, uint64_t address) noexcept nogil:
+    cdef uint32_t row[2]
+    row[0], row[1] = <uint32_t>address, <uint32_t>(address >> 32)
+    cdef uint32_t id_ = fp_table_find(&s.named, row)
+    return s.named_lines[id_] if id_ != 0 else 0
+
+
+cdef inline uint32_t mapping_of(const Store *s, uint64_t address) noexcept nogil:
+    cdef uint32_t low = 0, high = s.n_ranges, middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if s.ranges[middle].start <= address:
+            low = middle + 1
+        else:
+            high = middle
+    return s.ranges[low - 1].mapping if low != 0 and address < s.ranges[low - 1].limit else 0
+
+
+cdef inline int store_frames(Store *s) noexcept nogil:
+    """A frame for each address.  0 or FP_E_NOMEM."""
+    cdef uint32_t cap = 0, i, lines, flags, mapping
+    cdef const uint32_t *row
+    cdef uint64_t address, at
+    if fp_array_zeroed(&s.frames, &cap, s.addresses.n, sizeof(uint32_t)):
+        return FP_E_NOMEM
+    for i in range(1, s.addresses.n):
+        row = fp_table_row(&s.addresses, i)
+        address = row[0] | <uint64_t>row[1] << 32
+        flags = FP_FRAME_RETURN_ADDRESS if row[2] == 0 and address != 0 and not s.java else 0
+        at = address - (flags != 0)
+        lines = s.lines[i]
+        if lines == 0:
+            lines = lines_of(s, at)
+        if lines == 0:
+            lines = lines_of(s, address)
+        mapping = mapping_of(s, at)
+        s.unmapped += mapping == 0 and s.n_ranges != 0
+        if s.java and lines != 0:
+            address = 0
+        s.frames[i] = fp_model_frame(s.model, mapping, address, flags, lines)
+        if s.frames[i] == FP_NO_ID:
+            return FP_E_NOMEM
+    return 0
+
+
+cdef inline const uint32_t *key_of(const Store *s, uint32_t id_, uint32_t *depth) noexcept nogil:
+    """The words of a key, and how many addresses it has."""
+    cdef size_t nbytes
+    cdef const uint8_t *p = fp_string(&s.keys, id_, &nbytes)
+    depth[0] = <uint32_t>(nbytes // sizeof(uint32_t)) - KEY_WORDS
+    return <const uint32_t *>p  # all lengths are multiples of a word
+
+
+cdef inline int store_stacks(Store *s) noexcept nogil:
+    """The model's stack of each key, many at once.  0 or FP_E_NOMEM."""
+    cdef uint32_t depths[FP_MODEL_STACKS]
+    cdef uint32_t *frames = NULL
+    cdef uint32_t cap = 0, cap_frames = 0, id_ = 1, n, i
+    cdef uint64_t total
+    cdef const uint32_t *key
+    cdef int status = fp_array_zeroed(&s.nodes, &cap, s.keys.n, sizeof(uint32_t))
+    while status == 0 and id_ < s.keys.n:
+        n, total = 0, 0
+        while n < FP_MODEL_STACKS and id_ + n < s.keys.n and status == 0:
+            key = key_of(s, id_ + n, &depths[n])
+            status = fp_array_room(&frames, &cap_frames, total + depths[n], sizeof(uint32_t))
+            if status == 0:
+                for i in range(depths[n]):
+                    frames[total + i] = s.frames[key[KEY_WORDS + i]]
+                total += depths[n]
+            n += 1
+        if status == 0:
+            status = fp_model_stacks(s.model, frames, depths, n, s.nodes + id_)
+        id_ += n
+    free(frames)
+    return status
+
+
+cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
+    """Rows, as many as the batch has room for: FP_FULL, FP_DONE or an error."""
+    cdef const uint32_t *key
+    cdef uint32_t k, label, depth
+    cdef size_t cap = b.cap
+    while s.next < s.keys.n:
+        if b.n == b.cap:
+            return FP_FULL
+        key = key_of(s, s.next, &depth)
+        label = s.labels[key[0]]
+        if s.bytes_key != 0:
+            label = fp_model_label(s.model, label, s.bytes_key, 0, <int64_t>(key[1] | <uint64_t>key[2] << 32), 0)
+            if label == FP_NO_ID:
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        b.stack[b.n] = s.nodes[s.next]
+        b.time[b.n] = 0
+        b.thread[b.n] = 0
+        b.label[b.n] = label
+        for k in range(s.n_columns):
+            b.values[k * cap + b.n] = s.sums[s.next].v[s.columns[k]]
+        b.n += 1
+        s.next += 1
+    return FP_DONE
