@@ -17,8 +17,8 @@ from tests.support.paths import REPO
 from tests.support.peak import peak
 
 MIB = 1 << 20
-ROWS = {"timeline": 1_500_000, "stacks": 300_000, "labelled": 1_000_000, "graph": 1_500_000}
-TABLES = {"timeline": "spans", "stacks": "samples", "labelled": "samples", "graph": "graph"}
+ROWS = {"timeline": 1_500_000, "stacks": 300_000, "recording": 300_000, "labelled": 1_000_000, "graph": 1_500_000}
+TABLES = {"timeline": "spans", "stacks": "samples", "recording": "samples", "labelled": "samples", "graph": "graph"}
 ADDRESSES = ("stacks", "labelled")
 LIMITS = (8, 32)  # MiB; the latter is the default
 EXTRA = 48  # MiB that a process may take in addition to the sums: batches, windows, compressed chunks
@@ -48,6 +48,8 @@ ABOUT = {
 one on a distinct call path, with 1.2 million distinct arcs.""",
     "stacks": """A pprof profile of {rows:,} samples, each with a distinct stack of 12 of 2,000 functions: 2.4
 million contexts.""",
+    "recording": """A perf.data of {rows:,} samples at the same stacks, without marks of rounds: all of it is sorted, in
+a temporary file.""",
     "labelled": "A pprof profile of 1,000 stacks, each with 1,000 labels: {rows:,} distinct samples.",
     "graph": "A Callgrind profile of {rows:,} rows in 2,000 functions: costs and calls, each at a distinct line.",
 }
@@ -57,10 +59,11 @@ REASONS = {
         """The distinct stacks of the model take about 40 bytes for each context.  They stay, because rows and sums
 refer to them.  For targets with names alone (folded, speedscope), the model has stacks of names in addition to those of
 addresses.
-Two cases drop stacks early: a single timeline that becomes pprof or folded stacks, and pprof and folded files that
-become a call graph or sums of functions.""",
+Two cases drop stacks early: a single timeline that becomes pprof or folded stacks, and pprof, folded, JFR and perf.data
+files that become a call graph or sums of functions.""",
         {
             "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
+            "recording": "convert to (pprof|folded)|info",
             "timeline": "(merge two|diff) to pprof",
         },
     ),
@@ -99,6 +102,12 @@ def reasons(name: str, command: str) -> list[str]:
 def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
     """What is done with an input: words for the table, and the arguments."""
     timeline = name == "timeline"
+    if name == "recording":  # other commands are those of stacks
+        found = {
+            f"convert to {to}": ["convert", path, "-o", os.devnull, "-t", to] for to in ("pprof", "folded", "callgrind")
+        }
+        found |= {verb: [verb, path] for verb in ("info", "top")}
+        return {word: [*command, "--no-symbols", "-q"] for word, command in found.items()}
     to_null = ["-o", os.devnull, "-t"]
     found = {
         f"convert to {to.name}": ["convert", path, *to_null, to.name]

@@ -134,7 +134,9 @@ struct fp_perf_thread {
     int32_t exited;
     uint32_t left_by; /* bits of enum fp_perf_switched: what reported that it left its CPU */
     uint64_t left;    /* when it left; 0: it has not, or that is unknown */
-    uint32_t left_stack, left_label;
+    uint32_t left_label;
+    uint32_t *left_frames; /* leaf first: the model's stacks may be emptied until it continues */
+    uint32_t n_left, cap_left;
 };
 
 struct fp_perf_deferred {

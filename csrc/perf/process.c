@@ -49,7 +49,13 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
     const uint32_t comm = r->threads[parent].comm;
     const uint32_t row = fp_perf_thread(r, pid, tid);
     if (row == FP_NO_ID) return FP_E_NOMEM;
-    if (row != parent) r->threads[row] = (struct fp_perf_thread){.pid = pid, .comm = comm, .label = FP_NO_ID};
+    struct fp_perf_thread *t = &r->threads[row];
+    if (row != parent) {
+        const struct fp_perf_thread old = *t;
+        *t = (struct fp_perf_thread){.pid = pid, .comm = comm, .label = FP_NO_ID};
+        t->left_frames = old.left_frames;
+        t->cap_left = old.cap_left;
+    }
     if (pid == ppid || pid == FP_SPACE_KERNEL || ppid == FP_SPACE_KERNEL) return 0;
     if (!synthesized) return fp_space_fork(r->space, pid, ppid);
     return pid == tid ? fp_space_exec(r->space, pid) : 0;

@@ -166,6 +166,7 @@ struct fp_perf_reader {
     /* chains */
     struct fp_strings chains; /* what a stack depends on, see rows.c */
     uint32_t *stacks;         /* by chain */
+    uint32_t n_emptied;       /* of the model: when this changes, `stacks` are invalid */
     uint32_t cap_stacks;
     uint8_t *key;
     size_t key_cap;

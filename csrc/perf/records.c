@@ -29,7 +29,6 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     fp_rounds_clear(&r->rounds);
     fp_space_free(r->space);
     fp_table_clear(&r->ids);
-    fp_table_clear(&r->tids);
     fp_table_clear(&r->dump_names);
     fp_table_clear(&r->prev_pids);
     free(r->prev_threads);
@@ -45,7 +44,9 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     free(r->events);
     free(r->event_of);
     free(r->last_value);
+    for (uint32_t i = 1; i < r->tids.n && i < r->cap_threads; i++) free(r->threads[i].left_frames);
     free(r->threads);
+    fp_table_clear(&r->tids);
     free(r->maps);
     free(r->build_ids);
     free(r->inner);

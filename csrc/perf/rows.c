@@ -143,7 +143,10 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
     const size_t n_branches = by_branches ? 24 * (size_t)s->n_branches : 0;
     const size_t n_unwound = r->n_unwound * sizeof *r->unwound, n_chain = 8 * (size_t)s->n_chain;
     const size_t n = sizeof(struct key) + 8 + n_chain + n_branches + n_unwound;
-    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
+    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS || r->n_emptied != r->model->n_emptied)) {
+        fp_strings_empty(&r->chains);
+        r->n_emptied = r->model->n_emptied;
+    }
     if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
     const struct key key = {
         .user = fp_space_generation(r->space, s->pid),
@@ -239,7 +242,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
     }
     const int is_switch = e->switched_by && !r->is_held; /* once */
     int status = is_switch ? fp_perf_continue_next(r, e, &s, out) : 0;
-    if (status) return status;
+    if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
     if (!r->is_held && s.n_chain >= 2) {
         const int deferred = fp_perf_defer(r, p, n, event, &s);
         if (deferred < 0 || (deferred && is_switch && leave_early(r, e, mode, &s))) return fp_no_memory(err);

@@ -33,22 +33,35 @@ static int is_thread(uint32_t tid, uint64_t time) {
     return tid && tid != UINT32_MAX && time && time != UINT64_MAX;
 }
 
-/* The thread at a row leaves its CPU.  One that has ended may do so some times more. */
-static void leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
+/* The frames of a stack, leaf first, are those at which a thread has left its CPU.  0 or FP_E_NOMEM. */
+static int keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t stack) {
+    t->n_left = 0;
+    while (stack) {
+        const uint32_t *node = fp_table_row(&r->model->stacks, stack);
+        if (fp_array_room(&t->left_frames, &t->cap_left, (uint64_t)t->n_left + 1, sizeof *t->left_frames))
+            return FP_E_NOMEM;
+        t->left_frames[t->n_left++] = node[FP_STACK_FRAME];
+        stack = node[FP_STACK_PARENT];
+    }
+    return 0;
+}
+
+/* The thread at a row leaves its CPU.  One that has ended may do so some times more.  0 or FP_E_NOMEM. */
+static int leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
     struct fp_perf_thread *t = &r->threads[row];
     if (t->left && !(t->left_by & by)) {
         t->left_by |= by;
-        return;
+        return 0;
     }
     r->counts.switches++;
     r->counts.without_return += t->left != 0;
     t->left = time;
     t->left_by = by;
-    t->left_stack = stack;
     t->left_label = label;
+    return keep_frames(r, t, stack);
 }
 
-/* It continues.  0, FP_FULL or FP_ASK. */
+/* It continues.  0, FP_FULL, FP_ASK or FP_E_NOMEM. */
 static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct fp_batch *out) {
     struct fp_perf_thread *t = &r->threads[row];
     if (!t->left) return 0;
@@ -63,7 +76,10 @@ static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct f
         return FP_ASK;
     }
     if (out->n == out->cap) return FP_FULL;
-    const uint32_t i = fp_perf_add_row(out, t->left_stack, t->thread, t->left_label, t->left);
+    uint32_t stack = 0;
+    for (uint32_t i = t->n_left; i-- && stack != FP_NO_ID;) stack = fp_model_stack(r->model, stack, t->left_frames[i]);
+    if (stack == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t i = fp_perf_add_row(out, stack, t->thread, t->left_label, t->left);
     out->values[(size_t)r->off_column * out->cap + i] = (int64_t)(time - t->left);
     t->left = 0;
     return 0;
@@ -94,8 +110,7 @@ int fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, co
             return FP_E_NOMEM;
         r->prev_threads[known] = row;
     }
-    leave(r, row, e->switched_by, s->time, stack, label);
-    return 0;
+    return leave(r, row, e->switched_by, s->time, stack, label);
 }
 
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
@@ -112,6 +127,5 @@ int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, cons
     if (fp_perf_thread_of(r, &s, &thread, &label)) return FP_E_NOMEM;
     const uint32_t row = fp_perf_thread(r, s.pid, s.tid);
     if (!(fp_u16s(p + 4, r->swap) & FP_PERF_MISC_13)) return go_on(r, row, s.time, out);
-    leave(r, row, FP_PERF_BY_RECORD, s.time, 0, label);
-    return 0;
+    return leave(r, row, FP_PERF_BY_RECORD, s.time, 0, label);
 }

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.support.perfdata import USER, PerfData
+
 FUNCTIONS = 2000
 SOURCE = "a.c"  # where all functions are, if that is known
 DEPTH = 12  # functions on a stack
@@ -78,6 +80,19 @@ def stacks(path: Path, rows: int) -> None:
     _pprof(path, (([noise.randrange(width) + 1 for width in reversed(widths)], 0) for _ in range(rows)))
 
 
+def recording(path: Path, rows: int) -> None:
+    """A perf.data of the same stacks.  It has no marks of rounds, so all of it is sorted; times are nearly in order."""
+    noise = random.Random(1)
+    widths = [min(FUNCTIONS, 4**k) for k in range(DEPTH)]
+    sample = struct.Struct(f"<IHH Q II QQ QQ {DEPTH}Q").pack
+    with path.open("wb") as out:
+        out.write(PerfData().mmap(7, 0, FUNCTIONS + 1 << 8, b"/bin/app").bytes())
+        for n in range(rows):
+            chain = [noise.randrange(width) + 1 << 8 for width in reversed(widths)]
+            time = 1000 * n + noise.randrange(100_000)
+            out.write(sample(9, 2, 56 + 8 * DEPTH, chain[0], 7, 7, time, 1000, DEPTH + 1, USER, *chain))
+
+
 def labelled(path: Path, rows: int) -> None:
     """A pprof profile of 1,000 stacks, each with `rows` / 1,000 labels."""
     _pprof(path, (([n % 1000 + 1, 1], n // 1000 + 1) for n in range(rows)))
@@ -98,6 +113,7 @@ def graph(path: Path, rows: int) -> None:
 INPUTS: dict[str, Callable[[Path, int], None]] = {
     "timeline": timeline,
     "stacks": stacks,
+    "recording": recording,
     "labelled": labelled,
     "graph": graph,
 }

@@ -138,3 +138,14 @@ def test_chains_beyond_their_raw_data_are_errors(n: int) -> None:
     else:
         with pytest.raises(fastprof.FastprofError, match="too short"):
             rows(data, "offcpu-time")
+
+
+def test_a_thread_waits_longer_than_stacks_are_kept(tmp_path: Path) -> None:
+    """Of a hundred thousand distinct stacks, `top` drops most while it reads."""
+    data = Switches().switched(7, 9, 1000, [0x70, 0x71, 0x72])
+    for n in range(30_000):
+        data.switched(9, 9, 2000 + n, [0x1000 + n, 0x200000 + n, 0x400000 + n])
+    file = tmp_path / "perf.data"
+    file.write_bytes(data.round().switched(9, 7, 101_000).bytes())
+    found = fastprof.top(file, symbolize=False, value="off-cpu", n=3)
+    assert [(row.name, row.self) for row in found.rows if row.self][:1] == [("0x70", 100_000)]

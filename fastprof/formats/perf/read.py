@@ -114,6 +114,7 @@ class PerfReader(Reader):
     format = "perf"
     view = "stacks"
     addresses = True
+    renews_stacks = True
     remarks = frozenset({"side-records"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
