@@ -60,6 +60,14 @@ void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u
     }
 }
 
+uint64_t fp_dwarf_address(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form, uint64_t number) {
+    if (form == FP_FORM_ADDR) return number;
+    uint64_t at;
+    if (__builtin_mul_overflow(number, u->address_size, &at) || __builtin_add_overflow(at, u->addresses, &at)) return 0;
+    struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_ADDR, at);
+    return fp_dwarf_take(&c, u->address_size);
+}
+
 static struct fp_dwarf_bytes string_at(const struct fp_dwarf *d, enum fp_dwarf_section section, uint64_t offset) {
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, section, offset);
     return fp_dwarf_take_string(&c);

@@ -20,7 +20,9 @@ enum fp_dwarf_section {
     FP_DWARF_INFO = 4,
     FP_DWARF_ABBREV = 5,
     FP_DWARF_ADDR = 6,
-    FP_DWARF_SECTIONS = 7
+    FP_DWARF_RANGES = 7,
+    FP_DWARF_RNGLISTS = 8,
+    FP_DWARF_SECTIONS = 9
 };
 
 struct fp_dwarf_bytes {
@@ -30,7 +32,7 @@ struct fp_dwarf_bytes {
 
 /* The sections of a file, decompressed; missing ones are empty.  The caller makes it, and owns their bytes. */
 struct fp_dwarf {
-    struct fp_dwarf_bytes sections[7]; /* by enum fp_dwarf_section */
+    struct fp_dwarf_bytes sections[9]; /* by enum fp_dwarf_section */
     int32_t swap;                      /* the other byte order */
     int32_t address_size;              /* of the file: 4 or 8 */
     int32_t has_all; /* otherwise only the first two are loaded: functions that need others return FP_ASK */
@@ -148,6 +150,8 @@ struct fp_dwarf_unit {
     uint8_t address_size; /* 1 to 8 */
     uint8_t offset_size;  /* 4 or 8 */
     uint64_t str_offsets; /* the start of its part of .debug_str_offsets */
+    uint64_t addresses;   /* of .debug_addr */
+    uint64_t range_lists; /* of .debug_rnglists, where the offsets of its lists are */
 };
 
 /* Reads the length and the version of a unit.  Returns the end of the unit, or NULL, with c->bad set, if there is
@@ -223,6 +227,9 @@ enum fp_form {
 /* Reads a value of a form; an unknown form sets c->bad.  Forms without bytes (flag_present, implicit_const) are 0. */
 void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u, uint64_t form,
                         struct fp_dwarf_value *v);
+
+/* The address of a value of DW_FORM_addr, or of an index into .debug_addr; 0 if that is past the end. */
+uint64_t fp_dwarf_address(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form, uint64_t number);
 
 /* The string of a value; empty if the value is not a string, or the string is elsewhere (in another file, past the
  * end). */

@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 #include "symbols/pairs.h"
-#include "symbols/units.h"
+#include "symbols/functions.h"
 
 enum standard_opcode {
     EXTENDED = 0,
@@ -69,7 +69,8 @@ struct fp_dwarf_lines {
     struct defined *defined;
     uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
     uint32_t n_lows;
-    struct fp_dwarf_units *infos; /* opened for the first question that needs .debug_info */
+    struct fp_dwarf_units *infos; /* these two opened for the first question that needs .debug_info */
+    struct fp_dwarf_functions *functions;
     struct fp_dwarf_lines_stats stats;
 };
 
@@ -408,12 +409,15 @@ void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
     free(l->lows);
     free(l->rows);
     free(l->defined);
+    fp_dwarf_functions_free(l->functions);
     fp_dwarf_units_free(l->infos);
     free(l);
 }
 
 struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l) {
-    return l->stats;
+    struct fp_dwarf_lines_stats stats = l->stats;
+    stats.damaged_infos = l->infos ? l->infos->n_damaged : 0;
+    return stats;
 }
 
 /* ---- queries */
@@ -458,25 +462,37 @@ int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dw
     return at ? is_row(s, &rows[at - 1], found) : 0;
 }
 
-/* The row of a declaration, in a unit that may have no rows. */
-static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
-    struct fp_dwarf_declaration d;
-    if (!l->d->has_all) return FP_ASK;
-    if (!infos(l)) return FP_E_NOMEM;
-    const int status = fp_dwarf_units_declaration(l->infos, address, &d);
-    if (status <= 0) return status;
+static struct fp_dwarf_functions *functions(struct fp_dwarf_lines *l) {
+    if (!l->functions && infos(l)) l->functions = fp_dwarf_functions_new(l->infos);
+    return l->functions;
+}
+
+/* A line of a file of the line table that begins at `line_table`; 0 if there is no such table. */
+static int is_place(const struct fp_dwarf_lines *l, uint64_t line_table, uint64_t file, uint64_t line,
+                    struct fp_dwarf_line *found) {
     uint32_t low = 0;
     for (uint32_t n = l->n_units; n;) {
         const uint32_t half = n / 2;
-        if (l->units[low + half].offset <= d.line_table) {
+        if (l->units[low + half].offset <= line_table) {
             low += half + 1;
             n -= half + 1;
         } else {
             n = half;
         }
     }
-    if (!low || l->units[low - 1].offset != d.line_table || d.file > UINT32_MAX || d.line > UINT32_MAX) return 0;
-    *found = (struct fp_dwarf_line){address, low - 1, (uint32_t)d.file, (uint32_t)d.line, 0};
+    if (!low || l->units[low - 1].offset != line_table || file > UINT32_MAX || line > UINT32_MAX) return 0;
+    *found = (struct fp_dwarf_line){0, low - 1, (uint32_t)file, (uint32_t)line, 0};
+    return 1;
+}
+
+/* The row of a declaration, in a unit that may have no rows. */
+static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
+    struct fp_dwarf_declaration d;
+    if (!l->d->has_all) return FP_ASK;
+    if (!functions(l)) return FP_E_NOMEM;
+    const int status = fp_dwarf_functions_declaration(l->functions, address, &d);
+    if (status != 1 || !is_place(l, d.line_table, d.file, d.line, found)) return status < 0 ? status : 0;
+    found->address = address;
     return 1;
 }
 
@@ -511,4 +527,29 @@ int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, 
         directory && directory < u->n_directories ? u->directories[directory] : (struct fp_dwarf_bytes){NULL, 0};
     pieces[2] = u->files[at].name;
     return 1;
+}
+
+int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
+                         uint32_t *n) {
+    struct fp_dwarf_function at;
+    if (!l->d->has_all) return FP_ASK;
+    if (!functions(l)) return FP_E_NOMEM;
+    int status = fp_dwarf_functions_find(l->functions, address, &at);
+    if (status != 1) return status;
+    struct fp_dwarf_line place = {0};
+    status = fp_dwarf_lines_find(l, address, &place);
+    if (status < 0) return status;
+    *n = 0;
+    while (*n < cap) {
+        const uint64_t table = fp_dwarf_function_lines(l->functions, &at);
+        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, status};
+        if (!at.parent) break;
+        status = is_place(l, table, at.call_file, at.call_line, &place);
+        at = *fp_dwarf_function(l->functions, at.parent);
+    }
+    return 1;
+}
+
+int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name) {
+    return functions(l) ? fp_dwarf_functions_name(l->functions, function, name) : FP_E_NOMEM;
 }

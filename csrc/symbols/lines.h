@@ -32,12 +32,13 @@ struct fp_dwarf_line {
     int32_t is_body; /* of fp_dwarf_lines_entry: the line is that of the first statement */
 };
 
-/* The result of opening the tables. */
+/* The result of opening the tables, and of the questions so far. */
 struct fp_dwarf_lines_stats {
     uint64_t rows;
     uint32_t units;
     uint32_t sequences;
-    uint32_t damaged; /* units that could be read only in part */
+    uint32_t damaged;       /* units that could be read only in part */
+    uint32_t damaged_infos; /* the same of .debug_info, of the units that were needed */
 };
 
 /* Opens the tables.  Borrows d and its sections.  NULL when memory ran out.  Caller owns. */
@@ -58,6 +59,25 @@ int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
 /* The three pieces of a file's path: the compilation directory, a directory and a name; each may be empty; pieces
  * before the last absolute one are ignored.  1, 0 for an unknown file number, FP_ASK or FP_E_NOMEM. */
 int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]);
+
+enum { FP_DWARF_DEEPEST = 4096 }; /* nested entries of a unit; deeper ones are damage */
+
+/* One function of an inline chain. */
+struct fp_dwarf_frame {
+    uint64_t function;          /* its entry in .debug_info, for fp_dwarf_lines_name */
+    uint64_t start;             /* the address of its first instruction */
+    struct fp_dwarf_line place; /* the row of the address; of a caller that of the call */
+    int32_t has_place;
+};
+
+/* The functions at an address, innermost first: those inlined there, and the one around them.  *n is their number;
+ * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, FP_ASK or FP_E_NOMEM. */
+int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
+                         uint32_t *n);
+
+/* The name of a function of a chain: its linkage name if it has one.  1, 0 if it has none that can be read, or
+ * FP_E_NOMEM.  The section that has it owns its bytes. */
+int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name);
 
 /* cffi-end */
 

@@ -1,4 +1,4 @@
-"""Line tables: files and lines of addresses, and where functions begin (csrc/symbols/lines.h)."""
+"""Debug information: files and lines of addresses, inline chains, and where functions begin (csrc/symbols/lines.h)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ _OTHERS = {
     lib.FP_DWARF_INFO: "debug_info",
     lib.FP_DWARF_ABBREV: "debug_abbrev",
     lib.FP_DWARF_ADDR: "debug_addr",
+    lib.FP_DWARF_RANGES: "debug_ranges",
+    lib.FP_DWARF_RNGLISTS: "debug_rnglists",
 }
 
 
@@ -46,10 +48,20 @@ def has_split_units(elf: ElfFile) -> bool:
     return bool(lib.fp_dwarf_is_split(sections.c))
 
 
-class LineTables:
-    """The line tables of one file.  Damaged units are skipped; `damaged` is their number.
+class Frame(NamedTuple):
+    """A function of an inline chain: where it was at the address, or called the next inner one; `start` is the address
+    of its first instruction."""
 
-    Files are paths with the compilation directory joined and `..` removed, as symbolic gives them; ("", 0) is unknown.
+    name: str
+    file: str
+    line: int
+    start: int
+
+
+class LineTables:
+    """The line tables and functions of one file.  Damaged units are skipped; `damaged` is the number of line tables.
+
+    Files are paths with the compilation directory joined and `..` removed; ("", 0) is unknown.
     Errors: SymbolError for a section that cannot be read.
     """
 
@@ -58,11 +70,18 @@ class LineTables:
         self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), lib.fp_dwarf_lines_free, "line tables")
         self._found = ffi.new("struct fp_dwarf_line *")
         self._pieces = ffi.new("struct fp_dwarf_bytes[3]")
+        self._frames: CData | None = None
         self._files: dict[tuple[int, int], str] = {}
+        self._names: dict[int, str] = {}
 
     @property
     def damaged(self) -> int:
         return int(lib.fp_dwarf_lines_stats(self._lines).damaged)
+
+    @property
+    def has_damaged_units(self) -> bool:
+        """Whether units of .debug_info that were needed so far could be read only in part."""
+        return bool(lib.fp_dwarf_lines_stats(self._lines).damaged_infos)
 
     def find(self, address: int) -> tuple[str, int]:
         """The row of an address.  The line is 0 if the compiler assigned none."""
@@ -73,6 +92,31 @@ class LineTables:
         first statement's, which may be in an inlined function."""
         place = self._place(self._ask(lib.fp_dwarf_lines_entry, address, self._found))
         return *place, bool(place[1] and self._found.is_body)
+
+    def chain(self, address: int) -> list[Frame]:
+        """The functions at an address, innermost first; [] if no function is there."""
+        n: Any = ffi.new("uint32_t *")
+        frames = self._frames
+        if frames is None:
+            frames = self._frames = ffi.new("struct fp_dwarf_frame[]", lib.FP_DWARF_DEEPEST)
+        if not self._ask(lib.fp_dwarf_lines_chain, address, frames, lib.FP_DWARF_DEEPEST, n):
+            return []
+        chain = []
+        for i in range(n[0]):
+            frame = frames[i]
+            file, line = (
+                (self._file(frame.place.unit, frame.place.file), frame.place.line) if frame.has_place else ("", 0)
+            )
+            chain.append(Frame(self._name(frame.function), file, line, frame.start))
+        return chain
+
+    def _name(self, function: int) -> str:
+        known = self._names.get(function)
+        if known is None:
+            found = self._ask(lib.fp_dwarf_lines_name, function, self._pieces)
+            known = str(ffi.buffer(self._pieces[0].p, self._pieces[0].n), "utf-8", "replace") if found else ""
+            self._names[function] = known
+        return known
 
     def _ask(self, question: Callable[..., int], *arguments: CData | int) -> int:
         status = question(self._lines, *arguments)

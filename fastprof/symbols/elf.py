@@ -89,7 +89,6 @@ class ElfFile:
         self.segments: tuple[Segment, ...] = ()
         self.sections: tuple[Section, ...] = ()
         self._bytes: Bytes = b""
-        self._identity: tuple[int, ...] | None = None  # of the file when it was opened
         self.reason = self._open(content)
 
     def _open(self, content: bytes | None) -> str:
@@ -102,7 +101,6 @@ class ElfFile:
                 return "not a file"  # opening a pipe would block
             else:
                 with open(self.path, "rb") as file:
-                    self._identity = _identity(os.fstat(file.fileno()))
                     self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             return error.strerror or "cannot be read"
@@ -233,32 +231,6 @@ class ElfFile:
         return len(self._bytes)
 
     @property
-    def is_unchanged(self) -> bool:
-        """Whether the opened file is still there, unmodified."""
-        try:
-            return self._identity is not None and _identity(os.stat(self.path)) == self._identity
-        except OSError:
-            return False
-
-    def digest(self) -> str:
-        """A digest (hex) of the file without the code and data that the program loads.  The omitted ranges are part of
-        the digest, so equal digests mean equal headers."""
-        from hashlib import sha256
-
-        left_out = sorted(
-            (min(s.offset, self.nbytes), min(s.offset + s.size, self.nbytes))
-            for s in self.sections
-            if s.kind == _SHT_PROGBITS and s.flags & SHF_ALLOC and not s.name.startswith((".debug", ".zdebug"))
-        )
-        made, at = sha256(repr((self.nbytes, left_out)).encode()), 0
-        with memoryview(self._bytes) as view:
-            for start, end in (*left_out, (self.nbytes, self.nbytes)):
-                with view[at : max(at, start)] as piece:
-                    made.update(piece)
-                at = max(at, end)
-        return made.hexdigest()
-
-    @property
     def swapped(self) -> bool:
         """Whether its byte order is not this machine's."""
         return (self.order == "<") != (sys.byteorder == "little")
@@ -321,14 +293,6 @@ class ElfFile:
         packed = self._packed(section, data)
         return data if packed is None else self._decompressed(section, *packed)
 
-    def check_compressed(self) -> None:
-        """Call it before another library decompresses sections: it may trust their sizes and end the
-        process.  Errors: SymbolError."""
-        for section in self.sections:
-            if section.kind != SHT_NOBITS and (section.flags & SHF_COMPRESSED or section.name.startswith(".zdebug")):
-                self._check_inside(section)
-                self._packed(section, memoryview(self._bytes)[section.offset : section.offset + section.size])
-
     def _packed(self, section: Section, data: memoryview) -> tuple[int, int, memoryview] | None:
         """Compression type, decompressed size and bytes of a section; None if it is not compressed."""
         if section.flags & SHF_COMPRESSED:
@@ -381,10 +345,6 @@ class ElfFile:
     def is_loaded(self, address: int) -> bool:
         """Whether a link-time address lies in a segment."""
         return any(s.address <= address < s.address + s.memory_size for s in self.segments)
-
-
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def build_id_in(notes: Bytes, align: int, order: str) -> str:

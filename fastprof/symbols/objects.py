@@ -1,20 +1,8 @@
 """One ELF object with its debug information: finds the function and line of a link-time address.
 
-Names come from the symbol table (csrc/symbols/symtab.h), lines of functions' first instructions and of code without
-DWARF functions from the line tables (csrc/symbols/lines.h).  Inlined functions are read by symbolic, which builds one
-SymCache per object at the first question that needs it; it is imported then, too.
-
-Peculiarities of symbolic, and how they are handled here:
-
-* Its addresses are relative to the p_vaddr of the first PT_LOAD, so that is subtracted before asking.
-* Between two functions it answers with the one before, however far away.  An answer with neither file nor line is not
-  used; the symbol table, which has sizes, is used instead.
-* For a function in two pieces it gives both the name `f.cold`.  So the outermost name is taken from the symbol table
-  wherever that covers the address, as llvm-symbolizer does.
-* It knows neither declaration lines nor the entry addresses of inlined functions, and of several rows at an address
-  only the last, which at the entry of an optimized function often has no line.
-* It drops lines outside of functions.
-* It joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
+Names come from the symbol table (csrc/symbols/symtab.h); lines and inlined functions from the debug information
+(csrc/symbols/lines.h, functions.h), of which only the units of requested addresses are read.  The outermost name is
+taken from the symbol table wherever that covers the address, as llvm-symbolizer does.
 """
 
 from __future__ import annotations
@@ -26,7 +14,7 @@ from collections.abc import Sequence
 from threading import RLock
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
@@ -45,7 +33,6 @@ if TYPE_CHECKING:
 DEBUG_DIRS = ("/usr/lib/debug",)
 MAX_CACHED = 64  # objects that a process keeps for its next profile
 _EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
-_NO_ADDRESS = 0xFFFFFFFF
 
 
 class ElfObject(ElfFile):
@@ -76,10 +63,9 @@ class ElfObject(ElfFile):
         self._debug: ElfObject | None = None
         self._symbols: fp_symtab = ffi.NULL
         self._names: Bytes = b""
-        self._has_inlines = False  # DWARF that symbolic can read
-        self._symcache: Any = None
         self._lines: LineTables | None = None
         self._has_lines = False
+        self._is_damaged = False
         self._external = ""
         self._begins: dict[int, tuple[str, int]] = {}
         self.note = ""
@@ -100,10 +86,12 @@ class ElfObject(ElfFile):
             if self._external:
                 return self._ask_llvm_symbolizer(addresses)
             try:
-                return [self._lookup(address) for address in addresses]
+                found = [self._lookup(address) for address in addresses]
             except SymbolError as error:
                 self._give_up_lines(error)
-                return [self._lookup(address) for address in addresses]
+                found = [self._lookup(address) for address in addresses]
+            self._remark_damage()
+            return found
 
     def entries(self, addresses: Sequence[int]) -> list[Symbol | None]:
         """The functions whose first instructions are at link-time addresses, in their order, with the lines where they
@@ -178,18 +166,16 @@ class ElfObject(ElfFile):
 
     def _lookup(self, address: int) -> tuple[Symbol, ...]:
         found = self._find_symbol(address)
-        frames = self._frames(address)
-        if not frames:
+        lines = self._line_tables()
+        frames = lines.chain(address) if lines else []
+        if not any(frame.line or frame.file for frame in frames):
             if found is None:
                 return ()
-            lines = self._line_tables()
             file, line = lines.find(address) if lines else ("", 0)
             return (self._symbol(found[0], file, line, self._begin(found[1])[1] if line else 0),)
-        chain = [self._symbol(frame.symbol, frame.full_path or "", frame.line) for frame in frames[:-1]]
+        chain = [self._symbol(frame.name, frame.file, frame.line) for frame in frames[:-1]]
         last = frames[-1]
-        name = found[0] if found else last.symbol
-        start_line = 0 if last.sym_addr == _NO_ADDRESS else self._begin(last.sym_addr + self._base)[1]
-        chain.append(self._symbol(name, last.full_path or "", last.line, start_line))
+        chain.append(self._symbol(found[0] if found else last.name, last.file, last.line, self._begin(last.start)[1]))
         return tuple(chain)
 
     def _symbol(self, name: str, file: str = "", line: int = 0, start_line: int = 0) -> Symbol:
@@ -200,31 +186,14 @@ class ElfObject(ElfFile):
         """The file with the debug information."""
         return self._debug or self
 
-    @property
-    def _base(self) -> int:
-        """The base of symbolic's addresses."""
-        return self._source.segments[0].address if self._source.segments else 0
-
-    def _frames(self, address: int) -> list[Any]:
-        """symbolic's answer if it comes from DWARF, else []."""
-        relative = address - self._base
-        if not self._has_inlines or not 0 <= relative < _NO_ADDRESS:
-            return []
-        if self._symcache is None:
-            self._build_symcache()
-            if self._symcache is None:
-                return []
-        frames: list[Any] = self._symcache.lookup(relative)
-        return frames if any(frame.line or frame.full_path for frame in frames) else []
-
     def _begin(self, entry: int) -> tuple[str, int]:
         """File and line of the function whose first instruction is at `entry`, ("", 0) if unknown."""
         if entry not in self._begins:
             lines = self._line_tables()
             file, line, is_body = lines.entry(entry) if lines else ("", 0, False)
-            frames = self._frames(entry) if is_body else []
+            frames = lines.chain(entry) if lines and is_body else []
             if len(frames) > 1 and frames[-1].line:  # it begins with an inlined function: use the line of that call
-                file, line = frames[-1].full_path or "", frames[-1].line
+                file, line = frames[-1].file, frames[-1].line
             self._begins[entry] = file, line
         return self._begins[entry]
 
@@ -246,6 +215,11 @@ class ElfObject(ElfFile):
                 self._has_lines = False
                 self._remark(f"its line tables cannot be read: {error}")
         return self._lines
+
+    def _remark_damage(self) -> None:
+        if self._lines and not self._is_damaged and self._lines.has_damaged_units:
+            self._is_damaged = True
+            self._remark("damaged units in its debug information")
 
     def _remark(self, note: str) -> None:
         self.note = f"{self.note}; {note}" if self.note else note
@@ -281,40 +255,21 @@ class ElfObject(ElfFile):
                     break
             source = self._source
             self.note = source._alternate()
-            self._has_lines = any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
-            if source._has_dwarf() and source.kind != ET_REL:  # other tools do not relocate the file
-                split = has_split_units(source)
-                if split:
-                    import shutil
+            has_dwarf = source._has_dwarf()
+            self._has_lines = has_dwarf or any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
+            if has_dwarf and source.kind != ET_REL and has_split_units(source):
+                import shutil
 
-                    self._external = shutil.which("llvm-symbolizer") or ""
-                if split and not self._external:
+                self._external = shutil.which("llvm-symbolizer") or ""
+                if not self._external:
                     self._remark(
                         "its debug information is in .dwo files, and llvm-symbolizer, which reads them, is not "
                         "installed"
                     )
-                self._has_inlines = not self._external
-            if not self._symbols and not self._has_inlines and not self._external:
+            if not self._symbols and not has_dwarf:
                 self.reason = "stripped: neither symbols nor debug information"
         except SymbolError as error:
             self.reason = f"damaged ELF file: {error}"
-
-    def _build_symcache(self) -> None:
-        from symbolic.exceptions import SymbolicError
-
-        from fastprof.symbols.symcaches import symcache
-
-        source = self._source
-        info = source.section(".debug_info") or source.section(".zdebug_info")
-        try:
-            source.check_compressed()
-            self._symcache = symcache(source, info.size if info else 0)
-        except (SymbolicError, SymbolError, StopIteration) as error:
-            self._has_inlines = False
-            if not self._symbols:
-                self.reason = f"debug information cannot be read: {error}"
-            else:
-                self._remark(f"debug information cannot be read: {error}")
 
     def _alternate(self) -> str:
         """Debug information that is unreadable because dwz moved it into another file; "" for none."""
@@ -387,7 +342,7 @@ class ElfObject(ElfFile):
         return found
 
     def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """Ask llvm-symbolizer about all addresses at once.  Unlike symbolic it reads .dwo files."""
+        """Ask llvm-symbolizer, which reads .dwo files, about all addresses at once."""
         import json
         from subprocess import PIPE
 

@@ -17,7 +17,8 @@ int S::f(int x) { return twice(x) + 1; }
 int S::g(int x) { for (int i = 0; i < x; i++) x += twice(i); return x; }
 extern "C" int _start() { return S::g(S().f(3)); }
 """
-SECTIONS = ("line", "line_str", "str", "str_offsets", "info", "abbrev", "addr")  # as in enum fp_dwarf_section
+# as in enum fp_dwarf_section
+SECTIONS = ("line", "line_str", "str", "str_offsets", "info", "abbrev", "addr", "ranges", "rnglists")
 BUILDS = {
     "gcc-2": ("g++", "-O1", "-gdwarf-2"),
     "gcc-5": ("g++", "-O2", "-g", "-ffunction-sections"),
@@ -25,6 +26,8 @@ BUILDS = {
     "clang-4": ("clang++-19", "-O2", "-gdwarf-4"),
     "clang-5": ("clang++-19", "-O1", "-g"),
     "clang-5-64": ("clang++-19", "-O1", "-g", "-gdwarf64"),
+    "gcc-4-sections": ("g++", "-O2", "-gdwarf-4", "-ffunction-sections"),
+    "clang-5-sections": ("clang++-19", "-O2", "-g", "-ffunction-sections"),
     "clang-lines": ("clang++-14", "-O2", "-gline-tables-only"),
 }
 
@@ -39,7 +42,7 @@ def main() -> None:
             elf = ElfFile(f"{folder}/s")
             parts = [bytes(elf.data(elf.section(f".debug_{section}"))) for section in SECTIONS]
         flags = 4 if name in ("gcc-2", "clang-5") else 0
-        seed = struct.pack("<B7H", flags, *map(len, parts)) + b"".join(parts)
+        seed = struct.pack(f"<B{len(SECTIONS)}H", flags, *map(len, parts)) + b"".join(parts)
         (seeds / f"symbols-{name}").write_bytes(seed)
 
 

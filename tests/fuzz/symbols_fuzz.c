@@ -25,6 +25,27 @@ static void check_piece(const struct fp_dwarf *d, struct fp_dwarf_bytes piece) {
     abort();
 }
 
+/* The functions at an address, each with its name and file. */
+static void ask_chain(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dwarf *all, uint64_t address) {
+    static struct fp_dwarf_frame frames[FP_DWARF_DEEPEST];
+    struct fp_dwarf_bytes pieces[3];
+    uint32_t n = 0;
+    int status = fp_dwarf_lines_chain(l, address, frames, FP_DWARF_DEEPEST, &n);
+    if (status == FP_ASK) {
+        *d = *all;
+        status = fp_dwarf_lines_chain(l, address, frames, FP_DWARF_DEEPEST, &n);
+    }
+    if (status < 0 || status == FP_ASK || (status == 1) != (n > 0)) abort();
+    for (uint32_t i = 0; i < n; i++) {
+        if (!frames[i].start || fp_dwarf_lines_name(l, frames[i].function, pieces) < 0) abort();
+        check_piece(d, pieces[0]);
+        if (!frames[i].has_place) continue;
+        status = fp_dwarf_lines_file(l, frames[i].place.unit, frames[i].place.file, pieces);
+        if (status < 0 || status == FP_ASK) abort();
+        for (int k = 0; status && k < 3; k++) check_piece(d, pieces[k]);
+    }
+}
+
 static void ask(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dwarf *all, uint64_t address) {
     struct fp_dwarf_line found;
     struct fp_dwarf_bytes pieces[3];
@@ -45,6 +66,7 @@ static void ask(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dw
         if (status < 0 || status == FP_ASK) abort();
         for (int i = 0; status && i < 3; i++) check_piece(d, pieces[i]);
     }
+    ask_chain(l, d, all, address);
 }
 
 static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, size_t n_exact) {

@@ -249,7 +249,7 @@ def test_version_imports_nothing_heavy() -> None:
 
 
 HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess"}
-HEAVY |= {"cffi", "pycparser", "isal", "zstandard", "symbolic", "pycxxfilt"}
+HEAVY |= {"cffi", "pycparser", "isal", "zstandard", "pycxxfilt"}
 
 
 @pytest.mark.parametrize(

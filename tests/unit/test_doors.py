@@ -72,4 +72,4 @@ def test_reading_imports_no_other_format(file: str) -> None:
     (loaded,) = modules(INFO, file)
     others = {name for name in loaded if name.startswith("fastprof.formats.") and not name.startswith(f"{room}.")}
     assert others == DOORS
-    assert not {"symbolic", "pycxxfilt", "isal"} & loaded
+    assert not {"pycxxfilt", "isal"} & loaded

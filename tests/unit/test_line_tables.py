@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import posixpath
 import re
 import subprocess
 from pathlib import Path
@@ -166,16 +168,58 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
             assert (found, file.rpartition("/")[2]) == (line, name.rpartition("/")[2]), hex(asked)
 
 
-def test_files_are_called_as_symbolic_calls_them(tmp_path: Path) -> None:
-    """Or one file would have two names: inlined functions are read by symbolic."""
-    for options in (("g++", "-O2", "-g", "-gdwarf-3"), ("clang++-19", "-O2", "-g"), ("g++", "-O1", "-g")):
-        elf = ElfObject(build(tmp_path, *options))
-        text = elf.section(".text")
-        assert text is not None
-        pairs = set()
-        for address in range(text.address, text.address + text.size):
-            chain, (file, line) = elf.lookup(address), elf._line_tables().find(address)  # type: ignore[union-attr]
-            if chain and chain[0].line and line:
-                pairs.add((chain[0].file, chain[0].line, file, line))
-        assert len(pairs) > 10
-        assert {pair for pair in pairs if pair[:2] != pair[2:]} == set()
+@pytest.mark.parametrize(
+    ("compiler", "options"),
+    [
+        ("g++", ("-O3", "-g", "-gdwarf-2")),
+        ("g++", ("-O2", "-g", "-gdwarf-4", "-ffunction-sections", "-Wl,--gc-sections")),
+        ("g++", ("-O2", "-g", "-flto")),
+        ("g++", ("-Os", "-g", "-gz=zlib")),
+        ("clang++-14", ("-O2", "-g1")),
+        ("clang++-19", ("-O3", "-g", "-ffunction-sections", "-Wl,--gc-sections")),
+        ("clang++-19", ("-O2", "-g", "-gdwarf-4", "-gdwarf64")),
+        ("clang++-19", ("-O1", "-gline-tables-only")),
+    ],
+)
+def test_inlined_functions_are_those_of_llvm_symbolizer(
+    tmp_path: Path, compiler: str, options: tuple[str, ...]
+) -> None:
+    """At every address of the program, with the files and lines of their calls."""
+    path = build(tmp_path, compiler, *options)
+    tables, elf = LineTables(ElfFile(path)), ElfFile(path)
+    text = elf.section(".text")
+    assert text is not None
+    addresses = range(text.address, text.address + text.size)
+    command = [need("llvm-symbolizer-19"), f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
+    asked = subprocess.run(command, input="\n".join(map(hex, addresses)), capture_output=True, text=True, check=True)
+    deepest = 0
+    for address, answer in zip(addresses, asked.stdout.splitlines(), strict=True):
+        expected = [
+            (frame["FunctionName"], posixpath.normpath(frame["FileName"]) if frame["Line"] else "", frame["Line"])
+            for frame in json.loads(answer)["Symbol"]
+        ]
+        found = [(frame.name, frame.file if frame.line else "", frame.line) for frame in tables.chain(address)]
+        if found:  # the name of the function around them comes from the symbol table
+            assert (found[:-1], found[-1][1:]) == (expected[:-1], expected[-1][1:]), hex(address)
+        assert found or len(expected) <= 1, hex(address)
+        deepest = max(deepest, len(found))
+    assert deepest >= 2
+    assert not tables.has_damaged_units
+
+
+def test_damaged_debug_information_is_noted(tmp_path: Path) -> None:
+    path = build(tmp_path, "g++", "-O1", "-g", "-gdwarf-4")
+    whole = ElfObject(path)
+    section, text = whole.section(".debug_abbrev"), whole.section(".text")
+    assert section and text
+    addresses = range(text.address, text.address + text.size)
+    expected = whole.lookup_many(addresses)
+    assert whole.note == ""
+    data = bytearray(path.read_bytes())
+    data[section.offset : section.offset + section.size] = b"\xff" * section.size
+    path.write_bytes(data)
+    damaged = ElfObject(path)
+    found = damaged.lookup_many(addresses)
+    assert damaged.note == "damaged units in its debug information"
+    assert [chain[-1].name for chain in found if chain] == [chain[-1].name for chain in expected if chain]
+    assert max(map(len, found)) == 1 < max(map(len, expected))

@@ -1,0 +1,165 @@
+#include "symbols/ranges.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+int fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner) {
+    if (!low || low >= high) return 0;
+    if (fp_array_room(&r->items, &r->cap, (uint64_t)r->n + 1, sizeof *r->items)) return FP_E_NOMEM;
+    r->items[r->n++] = (struct fp_dwarf_range){low, high, owner};
+    return 0;
+}
+
+/* ---- lists */
+
+enum list_entry {
+    END_OF_LIST = 0,
+    BASE_ADDRESSX = 1,
+    STARTX_ENDX = 2,
+    STARTX_LENGTH = 3,
+    OFFSET_PAIR = 4,
+    BASE_ADDRESS = 5,
+    START_END = 6,
+    START_LENGTH = 7
+};
+
+/* The list that is read, and the address that its offsets count from.  A base of 0 that the list itself sets is that of
+ * dropped code: `is_dropped`. */
+struct list {
+    const struct fp_dwarf *d;
+    const struct fp_dwarf_unit *unit;
+    struct fp_dwarf_cursor c;
+    uint64_t base;
+    int is_dropped;
+};
+
+static void set_base(struct list *l, uint64_t base) {
+    l->base = base;
+    l->is_dropped = !base;
+}
+
+static uint64_t take_address(struct list *l, int is_index) {
+    if (!is_index) return fp_dwarf_take(&l->c, l->unit->address_size);
+    return fp_dwarf_address(l->d, l->unit, FP_FORM_ADDRX, fp_dwarf_take_uleb(&l->c));
+}
+
+/* An entry of DWARF 5: 1 with a range, 2 without one, 0 at the end of the list. */
+static int take_entry(struct list *l, uint64_t *low, uint64_t *high) {
+    const unsigned kind = (unsigned)fp_dwarf_take(&l->c, 1);
+    switch (kind) {
+        case BASE_ADDRESSX:
+        case BASE_ADDRESS: set_base(l, take_address(l, kind == BASE_ADDRESSX)); return 2;
+        case OFFSET_PAIR:
+            *low = l->base + fp_dwarf_take_uleb(&l->c);
+            *high = l->base + fp_dwarf_take_uleb(&l->c);
+            return l->is_dropped ? 2 : 1;
+        case STARTX_ENDX:
+        case START_END:
+            *low = take_address(l, kind == STARTX_ENDX);
+            *high = take_address(l, kind == STARTX_ENDX);
+            return 1;
+        case STARTX_LENGTH:
+        case START_LENGTH:
+            *low = take_address(l, kind == STARTX_LENGTH);
+            *high = *low + fp_dwarf_take_uleb(&l->c);
+            return 1;
+        case END_OF_LIST: return 0;
+        default: fp_dwarf_cursor_fail(&l->c); return 0;
+    }
+}
+
+/* An entry of DWARF 2 to 4: a pair of offsets; (-1, address) sets the base, (0, 0) ends the list. */
+static int take_pair(struct list *l, uint64_t *low, uint64_t *high) {
+    const unsigned size = l->unit->address_size;
+    const uint64_t ones = size < 8 ? ((uint64_t)1 << 8 * size) - 1 : UINT64_MAX;
+    const uint64_t from = fp_dwarf_take(&l->c, size), to = fp_dwarf_take(&l->c, size);
+    if (!from && !to) return 0;
+    if (from == ones) {
+        set_base(l, to);
+        return 2;
+    }
+    *low = l->base + from;
+    *high = l->base + to;
+    return l->is_dropped ? 2 : 1;
+}
+
+int fp_dwarf_ranges_add_list(struct fp_dwarf_ranges *r, const struct fp_dwarf *d, const struct fp_dwarf_unit *u,
+                             uint64_t form, uint64_t number, uint64_t base, uint32_t owner) {
+    const int is_new = u->version >= 5;
+    uint64_t at = number, low = 0, high = 0;
+    if (form == FP_FORM_RNGLISTX) { /* an index of an offset from `range_lists` */
+        if (__builtin_mul_overflow(number, u->offset_size, &at) || __builtin_add_overflow(at, u->range_lists, &at))
+            return FP_E_MALFORMED;
+        struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_RNGLISTS, at);
+        at = fp_dwarf_take(&c, u->offset_size);
+        if (c.bad || __builtin_add_overflow(at, u->range_lists, &at)) return FP_E_MALFORMED;
+    }
+    struct list l = {d, u, fp_dwarf_cursor_at(d, is_new ? FP_DWARF_RNGLISTS : FP_DWARF_RANGES, at), base, 0};
+    int kind;
+    while ((kind = is_new ? take_entry(&l, &low, &high) : take_pair(&l, &low, &high)) && !l.c.bad) {
+        if (++r->work > r->most_work) return FP_E_MALFORMED;
+        if (kind == 1 && fp_dwarf_ranges_add(r, low, high, owner)) return FP_E_NOMEM;
+    }
+    return l.c.bad ? FP_E_MALFORMED : 0;
+}
+
+/* ---- pieces */
+
+static int add_piece(struct fp_dwarf_ranges *r, uint32_t first, uint64_t start, uint32_t owner) {
+    if (r->n_pieces > first && r->pieces[r->n_pieces - 1].key == start) r->n_pieces--;
+    if (r->n_pieces > first && r->pieces[r->n_pieces - 1].value == owner) return 0;
+    if (fp_array_room(&r->pieces, &r->cap_pieces, (uint64_t)r->n_pieces + 1, sizeof *r->pieces)) return FP_E_NOMEM;
+    r->pieces[r->n_pieces++] = (struct fp_pairs_item){start, owner};
+    return 0;
+}
+
+/* A heap of ranges that have begun, the highest owner first. */
+static void push(uint32_t *heap, uint32_t n, const struct fp_dwarf_range *items, uint32_t item) {
+    uint32_t at = n;
+    while (at && items[heap[(at - 1) / 2]].owner < items[item].owner) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = item;
+}
+
+static void pop(uint32_t *heap, uint32_t n, const struct fp_dwarf_range *items) {
+    const uint32_t item = heap[n - 1];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < n - 1; at = child) {
+        if (child + 1 < n - 1 && items[heap[child + 1]].owner > items[heap[child]].owner) child++;
+        if (items[heap[child]].owner <= items[item].owner) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = item;
+}
+
+static int cut(struct fp_dwarf_ranges *r, const struct fp_pairs_item *order, uint32_t *heap) {
+    const uint32_t first = r->n_pieces;
+    uint32_t next = 0, open = 0;
+    uint64_t at = r->n ? order[0].key : 0;
+    while (next < r->n || open) {
+        while (next < r->n && order[next].key <= at) push(heap, open++, r->items, (uint32_t)order[next++].value);
+        while (open && r->items[heap[0]].high <= at) pop(heap, open--, r->items);
+        if (add_piece(r, first, at, open ? r->items[heap[0]].owner : 0)) return FP_E_NOMEM;
+        const uint64_t begins = next < r->n ? order[next].key : UINT64_MAX;
+        const uint64_t ends = open ? r->items[heap[0]].high : UINT64_MAX;
+        at = begins < ends ? begins : ends;
+    }
+    return 0;
+}
+
+int fp_dwarf_ranges_cut(struct fp_dwarf_ranges *r) {
+    if (!r->n) return 0;
+    struct fp_pairs_item *order = malloc(r->n * sizeof *order);
+    uint32_t *heap = malloc(r->n * sizeof *heap);
+    int status = order && heap ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < r->n; i++) order[i] = (struct fp_pairs_item){r->items[i].low, i};
+    if (!status) status = fp_pairs_sort(order, r->n);
+    if (!status) status = cut(r, order, heap);
+    free(order);
+    free(heap);
+    r->n = 0;
+    return status;
+}
