@@ -247,14 +247,14 @@ class Adding:
             return
         old = self.archive
         new = Archive([*old.members], 0, old.links, old.number)
-        said = new.change(self._added, self._removed)
+        changes = new.change(self._added, self._removed)
         highest = max((member.number for member in new.members), default=-1)
         before = new.links[-1][0] if new.links else None
         number = self._next if self._next != highest + 1 else 0
         self._added, self._removed = [], set()
         try:
             self._file.seek(self._end)
-            section, trailer = packed_index(Codec(), before, said, self._end, number)
+            section, trailer = packed_index(Codec(), before, changes, self._end, number)
             self._sink.write(section)
             os.fsync(self._file.fileno())  # before the trailer refers to it
             self._sink.write(trailer)
@@ -264,7 +264,7 @@ class Adding:
             if isinstance(error, OSError):
                 raise FastprofError(f"{self._path}: {error.strerror or error}") from None
             raise
-        new.links.append((self._end, len(said)))
+        new.links.append((self._end, len(changes)))
         self._end = new.end = self._file.tell()
         self.archive, self.changed = new, True
 
@@ -383,8 +383,8 @@ def add(
         for n, (each, input_) in enumerate(named.items(), 1):
             if each not in there or not skip_existing:
                 try:
-                    said = session.add(input_, each, from_=from_, replace=replace, progress=progress, **options)
-                    log.take(said)
+                    added = session.add(input_, each, from_=from_, replace=replace, progress=progress, **options)
+                    log.take(added)
                     added += 1
                 except FastprofError as error:
                     failed(error)

@@ -213,12 +213,12 @@ class _Table:
     def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
         c = self._rows.all[i]
         fixed = len(_LAYOUTS[self.name])
-        said = self._events[i - fixed] if i >= fixed else None
+        event = self._events[i - fixed] if i >= fixed else None
         metadata = {b"unit": self.time_unit} if kind.is_time else {}
-        if said and said.unit:
-            metadata[b"unit"] = _utf8(said.unit)
-        if said and said.long_name:
-            metadata[b"description"] = _utf8(said.long_name)
+        if event and event.unit:
+            metadata[b"unit"] = _utf8(event.unit)
+        if event and event.long_name:
+            metadata[b"description"] = _utf8(event.long_name)
         return Column(
             _utf8(kind.name),
             kind.format,
@@ -281,9 +281,9 @@ def _label_text(model: Model, label: int) -> str:
     while label:
         label, key, string, low, high, unit = model.row("labels", label)
         number = low | high << 32
-        name, said = _text(model, key), _text(model, unit)
+        name, unit_name = _text(model, key), _text(model, unit)
         value = _text(model, string) if string else number - ((number >> 63) << 64)
-        found.append((f"{name} [{said}]" if said and said != name else name, value))
+        found.append((f"{name} [{unit_name}]" if unit_name and unit_name != name else name, value))
     by_key: dict[str, Any] = {}
     for name, value in sorted(found, key=lambda label: (label[0], isinstance(label[1], str), label[1])):
         if name not in by_key:

@@ -83,7 +83,7 @@ def merge(
 
 def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
     """Unknown threads first, then numbers, then texts."""
-    return [(said is not None, isinstance(said, bytes), said or 0) for said in of[0] or ()]
+    return [(value is not None, isinstance(value, bytes), value or 0) for value in of[0] or ()]
 
 
 def lines(

@@ -387,13 +387,13 @@ class ArchiveReader(Reader):
         missing = sum(kinds) - self._rows_kept - self.log.losses["archive-rows"]
         if not missing:
             return
-        said = (
+        what = (
             f"the profile has {counted(sum(kinds), 'row')}, but {counted(self._rows_kept, 'row is', 'rows are')} left"
         )
         if not self.options[LENIENT] or missing < 0:
-            raise self._error(SectionError(self._member.sections[-1][0], said))
+            raise self._error(SectionError(self._member.sections[-1][0], what))
         self.log.count(REPORTED["archive-rows"], missing)
-        self.log.warn(REPORTED["missing-rows"], file=name, said=said)
+        self.log.warn(REPORTED["missing-rows"], file=name, what=what)
 
     def finish(self) -> None:
         self.log.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)

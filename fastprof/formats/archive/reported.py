@@ -20,7 +20,7 @@ REPORTED = reported(
     warnings={
         "archive-notes": "{file}: {note}",
         "lost-sections": "{lost}",
-        "missing-rows": "{file}: {said}",
+        "missing-rows": "{file}: {what}",
         "no-end": "{file}: the end of the profile is missing: {rows} left{last}",
     },
 )

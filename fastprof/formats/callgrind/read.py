@@ -451,7 +451,7 @@ class CallgrindReader(Reader):
             return False
         if part.totals is not None:
             return open_end and _padded(part.totals, lexer.totals) != lexer.totals
-        return any(said > found for said, found in zip(part.summary or (), lexer.totals, strict=False))
+        return any(stated > found for stated, found in zip(part.summary or (), lexer.totals, strict=False))
 
     # ---- numbers used before their definition --------------------------------
 

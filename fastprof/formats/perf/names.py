@@ -67,7 +67,7 @@ def _cache(cache: int, operation: int, result: int) -> str:
 
 
 def _modifiers(flags: int) -> str:
-    """Of who is counted; perf leaves out what is usual."""
+    """The letters for the modes that are counted (`u`, `k` ...); perf omits the usual ones."""
     found, excludes = "", False
     if flags >> 4 & 7:
         found += "".join(letter for letter, bit in (("k", 5), ("u", 4), ("h", 6)) if not flags >> bit & 1)

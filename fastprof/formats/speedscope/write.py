@@ -148,10 +148,10 @@ class SpeedscopeWriter(Writer):
         """The name of a profile for people, and its identity for readers."""
         value_type = part.value_types[k]
         name = f"{whose}: " * bool(whose) + value_type.name + f" ({value_type.unit})" * bool(value_type.unit)
-        said = {"valueType": value_type.name, "valueUnit": value_type.unit, "samplesOf": whose}
+        head = {"valueType": value_type.name, "valueUnit": value_type.unit, "samplesOf": whose}
         self._head(n, "sampled", name + self._estimated(part), _UNITS.get(value_type.unit, "none"))
         self.text(
-            "".join(f',"{key}":{_json(text)}' for key, text in said.items() if text or key == "valueType").encode()
+            "".join(f',"{key}":{_json(text)}' for key, text in head.items() if text or key == "valueType").encode()
         )
 
     def _head(self, n: int, type_: str, name: str, unit: str) -> None:
@@ -179,8 +179,8 @@ class SpeedscopeWriter(Writer):
 
     @staticmethod
     def _estimated(part: Part) -> str:
-        said = any(comment.startswith(b"stacks are estimated") for comment in comments_of(part))
-        return ", estimated from a call graph" if said else ""
+        is_estimate = any(comment.startswith(b"stacks are estimated") for comment in comments_of(part))
+        return ", estimated from a call graph" if is_estimate else ""
 
 
 def _json(text: str) -> str:

@@ -216,7 +216,7 @@ class _Tree:
 
     def _job(self, group: list[tuple[str, str]], kind: str, last: bool, first: bool) -> Job:
         """`last`: partials of this kind are of the view that the target takes."""
-        text = json.dumps([self._key, kind, [said for _, said in group]])
+        text = json.dumps([self._key, kind, [proof for _, proof in group]])
         key = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         return {
             "input": group[0][0],
