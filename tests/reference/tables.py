@@ -95,9 +95,8 @@ class Tables:
             "stack_id": at["stack"],
             "function": chain[-1]["function"] if chain else None,
         }
-        self.rows["samples"].append(
-            found | self.thread(at["thread"]) | {"labels": self.labels(at["label"])} | at["values"]
-        )
+        found |= self.thread(at["thread"]) | {"labels": self.labels(at["label"])}
+        self.rows["samples"].append(found | as_columns(found, at["values"]))
         if at["stack"] not in self.seen:
             self.seen.add(at["stack"])
             self.rows["frames"] += [{"stack_id": at["stack"], "depth": i} | row for i, row in enumerate(chain)]
@@ -170,4 +169,9 @@ class Tables:
             "calls": at["count"] if goes else None,
         }
         costs = at["values"] if kind in ("cost", "call") else dict.fromkeys(at["values"])
-        self.rows["graph"].append(row | costs)
+        self.rows["graph"].append(row | as_columns(row, costs))
+
+
+def as_columns(row: Row, values: Row) -> Row:
+    """Values by column: a value type with the name of a column, as of a heap's `thread`, gets a number."""
+    return {f"{name}_2" if name in row else name: value for name, value in values.items()}
