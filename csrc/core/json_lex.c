@@ -58,25 +58,46 @@ static int is_word_byte(uint8_t c) {
            c == '#' || c == '_';
 }
 
-/* A number or a word: all characters up to its end, unchecked. */
+static const uint8_t *after_digits(const uint8_t *p, const uint8_t *end) {
+    while (p < end && fp_is_digit(*p)) p++;
+    return p;
+}
+
+/* The end of the number of the form -12.5e3 at p; NULL if it has another form. */
+static const uint8_t *after_number(const uint8_t *p, const uint8_t *end) {
+    const uint8_t *digits = p + (*p == '-');
+    if ((p = after_digits(digits, end)) == digits) return NULL;
+    if (p < end && *p == '.') {
+        digits = p + 1;
+        if ((p = after_digits(digits, end)) == digits) return NULL;
+    }
+    if (p < end && (*p | 0x20) == 'e') {
+        digits = ++p;
+        digits += p < end && (*p == '-' || *p == '+');
+        if ((p = after_digits(digits, end)) == digits) return NULL;
+    }
+    return p;
+}
+
+/* A number or a word: all characters up to its end. */
 static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
-    size_t end = at;
-    while (end < in->n && is_word_byte(in->p[end])) end++;
-    if (end == at) return fail(in, at, "a value", err);
-    if (end == in->n && !in->eof) return FP_MORE;
-    j->text = in->p + at;
-    j->text_n = end - at;
-    j->end = end;
-    const size_t n = j->text_n;
-    const int is_number = *j->text == '-' || fp_is_digit(*j->text);
-    int64_t value;
+    const uint8_t *const text = in->p + at, *const limit = in->p + in->n;
+    const int is_number = *text == '-' || fp_is_digit(*text);
+    const uint8_t *const number = is_number ? after_number(text, limit) : NULL, *end = number ? number : text;
+    while (end < limit && is_word_byte(*end)) end++;
+    if (end == text) return fail(in, at, "a value", err);
+    if (end == limit && !in->eof) return FP_MORE;
+    const size_t n = (size_t)(end - text);
+    j->text = text;
+    j->text_n = n;
+    j->end = at + n;
     j->odd = j->escaped = 0;
     j->token = is_number ? FP_JSON_NUMBER : FP_JSON_WORD;
-    if (is_number ? fp_json_number(j->text, n, 0, &value, NULL) != FP_E_MALFORMED
-                  : (n == 4 && (!memcmp(j->text, "true", 4) || !memcmp(j->text, "null", 4))) ||
-                        (n == 5 && !memcmp(j->text, "false", 5)))
+    if (is_number ? number == end
+                  : (n == 4 && (!memcmp(text, "true", 4) || !memcmp(text, "null", 4))) ||
+                        (n == 5 && !memcmp(text, "false", 5)))
         return FP_DONE;
-    if (!is_number && end == in->n) return more(in, err);
+    if (!is_number && end == limit) return more(in, err);
     if (!j->loose) return fail(in, at, is_number ? "a number" : "a value", err);
     j->token = FP_JSON_WORD;
     j->odd = 1;
@@ -352,17 +373,38 @@ static int take_off_exponent(struct decimal *d) {
     return 0;
 }
 
+/* Most numbers: digits, perhaps a point, that fit 63 bits times 10^scale and need no rounding.  1 if it is one. */
+static int is_short_number(const uint8_t *p, const uint8_t *end, int scale, uint64_t *value) {
+    enum { MOST = 18 }; /* digits, of which any fit */
+    if (end - p > MOST + 1) return 0;
+    int left = MOST - (int)(end - p); /* digits that may still come */
+    uint64_t v = 0;
+    for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
+    if (p < end) {
+        if (*p++ != '.' || p == end) return 0;
+        left++;
+        scale -= (int)(end - p);
+        for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
+    }
+    if (p < end || scale < 0 || scale > left) return 0;
+    for (; scale; scale--) v *= 10;
+    *value = v;
+    return 1;
+}
+
 int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded) {
     const uint8_t *const end = p + n;
     const int negative = n && *p == '-';
     struct decimal d = {.exponent = scale};
     p += negative;
     if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
-    int status = take_digits(&p, end, &d);
-    if (!status) status = take_exponent(&p, end, &d);
-    if (!status && p != end) status = FP_E_MALFORMED;
-    if (!status) status = take_off_exponent(&d);
-    if (status) return status;
+    if (!is_short_number(p, end, scale, &d.v)) {
+        int status = take_digits(&p, end, &d);
+        if (!status) status = take_exponent(&p, end, &d);
+        if (!status && p != end) status = FP_E_MALFORMED;
+        if (!status) status = take_off_exponent(&d);
+        if (status) return status;
+    }
     if (rounded) *rounded = d.lost;
     *value = negative ? -(int64_t)d.v : (int64_t)d.v;
     return 0;

@@ -6,7 +6,7 @@
 
 /* Hashes sixteen bytes at a time, in two sums, because each product waits for the one before.  The last sixteen may
  * overlap bytes that were taken before: a byte-by-byte tail would cost more than everything else. */
-uint64_t fp_hash_bytes(const void *bytes, size_t n) {
+static inline uint64_t hash_of(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
     if (n >= 16) {
@@ -29,6 +29,10 @@ uint64_t fp_hash_bytes(const void *bytes, size_t n) {
         a = p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)end[-1] << 16;
     }
     return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
+}
+
+uint64_t fp_hash_bytes(const void *bytes, size_t n) {
+    return hash_of(bytes, n);
 }
 
 static void release_index(uint64_t *index, uint32_t mask) {
@@ -132,7 +136,7 @@ void fp_strings_empty(struct fp_strings *s) {
 }
 
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
-    return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
+    return fp_strings_intern_hashed(s, p, n, (uint32_t)hash_of(p, n));
 }
 
 /* Counts only new strings. */
