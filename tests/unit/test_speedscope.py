@@ -125,3 +125,51 @@ def test_other_arrays_in_samples_are_errors(sample: str) -> None:
         fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope")
     log = fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope", lenient=True)
     assert log.losses.total() > 0
+
+
+def with_weight(weight: str) -> bytes:
+    text = json.dumps(
+        {
+            "$schema": "https://www.speedscope.app/file-format-schema.json",
+            "shared": {"frames": [{"name": "f"}]},
+            "profiles": [
+                {"type": "sampled", "name": "a", "unit": "nanoseconds", "startValue": 0, "endValue": 1}
+                | {"samples": [[0]], "weights": ["WEIGHT"]}
+            ],
+        }
+    )
+    return text.replace('"WEIGHT"', weight).encode()
+
+
+NUMBERS = [
+    ("7", 7),
+    ("007", 7),
+    ("7.000", 7),
+    ("7.5", 8),
+    ("0.07e2", 7),
+    ("70E-1", 7),
+    ("999999999999999999", 999999999999999999),
+    ("9999999999999999.99", 10000000000000000),
+    ("1000000000000000000", 1000000000000000000),
+    ("9223372036854775807", 9223372036854775807),
+    ("922337203685477580.70e1", 9223372036854775807),
+    ("1000000000000000001.49999999999999999999", 1000000000000000001),
+]
+
+
+@pytest.mark.parametrize(("weight", "value"), NUMBERS)
+def test_numbers_of_any_length(weight: str, value: int) -> None:
+    (total,) = fastprof.info(with_weight(weight)).facts["totals"].values()
+    assert total == value
+
+
+@pytest.mark.parametrize("weight", ["1.", "1.e5", "1e", "1e+", "-", "-.5", "1.2.3", "1-2", "1_000", "1e5x"])
+def test_what_is_no_number(weight: str) -> None:
+    with pytest.raises(FormatError, match="a number"):
+        fastprof.info(with_weight(weight))
+
+
+@pytest.mark.parametrize("weight", ["9223372036854775808", "1e19", "1" * 30000, "1e99999"])
+def test_numbers_beyond_64_bits(weight: str) -> None:
+    with pytest.raises(FormatError, match=r"2\^63"):
+        fastprof.info(with_weight(weight))
