@@ -60,6 +60,10 @@ class TraceEvent(TypedDict, total=False):
     args: bool
 
 
+class Perfetto(TypedDict, total=False):
+    data: Literal["calls", "samples", "heap"] | None
+
+
 class Archive(TypedDict, total=False):
     member: str | None
     level: int | None
@@ -97,6 +101,7 @@ class InfoOptions(TypedDict, total=False):
     class_frames: bool
     truncated_roots: bool
     samples: bool
+    data: Literal["calls", "samples", "heap"] | None
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
@@ -107,6 +112,7 @@ class InfoOptions(TypedDict, total=False):
     perf_script: PerfScript
     jfr: Jfr
     trace_event: TraceEvent
+    perfetto: Perfetto
     archive: Archive
     oprofile: Oprofile
 

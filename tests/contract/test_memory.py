@@ -18,6 +18,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
+from tests.support import perfettotrace as t
 from tests.support.jfrfile import Chunk
 from tests.support.oprofile import path_of, sample_file, tar_of
 from tests.support.peak import DRIVER, peak
@@ -95,6 +96,19 @@ def trace_event(path: Path, times: int) -> None:
         for n in range(times * 140_000):
             file.write(f'{{"ph":"X","name":"f{n % 500}","ts":{n % 7 + 9 * n},"dur":1,"pid":1,"tid":{n % 4}}},\n')
         file.write('{"ph":"X","name":"main","ts":0,"dur":1,"pid":1,"tid":0}]\n')
+
+
+def perfetto(path: Path, times: int) -> None:
+    """Calls of four threads, out of order among the threads."""
+    with path.open("wb") as file:
+        for seq in range(1, 5):
+            names = t.interned((i, f"f{i}") for i in range(1, 100))
+            file.write(t.packet(seq=seq, flags=t.CLEARED, interned=names, track=t.thread(seq, 1, seq)))
+            begins = [t.event(t.BEGIN, iid=i, track=seq) for i in range(1, 100)]
+            end = t.event(t.END, track=seq)
+            for i in range(times * 30_000):
+                file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i, event=begins[i % 99]))
+                file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i + 5, event=end))
 
 
 def speedscope(path: Path, times: int) -> None:
@@ -210,6 +224,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "jfr": jfr,
     "perf-script": perf_script,
     "trace-event": trace_event,
+    "perfetto": perfetto,
     "cpuprofile": cpuprofile,
     "speedscope": speedscope,
     "gperftools": gperftools,

@@ -49,6 +49,7 @@ INPUTS = {
     ".folded": "folded/good/plain.folded",
     ".heap": "heap/good/gperftools.heap",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
+    ".pftrace": "perfetto/good/mixed.pftrace",
 }
 PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, of this project only

@@ -2,15 +2,116 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Budget, Format, Holds
-from fastprof.core.options import BUDGET, SPLIT
+from collections.abc import Iterator
+
+from fastprof.core.engine import MAYBE, NO, Budget, Format, Holds
+from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
+
+DATA: Option[str | None] = Option(
+    "data",
+    Words("calls", "samples", "heap"),
+    None,
+    format="perfetto",
+    help="read calls, samples or heap dumps of a trace (default: the first of these that it has)",
+)
+
+_VARINT, _BYTES = 0, 2
+# Fields of a packet by number: their wire type, and whether no other format has such a field there.
+_FIELDS = {
+    1: (_BYTES, False),  # events of the kernel
+    2: (_BYTES, False),  # process tree
+    3: (_VARINT, False),  # user
+    6: (_BYTES, False),  # clocks
+    8: (_VARINT, True),  # time
+    10: (_VARINT, True),  # sequence
+    11: (_BYTES, True),  # event
+    12: (_BYTES, True),  # interned data
+    13: (_VARINT, True),  # flags of the sequence
+    33: (_BYTES, True),  # configuration
+    36: (_BYTES, True),  # synchronization marker
+    50: (_BYTES, True),  # compressed packets
+    60: (_BYTES, True),  # track
+}
+# How the content of a field begins that other formats have, too: a CPU or the time of an event, the pid of a process.
+_BEGINNINGS = {1: rb"\x08|\x12[^\x00]\x08", 2: rb"[\x0a\x12][^\x00]\x08"}
+
+
+def _begins(data: bytes, at: int, pattern: bytes) -> bool:
+    from re import DOTALL, compile
+
+    _, start = _varint(data, at)
+    return compile(pattern, DOTALL).match(data, start) is not None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number at an offset, and the offset after it.  Errors: IndexError at the end, ValueError."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number of more than 10 bytes")
+
+
+def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Fields of a message: number, wire type, offset of its content.  Errors: as _varint."""
+    while at < end:
+        tag, at = _varint(data, at)
+        wire = tag & 7
+        yield tag >> 3, wire, at
+        if wire == _VARINT:
+            _, at = _varint(data, at)
+        elif wire == _BYTES:
+            n, at = _varint(data, at)
+            at += n
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        else:
+            raise ValueError("an unknown wire type")
+
+
+def sniff(head: bytes) -> int:
+    """A list of packets, one of which has a field that only packets have."""
+    if head[:1] != b"\n":
+        return NO
+    known, at = False, 0
+    try:
+        while at < len(head):
+            tag, start = _varint(head, at)
+            n, start = _varint(head, start)
+            if tag != 1 << 3 | _BYTES:
+                break
+            at = start + n
+            for number, wire, content in _fields(head, start, at):
+                expected, sure = _FIELDS.get(number, (wire, False))
+                if wire != expected or number > 2000:
+                    return NO
+                known |= sure or (number in _BEGINNINGS and _begins(head, content, _BEGINNINGS[number]))
+    except ValueError:
+        return NO
+    except IndexError:  # the head ends here
+        pass
+    return MAYBE if known else NO
+
+
+def could_be(head: bytes) -> bool:
+    """A packet, as the suffix says."""
+    return head[:1] == b"\n"
+
 
 FORMATS = (
     Format(
         name="perfetto",
         view="timeline",
-        title="Perfetto trace, for ui.perfetto.dev",
+        title="Perfetto trace",
         suffixes=(".pftrace", ".perfetto-trace"),
+        sniff=sniff,
+        could_be=could_be,
+        reader="read:PerfettoReader",
         writer="write:PerfettoWriter",
         holds=Holds(
             nested=True,
@@ -20,6 +121,7 @@ FORMATS = (
             header=frozenset(),
         ),
         budget=Budget(64 << 20, call=26, event=30),
+        reads=(DATA, MAX_MEMORY),
         writes=(BUDGET, SPLIT),
     ),
 )

@@ -5,15 +5,62 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("thread-numbers",),
+    shared=("orphan-exits", "samples-without-stack", "skipped-bytes", "thread-numbers", "unwound-frames"),
+    repairs={
+        "cut-calls": ("overlapping call, shortened", "overlapping calls, shortened"),
+        "negative-times": ("event before time 0, dropped", "events before time 0, dropped"),
+        "overlapping-calls": (
+            "overlapping call, moved to a lane of its thread",
+            "overlapping calls, moved to lanes of their thread",
+        ),
+    },
+    losses={
+        "damaged-packets": ("damaged packet", "damaged packets"),
+        "zstd-packets": ("packet compressed with zstd", "packets compressed with zstd"),
+    },
     not_representable={
+        "counters": ("value of a counter", "values of counters"),
         "deep-calls": (
             "call or event nested deeper than {depth}, dropped",
             "calls and events nested deeper than {depth}, dropped",
         ),
+        "event-arguments": ("event with other arguments", "events with other arguments"),
+        "event-stacks": ("stack of an event", "stacks of events"),
+        "flows": ("end of a flow", "ends of flows"),
+        "heap-samples": (
+            "stack in a heap dump ({-O perfetto.data:=}heap reads these)",
+            "stacks in heap dumps ({-O perfetto.data:=}heap reads these)",
+        ),
         "invalid-utf8": ("non-UTF-8 name, repaired", "non-UTF-8 names, repaired"),
+        "kernel-events": ("other event of the kernel", "other events of the kernel"),
+        "other-events": ("event of another kind", "events of other kinds"),
+        "other-packets": ("packet of another kind", "packets of other kinds"),
+        "prints": ("print of atrace that is no call", "prints of atrace that are no calls"),
+        "sched-switches": ("switch of the scheduler", "switches of the scheduler"),
+        "trace-calls": (
+            "call ({-O perfetto.data:=}calls reads these)",
+            "calls ({-O perfetto.data:=}calls reads these)",
+        ),
+        "trace-instants": ("event without duration", "events without duration"),
+        "trace-samples": (
+            "sample with a call stack ({-O perfetto.data:=}samples reads these)",
+            "samples with call stacks ({-O perfetto.data:=}samples reads these)",
+        ),
+        "track-states": ("state of a track", "states of tracks"),
+        "v8-chunks": ("chunk of a V8 profile", "chunks of V8 profiles"),
     },
     warnings={
+        "dropped-packets": "{file}: the recorder dropped packets of a sequence {n:,} times",
+        "event-buffers-lost": "{file}: the kernel lost events {n:,} times",
+        "incomplete-heap-dumps": "{file}: {n:,} heap dumps are incomplete",
+        "incomplete-stacks": "{file}: {n:,} stacks were not unwound completely",
+        "lost-chunks": "{file}: the recorder lost {n:,} chunks of the trace",
+        "lost-samples": "{file}: the recorder skipped or lost {n:,} samples",
+        "no-sequence": "{file}: {n:,} events have no sequence and are dropped",
+        "no-state": "{file}: {n:,} packets refer to names that were lost, and are dropped",
+        "no-stacks": "{file}: {n:,} samples have an unknown stack and are dropped",
+        "no-time": "{file}: {n:,} events have no time, or one of an unknown clock, and are dropped",
         "no-times": "no row has a time: the trace is valid but empty",
+        "unknown-names": "{file}: {n:,} calls have an unknown name",
     },
 )

@@ -1,0 +1,386 @@
+#include "perfetto/read_private.h"
+
+/* Types of TrackEvent. */
+enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4, STATE = 5 };
+
+/* A track event.  Numbers that are missing are 0. */
+struct event {
+    uint64_t type, name_iid, uuid, flows;
+    int64_t delta_us, absolute_us;
+    int has_type, has_uuid, has_delta, has_absolute, has_name, has_legacy, has_stack, has_annotations;
+    struct fp_wire_field name;
+    struct fp_wire legacy_message, all;
+    /* of LegacyEvent */
+    uint64_t phase, id, scope_n, instant_scope;
+    int64_t duration_us, pid, tid;
+    int has_pid, has_tid, id_kind;
+    const uint8_t *scope;
+};
+
+/* ---- names ---- */
+
+uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category) {
+    if (fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)name + 1, sizeof *r->function_of))
+        return FP_NO_ID;
+    struct fp_perfetto_function *known = &r->function_of[name];
+    if (!known->function || known->category != category) {
+        const uint32_t object = category ? fp_model_object(r->model, category, 0) : 0;
+        uint32_t shown = name;
+        if (!name) shown = fp_strings_intern(&r->model->strings, "[unknown]", 9);
+        if (object == FP_NO_ID || shown == FP_NO_ID) return FP_NO_ID;
+        const uint32_t function = fp_model_function(r->model, object, 0, shown, 0, 0);
+        if (function == FP_NO_ID) return FP_NO_ID;
+        *known = (struct fp_perfetto_function){category, function};
+        if (!name && !category) r->nameless = function;
+    }
+    return known->function;
+}
+
+/* The string of the event's name; 0: it has none, or an unknown one.  FP_NO_ID when memory ran out. */
+static uint32_t name_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
+    if (e->name_iid) return fp_perfetto_id(&s->ids[FP_PK_NAME], e->name_iid);
+    return e->has_name ? fp_strings_intern(&r->model->strings, e->name.p, e->name.n) : 0;
+}
+
+/* Adds a category to those in r->scratch: "a", "a,b". */
+static int add_category(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
+    enum { MOST = 1 << 10 };
+    struct fp_buf *all = &r->scratch;
+    if (!n || all->n + n > MOST) return 0;
+    return (all->n && fp_buf_put(all, ",", 1)) || fp_buf_put(all, p, n) ? FP_E_NOMEM : 0;
+}
+
+/* The string of the event's categories, or 0; most have one, by id.  FP_NO_ID when memory ran out. */
+static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
+    struct fp_wire all = e->all, list;
+    struct fp_wire_field f;
+    uint64_t id;
+    uint32_t first = 0, n = 0;
+    r->scratch.n = 0;
+    while (fp_perfetto_next(&all, &f) > 0) {
+        if (f.number == 22 && f.wire == FP_WIRE_BYTES) {
+            if (add_category(r, f.p, f.n)) return FP_NO_ID;
+            n += 2;
+        }
+        if (f.number != 3 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        for (list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
+            const uint32_t string = fp_perfetto_id(&s->ids[FP_PK_CATEGORY], id);
+            size_t length;
+            const uint8_t *p = fp_string(&r->model->strings, string, &length);
+            if (!string) continue;
+            first = string;
+            n++;
+            if (add_category(r, p, length)) return FP_NO_ID;
+        }
+    }
+    if (n == 1) return first;
+    return r->scratch.n ? fp_strings_intern(&r->model->strings, r->scratch.p, r->scratch.n) : 0;
+}
+
+static uint32_t function_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
+    const uint32_t name = name_of(r, s, e), category = name == FP_NO_ID ? FP_NO_ID : category_of(r, s, e);
+    if (category == FP_NO_ID) return FP_NO_ID;
+    r->counts[FP_PERFETTO_N_NAMELESS] += !name;
+    return fp_perfetto_function_of(r, name, category);
+}
+
+/* ---- decoding ---- */
+
+static int take_legacy(struct event *e, struct fp_wire message) {
+    struct fp_wire_field f;
+    int status;
+    while ((status = fp_perfetto_next(&message, &f)) > 0) {
+        if (fp_perfetto_is(&f, 7, FP_WIRE_BYTES)) {
+            e->scope = f.p;
+            e->scope_n = f.n;
+        }
+        if (f.wire != FP_WIRE_VARINT) continue;
+        switch (f.number) {
+            case 1: e->name_iid = e->name_iid ? e->name_iid : f.v; break;
+            case 2: e->phase = f.v; break;
+            case 3: e->duration_us = (int64_t)f.v; break;
+            case 6:
+            case 10:
+            case 11:
+                e->id = f.v;
+                e->id_kind = (int)f.number;
+                break;
+            case 14: e->instant_scope = f.v; break;
+            case 18:
+                e->pid = (int32_t)(uint32_t)f.v;
+                e->has_pid = 1;
+                break;
+            case 19:
+                e->tid = (int32_t)(uint32_t)f.v;
+                e->has_tid = 1;
+                break;
+            default: break;
+        }
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+static void take_number(struct event *e, const struct fp_wire_field *f) {
+    switch (f->number) {
+        case 1:
+            e->delta_us = (int64_t)f->v;
+            e->has_delta = 1;
+            break;
+        case 9:
+            e->type = f->v;
+            e->has_type = 1;
+            break;
+        case 10: e->name_iid = f->v; break;
+        case 11:
+            e->uuid = f->v;
+            e->has_uuid = 1;
+            break;
+        case 16:
+            e->absolute_us = (int64_t)f->v;
+            e->has_absolute = 1;
+            break;
+        case 36: e->flows++; break;
+        case 56: e->has_stack = 1; break;
+        default: break;
+    }
+}
+
+static int take_event(struct event *e, struct fp_wire message) {
+    struct fp_wire_field f;
+    int status;
+    *e = (struct event){.all = message};
+    while ((status = fp_perfetto_next(&message, &f)) > 0) {
+        if (f.wire == FP_WIRE_VARINT) {
+            take_number(e, &f);
+        } else if (f.wire == FP_WIRE_FIXED64) {
+            e->flows += f.number == 47 || f.number == 48;
+        } else if (f.wire == FP_WIRE_BYTES) {
+            if (f.number == 6) {
+                e->legacy_message = fp_wire_inside(&f);
+                e->has_legacy = 1;
+            }
+            if (f.number == 23) {
+                e->name = f;
+                e->has_name = 1;
+            }
+            e->flows += f.number == 47 || f.number == 48 ? f.n / 8 : 0;
+            e->has_stack |= f.number == 55;
+            e->has_annotations |= f.number == 4;
+        }
+    }
+    if (status) return FP_E_MALFORMED;
+    return e->has_legacy ? take_legacy(e, e->legacy_message) : 0;
+}
+
+/* ---- time and track ---- */
+
+/* 1 and the time, 0 if there is none, or FP_E_NOMEM. */
+static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct event *e, int64_t *ns) {
+    struct fp_perfetto_seq *s = k->seq;
+    if (!e->has_delta && !e->has_absolute) {
+        *ns = k->time;
+        return k->has_time;
+    }
+    int64_t us = e->has_delta ? e->delta_us : e->absolute_us, more;
+    if ((e->has_delta && !s->has_reference) || __builtin_mul_overflow(us, 1000, &more)) return 0;
+    if (e->has_delta && __builtin_add_overflow(s->reference, more, &more)) return 0;
+    if (e->has_delta) s->reference = more;
+    *ns = fp_perfetto_system_time(r, FP_PC_MONOTONIC, more);
+    return 1;
+}
+
+/* Of the event, or of the thread that it names.  FP_NO_ID when memory ran out. */
+static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
+    const uint64_t uuid = e->has_uuid ? e->uuid : s->track;
+    if (!uuid && (((!e->has_uuid || !e->has_type) && s->tid >= 0) || e->has_pid || e->has_tid)) {
+        const int64_t pid = e->has_pid ? e->pid : s->pid >= 0 ? s->pid : 0;
+        const int64_t tid = e->has_tid ? e->tid : s->tid >= 0 ? s->tid : 0;
+        return fp_perfetto_track_of(r, FP_PT_THREAD, (uint64_t)pid, (uint64_t)tid);
+    }
+    if (!uuid) return fp_perfetto_track_of(r, FP_PT_DEFAULT, s->number, 0);
+    if (s->last_track && s->last_uuid == uuid) return s->last_track;
+    s->last_uuid = uuid;
+    s->last_track = fp_perfetto_track_of(r, FP_PT_UUID, uuid, 0);
+    return s->last_track;
+}
+
+/* The track of an asynchronous event: by its id, of a process or of the trace, and its scope or category. */
+static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
+    const uint32_t category = category_of(r, s, e), of = track_of(r, s, e);
+    if (category == FP_NO_ID || of == FP_NO_ID) return FP_NO_ID;
+    const uint32_t scope = e->scope_n ? fp_strings_intern(&r->model->strings, e->scope, e->scope_n) : category;
+    const uint64_t pid = e->id_kind == 10 && s->pid >= 0 ? (uint64_t)(uint32_t)s->pid + 1 : 0;
+    const uint32_t track =
+        scope == FP_NO_ID ? FP_NO_ID : fp_perfetto_track_of(r, FP_PT_ASYNC, e->id, scope | pid << 32);
+    if (track != FP_NO_ID && !r->tracks[track].name) {
+        r->tracks[track].name = category;
+        r->tracks[track].of = e->id_kind == 11 ? 0 : of;
+        r->tracks[track].pid = e->id_kind == 11 ? -1 : s->pid;
+    }
+    return track;
+}
+
+/* ---- records ---- */
+
+/* One annotation.  0, FP_E_MALFORMED; *code is FP_PA_OTHER if its value is of another type than ours. */
+static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, uint32_t *code,
+                           struct fp_wire_field *value) {
+    struct fp_wire_field f;
+    int status;
+    *code = FP_PA_OTHER;
+    *value = (struct fp_wire_field){0};
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) {
+            const uint32_t known = fp_perfetto_id(&s->ids[FP_PK_ANNOTATION], f.v);
+            *code = known ? known : FP_PA_OTHER;
+        } else if (fp_perfetto_is(&f, 10, FP_WIRE_BYTES)) {
+            *code = fp_perfetto_annotation(f.p, f.n);
+        } else {
+            *value = f;
+        }
+    }
+    const int is_text = fp_perfetto_is(value, 6, FP_WIRE_BYTES), is_number = fp_perfetto_is(value, 3, FP_WIRE_VARINT);
+    if (*code == FP_PA_DATA ? !is_text : !is_number) *code = FP_PA_OTHER;
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* The arguments of a call: those named arg0, arg1 ... in this order, numbers.  `put`: as records.  Returns 0,
+ * FP_E_MALFORMED or FP_E_NOMEM. */
+static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e,
+                          int64_t time, uint32_t track, int put, uint32_t *n) {
+    struct fp_wire all = e->all;
+    struct fp_wire_field f, value;
+    uint32_t code;
+    int status, others = 0;
+    *n = 0;
+    while (fp_perfetto_next(&all, &f) > 0) {
+        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
+        if ((status = take_annotation(s, fp_wire_inside(&f), &code, &value))) return status;
+        if (code != FP_PA_ARGUMENTS + *n) {
+            others = 1;
+            continue;
+        }
+        ++*n;
+        if (put && fp_perfetto_put_record(r, time, track, FP_PO_ARGUMENT, 0, (int64_t)value.v)) return FP_E_NOMEM;
+    }
+    r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)(others && !put);
+    return 0;
+}
+
+static int begin(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e, int64_t time,
+                 uint32_t track) {
+    const uint32_t function = function_of(r, s, e);
+    uint32_t n = 0;
+    int status;
+    if (function == FP_NO_ID) return FP_E_NOMEM;
+    if (e->has_annotations && (status = take_arguments(r, s, e, time, track, 0, &n))) return status;
+    if (fp_perfetto_put_record(r, time, track, n ? FP_PO_BEGIN_ARGS : FP_PO_BEGIN, function, 0)) return FP_E_NOMEM;
+    return n ? take_arguments(r, s, e, time, track, 1, &n) : 0;
+}
+
+static int instant(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e, int64_t time,
+                   uint32_t track) {
+    struct fp_wire all = e->all;
+    struct fp_wire_field f, value;
+    uint32_t code, payload = name_of(r, s, e);
+    int64_t type = 0;
+    int others = 0, status;
+    while (e->has_annotations && fp_perfetto_next(&all, &f) > 0) {
+        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
+        if ((status = take_annotation(s, fp_wire_inside(&f), &code, &value))) return status;
+        if (code == FP_PA_DATA)
+            payload = fp_strings_intern(&r->model->strings, value.p, value.n);
+        else if (code == FP_PA_TYPE && value.v < UINT32_MAX)
+            type = (int64_t)value.v + 1;
+        else
+            others = 1;
+    }
+    if (payload == FP_NO_ID) return FP_E_NOMEM;
+    r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)others;
+    return fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, payload, type);
+}
+
+static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e, uint64_t phase,
+                     int64_t time, uint32_t track) {
+    int64_t duration;
+    uint32_t id;
+    switch (phase) {
+        case 'B': r->counts[FP_PERFETTO_N_CALLS]++; return begin(r, s, e, time, track);
+        case 'E':
+            id = name_of(r, s, e);
+            return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_END, id, 0);
+        case 'X':
+            r->counts[FP_PERFETTO_N_CALLS]++;
+            r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)e->has_annotations;
+            id = function_of(r, s, e);
+            if (__builtin_mul_overflow(e->duration_us, 1000, &duration) || duration < 0) duration = 0;
+            return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_COMPLETE, id, duration);
+        default: r->counts[FP_PERFETTO_N_INSTANTS]++; return instant(r, s, e, time, track);
+    }
+}
+
+/* The phase of an event as B, E, X or i; 0: it is counted only. */
+static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int *is_async) {
+    *is_async = 0;
+    if (e->phase == 'P') {
+        r->counts[FP_PERFETTO_N_V8_CHUNKS]++;
+        return 0;
+    }
+    if (!e->phase || e->type == COUNTER || e->type == STATE) {
+        switch (e->type) {
+            case BEGIN: return 'B';
+            case END: return 'E';
+            case INSTANT: return 'i';
+            case COUNTER: r->counts[FP_PERFETTO_N_COUNTERS]++; return 0;
+            case STATE: r->counts[FP_PERFETTO_N_TRACK_STATES]++; return 0;
+            default: r->counts[FP_PERFETTO_N_OTHER_EVENTS]++; return 0;
+        }
+    }
+    *is_async = 1;
+    switch (e->phase) {
+        case 'b':
+        case 'S': return 'B';
+        case 'e':
+        case 'F': return 'E';
+        case 'n': return 'i';
+        default: break;
+    }
+    *is_async = 0;
+    switch (e->phase) {
+        case 'B':
+        case 'E':
+        case 'X': return e->phase;
+        case 'i':
+        case 'I':
+        case 'R': return 'i';
+        case 'C': r->counts[FP_PERFETTO_N_COUNTERS]++; return 0;
+        case 's':
+        case 't':
+        case 'f': r->counts[FP_PERFETTO_N_FLOWS]++; return 0;
+        default: r->counts[FP_PERFETTO_N_OTHER_EVENTS]++; return 0;
+    }
+}
+
+int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct event e;
+    int64_t time = 0;
+    int is_async;
+    int status = take_event(&e, k->message[FP_PF_EVENT]);
+    if (status) return status;
+    if (!fp_perfetto_has(k, FP_PF_SEQUENCE)) {
+        r->counts[FP_PERFETTO_N_NO_SEQUENCE]++;
+        return 0;
+    }
+    status = time_of(r, k, &e, &time);
+    if (status < 0) return status;
+    const uint64_t phase = phase_of(r, &e, &is_async);
+    if (!phase) return 0;
+    if (!status || time < 0) {
+        r->counts[status ? FP_PERFETTO_N_NEGATIVE : FP_PERFETTO_N_NO_TIME]++;
+        return 0;
+    }
+    r->counts[FP_PERFETTO_N_FLOWS] += e.flows;
+    r->counts[FP_PERFETTO_N_EVENT_STACKS] += (uint64_t)e.has_stack;
+    const uint32_t track = is_async ? async_track_of(r, k->seq, &e) : track_of(r, k->seq, &e);
+    return track == FP_NO_ID ? FP_E_NOMEM : put_event(r, k->seq, &e, phase, time, track);
+}

@@ -1,0 +1,115 @@
+#include "core/digits.h"
+#include "perfetto/read_private.h"
+
+/* An event of the kernel: its time, the thread, and its print or switch. */
+struct kernel_event {
+    uint64_t time;
+    int64_t tid;
+    struct fp_wire print, change, waking;
+    int has_print, has_change, has_waking, is_other;
+};
+
+static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
+    struct fp_wire_field f;
+    int status;
+    *e = (struct kernel_event){0};
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) {
+            e->time = f.v;
+        } else if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) {
+            e->tid = (int32_t)(uint32_t)f.v;
+        } else if (fp_perfetto_is(&f, 3, FP_WIRE_BYTES)) {
+            e->print = fp_wire_inside(&f);
+            e->has_print = 1;
+        } else if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) {
+            e->change = fp_wire_inside(&f);
+            e->has_change = 1;
+        } else {
+            e->is_other = 1;
+        }
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* A print of atrace begins or ends a call of its thread; other prints are counted:
+ *
+ *   B|1234|name      begins `name` in process 1234
+ *   E|1234, E        ends the innermost call
+ */
+static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, int64_t time) {
+    struct fp_wire m = e->print;
+    struct fp_wire_field f, text = {0};
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0)
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
+    if (status) return FP_E_MALFORMED;
+    const uint8_t *p = text.p, *end = p + text.n;
+    uint8_t digits[12] = {0};
+    uint64_t pid = 0;
+    while (end > p && end[-1] == '\n') end--;
+    const int begins = end - p > 2 && p[0] == 'B' && p[1] == '|', ends = end > p && p[0] == 'E';
+    const uint8_t *number = end - p > 2 ? p + 2 : end,
+                  *bar = end > number ? memchr(number, '|', (size_t)(end - number)) : NULL;
+    if ((begins && !bar) || (!begins && (!ends || (end - p > 1 && p[1] != '|')))) {
+        r->counts[FP_PERFETTO_N_PRINTS]++;
+        return 0;
+    }
+    const size_t n = (size_t)((bar ? bar : end) - number);
+    if (n && n < sizeof digits) {
+        memcpy(digits, number, n);
+        const uint8_t *after = fp_decimal(digits, &pid);
+        if (!after || *after) pid = 0;
+    }
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)e->tid, 0);
+    if (track == FP_NO_ID || (pid && pid <= INT32_MAX && fp_perfetto_set_process(r, e->tid, (int64_t)pid, FP_PQ_PRINT)))
+        return FP_E_NOMEM;
+    if (!begins) return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+    const uint32_t name = fp_strings_intern(&r->model->strings, bar + 1, (size_t)(end - bar - 1));
+    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, 0);
+    r->counts[FP_PERFETTO_N_CALLS]++;
+    return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+}
+
+static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint32_t clock) {
+    struct kernel_event e;
+    int status = take_kernel_event(&e, m);
+    if (status) return status;
+    if (!e.has_print) {
+        r->counts[e.has_change ? FP_PERFETTO_N_SWITCHES : FP_PERFETTO_N_KERNEL]++;
+        return 0;
+    }
+    const int64_t time = fp_perfetto_system_time(r, clock, (int64_t)e.time);
+    if (time < 0) {
+        r->counts[FP_PERFETTO_N_NEGATIVE]++;
+        return 0;
+    }
+    return take_print(r, &e, time);
+}
+
+/* Counts the switches of a bundle's compact form: deltas of times, packed. */
+static void count_compact(struct fp_perfetto_read *r, struct fp_wire m) {
+    struct fp_wire_field f;
+    uint64_t v;
+    while (fp_perfetto_next(&m, &f) > 0) {
+        if (f.number != 1 || (f.wire != FP_WIRE_BYTES && f.wire != FP_WIRE_VARINT)) continue;
+        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &v) > 0;)
+            r->counts[FP_PERFETTO_N_SWITCHES]++;
+    }
+}
+
+int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    const struct fp_wire bundle = k->message[FP_PF_FTRACE];
+    struct fp_wire m = bundle;
+    struct fp_wire_field f;
+    uint32_t clock = FP_PC_BOOTTIME;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) r->counts[FP_PERFETTO_N_LOST_EVENTS] += f.v != 0;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT) && f.v == 4) clock = FP_PC_MONOTONIC_RAW;
+        if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) count_compact(r, fp_wire_inside(&f));
+    }
+    if (status) return FP_E_MALFORMED;
+    for (m = bundle; fp_perfetto_next(&m, &f) > 0;)
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && (status = take_event(r, fp_wire_inside(&f), clock))) return status;
+    return 0;
+}

@@ -1,0 +1,150 @@
+#include "perfetto/read_private.h"
+
+/* Dumps of heapprofd: for each call stack what was allocated and freed since the start.  So a later dump of a heap
+ * replaces the earlier ones:
+ *
+ *   dump 1    main;f  allocated 300 bytes
+ *   dump 2    main;f  allocated 400 bytes     row: main;f 400
+ */
+
+static uint32_t intern_name(struct fp_perfetto_read *r, const struct fp_wire_field *f) {
+    return fp_strings_intern(&r->model->strings, f->n ? f->p : (const uint8_t *)"", f->n);
+}
+
+/* Interned data of old recorders, in the dump itself: strings serve as names, build ids and paths. */
+static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m) {
+    static const int kinds[5] = {0, FP_PK_FUNCTION, FP_PK_FRAME, FP_PK_CALLSTACK, FP_PK_MAPPING};
+    struct fp_wire_field f, g;
+    int status, inner;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (f.wire != FP_WIRE_BYTES || !f.number || f.number > 4) continue;
+        struct fp_wire_field text = {0};
+        uint64_t iid = 0;
+        struct fp_wire entry = fp_wire_inside(&f);
+        while ((inner = fp_perfetto_next(&entry, &g)) > 0) {
+            if (fp_perfetto_is(&g, 1, FP_WIRE_VARINT)) iid = g.v;
+            if (fp_perfetto_is(&g, 2, FP_WIRE_BYTES)) text = g;
+        }
+        if (inner) return FP_E_MALFORMED;
+        const uint32_t value = f.number == 1 ? intern_name(r, &text) : fp_perfetto_keep(r, f.p, f.n);
+        if (value == FP_NO_ID || fp_perfetto_set_id(&s->ids[kinds[f.number]], iid, value)) return FP_E_NOMEM;
+        if (f.number == 1 && (fp_perfetto_set_id(&s->ids[FP_PK_BUILD_ID], iid, value) ||
+                              fp_perfetto_set_id(&s->ids[FP_PK_PATH], iid, value)))
+            return FP_E_NOMEM;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* The values of a call stack: allocated and freed, count and bytes.  A dump at the maximum has those of the maximum. */
+static int take_values(struct fp_wire m, uint64_t *stack, uint64_t values[4]) {
+    struct fp_wire_field f;
+    int status;
+    *stack = 0;
+    memset(values, 0, 4 * sizeof *values);
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (f.wire != FP_WIRE_VARINT) continue;
+        switch (f.number) {
+            case 1: *stack = f.v; break;
+            case 5:
+            case 9: values[0] = f.v; break;
+            case 2:
+            case 8: values[1] = f.v; break;
+            case 6: values[2] = f.v; break;
+            case 3: values[3] = f.v; break;
+            default: break;
+        }
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m, uint32_t place,
+                           uint32_t heap) {
+    struct fp_perfetto_stacks *t = r->stacks;
+    uint64_t iid, values[4];
+    uint32_t stack;
+    int status = take_values(m, &iid, values);
+    if (status) return status;
+    for (int i = 0; i < 4; i++)
+        if (values[i] > INT64_MAX) return FP_E_MALFORMED;
+    status = fp_perfetto_stack_of(r, s, iid, &stack);
+    if (status < 0) return status;
+    r->counts[FP_PERFETTO_N_NO_STACK] += !status;
+    if (!status) return 0;
+    const uint32_t key[6] = {place, heap, s->number, (uint32_t)iid, (uint32_t)(iid >> 32), stack},
+                   row = fp_table_intern(&t->heap_keys, key);
+    if (row == FP_NO_ID || fp_array_room(&t->heap_values, &t->cap_heap_values,
+                                         ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES, sizeof *t->heap_values))
+        return FP_E_NOMEM;
+    int64_t *to = &t->heap_values[(size_t)row * FP_PERFETTO_HEAP_VALUES];
+    for (int i = 0; i < 4; i++) to[i] = (int64_t)values[i];
+    to[4] = to[0] - to[2]; /* in use */
+    to[5] = to[1] - to[3];
+    return 0;
+}
+
+/* The dump of a process. */
+static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire dump) {
+    struct fp_wire m = dump;
+    struct fp_wire_field f, name = {0};
+    uint64_t pid = 0;
+    int status, n_problems = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 11, FP_WIRE_BYTES)) name = f;
+        if (f.wire != FP_WIRE_VARINT) continue;
+        if (f.number == 1) pid = f.v;
+        const int is_problem = f.number == 4 || f.number == 6 || f.number == 7 || f.number == 8 || f.number == 10;
+        n_problems += is_problem && f.v;
+    }
+    if (status) return FP_E_MALFORMED;
+    r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += n_problems > 0;
+    const int is_read = !r->surveying && r->data == FP_PERFETTO_HEAP;
+    const uint32_t place = is_read ? fp_perfetto_place_of(r, (int32_t)(uint32_t)pid, -1, 0, 0) : 0;
+    const uint32_t heap = intern_name(r, &name);
+    if (place == FP_NO_ID || heap == FP_NO_ID) return FP_E_NOMEM;
+    while (fp_perfetto_next(&dump, &f) > 0) {
+        if (!fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) continue;
+        r->counts[FP_PERFETTO_N_HEAP_SAMPLES]++;
+        if (is_read && (status = put_heap_sample(r, k->seq, fp_wire_inside(&f), place, heap))) return status;
+    }
+    return 0;
+}
+
+int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct fp_wire m = k->message[FP_PF_HEAP];
+    struct fp_wire_field f;
+    int status = r->stacks && !r->surveying ? take_tables(r, k->seq, m) : 0;
+    if (status) return status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        int inner;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES) && (inner = take_dump(r, k, fp_wire_inside(&f)))) return inner;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* One label: the name of the heap, unless it has none. */
+static int label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label) {
+    const uint32_t key = fp_strings_intern(&r->model->strings, "heap", 4);
+    *label = 0;
+    if (key == FP_NO_ID) return FP_E_NOMEM;
+    if (heap) *label = fp_model_label(r->model, 0, key, heap, 0, 0);
+    return *label == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
+    struct fp_perfetto_stacks *t = r->stacks;
+    for (t->next = t->next ? t->next : 1; t->next < t->heap_keys.n; t->next++) {
+        const uint32_t *key = fp_table_row(&t->heap_keys, t->next);
+        uint32_t thread, i = out->n;
+        if (i == out->cap) return FP_FULL;
+        if (!fp_perfetto_thread_of(r, key[0], 0, &thread)) return FP_ASK;
+        if (label_of(r, key[1], &out->label[i])) return FP_E_NOMEM;
+        const int64_t *values = &t->heap_values[(size_t)t->next * FP_PERFETTO_HEAP_VALUES];
+        for (uint32_t v = 0; v < FP_PERFETTO_HEAP_VALUES; v++) out->values[(size_t)v * out->cap + i] = values[v];
+        out->time[i] = 0;
+        out->thread[i] = thread;
+        out->stack[i] = key[5];
+        out->n++;
+        r->n_rows++;
+    }
+    return FP_DONE;
+}

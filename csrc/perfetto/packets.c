@@ -1,0 +1,346 @@
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient) {
+    struct fp_perfetto_read *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    r->data = FP_PERFETTO_CALLS;
+    if (fp_table_init(&r->seq_ids, 1) || fp_table_init(&r->track_keys, 5) || fp_table_init(&r->place_keys, 6) ||
+        fp_table_init(&r->name_keys, 4) || fp_perfetto_clocks_new(r)) {
+        fp_perfetto_read_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void fp_perfetto_read_free(struct fp_perfetto_read *r) {
+    if (!r) return;
+    fp_rounds_clear(&r->rounds);
+    fp_perfetto_seqs_free(r);
+    fp_perfetto_places_free(r);
+    fp_perfetto_clocks_free(r->clocks);
+    fp_perfetto_stacks_free(r->stacks);
+    fp_table_clear(&r->seq_ids);
+    fp_table_clear(&r->track_keys);
+    fp_table_clear(&r->place_keys);
+    fp_table_clear(&r->name_keys);
+    fp_buf_free(&r->inner);
+    fp_buf_free(&r->pending);
+    fp_buf_free(&r->scratch);
+    free(r->tracks);
+    free(r->named);
+    free(r->function_of);
+    free(r);
+}
+
+/* A survey that stops at the first call. */
+static int is_enough(const struct fp_perfetto_read *r) {
+    return r->surveying && r->until_call && r->counts[FP_PERFETTO_N_CALLS];
+}
+
+int fp_perfetto_restart(struct fp_perfetto_read *r) {
+    const uint64_t most = r->rounds.most;
+    fp_rounds_clear(&r->rounds);
+    r->rounds.most = most;
+    fp_perfetto_seqs_free(r);
+    fp_perfetto_places_free(r);
+    if (is_enough(r)) { /* not all clocks are known */
+        fp_perfetto_clocks_free(r->clocks);
+        if (fp_perfetto_clocks_new(r)) return FP_E_NOMEM;
+    } else {
+        fp_perfetto_clocks_restart(r->clocks);
+    }
+    fp_table_empty(&r->seq_ids);
+    fp_table_empty(&r->place_keys);
+    memset(r->counts, 0, sizeof r->counts);
+    r->inner.n = r->inner_pos = r->pending.n = r->pending_pos = 0;
+    r->owes = 0;
+    r->in_inner = r->inner_over = r->over = r->planned = r->has_head = r->surveying = r->again = r->lost = 0;
+    for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) r->tracks[i].lane = r->tracks[i].place = 0;
+    return 0;
+}
+
+/* ---- one packet ---- */
+
+static enum fp_perfetto_field field_of(const struct fp_wire_field *f) {
+    if (f->wire == FP_WIRE_VARINT) {
+        switch (f->number) {
+            case 8: return FP_PF_TIME;
+            case 10: return FP_PF_SEQUENCE;
+            case 13: return FP_PF_FLAGS;
+            case 41: return FP_PF_CLEARED;
+            case 42: return FP_PF_DROPPED;
+            case 58: return FP_PF_CLOCK_ID;
+            case 98: return FP_PF_MACHINE;
+            default: return FP_PF_NONE;
+        }
+    }
+    if (f->wire != FP_WIRE_BYTES) return FP_PF_NONE;
+    switch (f->number) {
+        case 1: return FP_PF_FTRACE;
+        case 2: return FP_PF_PROCESS_TREE;
+        case 6: return FP_PF_CLOCKS;
+        case 11: return FP_PF_EVENT;
+        case 12: return FP_PF_INTERNED;
+        case 35: return FP_PF_STATS;
+        case 36:
+        case 89: return FP_PF_NONE;
+        case 37: return FP_PF_HEAP;
+        case 43: return FP_PF_PROCESS;
+        case 44: return FP_PF_THREAD;
+        case 50: return FP_PF_COMPRESSED;
+        case 54: return FP_PF_STREAMING;
+        case 56: return FP_PF_HEAP_GRAPH;
+        case 59: return FP_PF_DEFAULTS;
+        case 60: return FP_PF_TRACK;
+        case 61: return FP_PF_SYMBOLS;
+        case 66: return FP_PF_SAMPLE;
+        case 133: return FP_PF_ZSTD;
+        default: return FP_PF_OTHER;
+    }
+}
+
+static int take_fields(struct fp_perfetto_packet *k, struct fp_wire m) {
+    struct fp_wire_field f;
+    int status;
+    k->has = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        const enum fp_perfetto_field field = field_of(&f);
+        k->has |= 1u << field;
+        if (f.wire == FP_WIRE_VARINT)
+            k->number[field] = f.v;
+        else
+            k->message[field] = fp_wire_inside(&f);
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* The state of the packet's sequence, in the order of the trace processor.  1: nothing else of it is read. */
+static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
+    const int has_sequence = fp_perfetto_has(k, FP_PF_SEQUENCE);
+    const uint64_t number = has_sequence ? k->number[FP_PF_SEQUENCE] : 0;
+    const uint64_t flags = fp_perfetto_has(k, FP_PF_FLAGS) ? k->number[FP_PF_FLAGS] : 0;
+    const int dropped = fp_perfetto_has(k, FP_PF_DROPPED) && k->number[FP_PF_DROPPED];
+    int status;
+    if (number > UINT32_MAX) return FP_E_MALFORMED;
+    struct fp_perfetto_seq *s = k->seq = fp_perfetto_seq_of(r, (uint32_t)number);
+    if (!s) return FP_E_NOMEM;
+    r->counts[FP_PERFETTO_N_DROPPED] += dropped && s->seen;
+    s->seen = 1;
+    if ((flags & 1) || (fp_perfetto_has(k, FP_PF_CLEARED) && k->number[FP_PF_CLEARED])) {
+        if (has_sequence) fp_perfetto_seq_clear(s);
+    } else if (dropped) {
+        s->valid = 0;
+    }
+    if (has_sequence && fp_perfetto_has(k, FP_PF_DEFAULTS) &&
+        (status = fp_perfetto_defaults(r, s, k->message[FP_PF_DEFAULTS])))
+        return status;
+    if (has_sequence && s->valid && fp_perfetto_has(k, FP_PF_INTERNED) &&
+        (status = fp_perfetto_interned(r, s, k->message[FP_PF_INTERNED])))
+        return status;
+    if (fp_perfetto_has(k, FP_PF_CLOCKS)) {
+        status = fp_perfetto_snapshot(r, s->number, k->message[FP_PF_CLOCKS]);
+        return status ? status : 1;
+    }
+    if ((flags & 2) && !s->valid) {
+        r->counts[FP_PERFETTO_N_STATELESS]++;
+        return 1;
+    }
+    return 0;
+}
+
+/* The packet's time.  0 or FP_E_NOMEM. */
+static int take_time(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
+    k->has_time = fp_perfetto_has(k, FP_PF_TIME);
+    if (!k->has_time) return 0;
+    uint64_t clock = fp_perfetto_has(k, FP_PF_CLOCK_ID) ? k->number[FP_PF_CLOCK_ID] : 0;
+    if (!clock) clock = k->seq->clock_id;
+    k->time = (int64_t)k->number[FP_PF_TIME];
+    if (!clock) return 0;
+    const int found =
+        clock > UINT32_MAX ? 0 : fp_perfetto_time(r, k->seq->number, (uint32_t)clock, (uint64_t)k->time, &k->time);
+    k->has_time = found > 0;
+    return found < 0 ? found : 0;
+}
+
+static void count_losses(struct fp_perfetto_read *r, struct fp_wire stats) {
+    struct fp_wire_field f, g;
+    while (fp_perfetto_next(&stats, &f) > 0) {
+        if (!fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) continue;
+        for (struct fp_wire buffer = fp_wire_inside(&f); fp_perfetto_next(&buffer, &g) > 0;)
+            if (g.wire == FP_WIRE_VARINT && (g.number == 3 || g.number == 18 || g.number == 19))
+                r->counts[FP_PERFETTO_N_LOST_CHUNKS] += g.v;
+    }
+}
+
+static int take_descriptions(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
+    int64_t pid, tid;
+    int status = 0;
+    if (fp_perfetto_has(k, FP_PF_TRACK)) status = fp_perfetto_descriptor(r, k);
+    if (!status && fp_perfetto_has(k, FP_PF_THREAD) && k->seq->valid)
+        status = fp_perfetto_thread_descriptor(r, k, k->message[FP_PF_THREAD], &pid, &tid);
+    if (!status && fp_perfetto_has(k, FP_PF_PROCESS))
+        status = fp_perfetto_process_descriptor(r, k, k->message[FP_PF_PROCESS], &pid);
+    if (!status && fp_perfetto_has(k, FP_PF_PROCESS_TREE)) status = fp_perfetto_process_tree(r, k);
+    if (!status && fp_perfetto_has(k, FP_PF_STATS)) count_losses(r, k->message[FP_PF_STATS]);
+    return status;
+}
+
+/* 0, FP_E_MALFORMED or FP_E_NOMEM. */
+static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
+    r->counts[FP_PERFETTO_N_PACKETS]++;
+    int status = take_state(r, k);
+    if (status) return status < 0 ? status : 0;
+    if ((status = take_time(r, k))) return status;
+    if (FP_LIKELY(fp_perfetto_has(k, FP_PF_EVENT))) {
+        if ((status = fp_perfetto_event(r, k))) return status;
+    }
+    if (!(k->has & ~(1u << FP_PF_INTERNED | 1u << FP_PF_FLAGS | 1u << FP_PF_SEQUENCE | 1u << FP_PF_TIME |
+                     1u << FP_PF_EVENT | 1u << FP_PF_NONE)))
+        return 0;
+    if ((status = take_descriptions(r, k))) return status;
+    if (fp_perfetto_has(k, FP_PF_FTRACE) && (status = fp_perfetto_ftrace(r, k))) return status;
+    r->counts[FP_PERFETTO_N_OTHER] += fp_perfetto_has(k, FP_PF_OTHER) || fp_perfetto_has(k, FP_PF_HEAP_GRAPH);
+    r->counts[FP_PERFETTO_N_ZSTD] += (uint64_t)fp_perfetto_has(k, FP_PF_ZSTD);
+    return fp_perfetto_samples(r, k);
+}
+
+/* ---- the trace ---- */
+
+/* The next packet of the bytes [p, end), a field of the trace: the bytes it takes, 0 if it is incomplete, FP_WIRE_BAD.
+ * `*is_packet`: fields with other numbers are skipped. */
+static int64_t next_packet(const uint8_t *p, const uint8_t *end, struct fp_wire *message, int *is_packet) {
+    struct fp_wire_field f;
+    const int used = fp_wire_read_head(p, end, &f);
+    if (used <= 0) return used;
+    if (f.n > (size_t)(end - f.p)) return 0;
+    *message = fp_wire_inside(&f);
+    *is_packet = f.number == 1 && f.wire == FP_WIRE_BYTES;
+    return f.p + f.n - p;
+}
+
+static int damaged(struct fp_perfetto_read *r, int status, uint64_t at, const char *what, struct fp_err *err) {
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (!r->lenient) return fp_fail(err, status, at, what);
+    r->counts[FP_PERFETTO_N_BAD_PACKETS]++;
+    return FP_DONE;
+}
+
+/* FP_DONE, FP_ASK (a compressed packet, which the caller skips when it is over), an error. */
+static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint64_t at, struct fp_err *err) {
+    struct fp_perfetto_packet k;
+    k.at = at;
+    int status = take_fields(&k, message);
+    if (status) return damaged(r, status, at, "a packet is not a protocol buffer", err);
+    if (FP_UNLIKELY(fp_perfetto_has(&k, FP_PF_COMPRESSED))) {
+        if (r->in_inner) return damaged(r, FP_E_MALFORMED, at, "a compressed packet is in a compressed packet", err);
+        const struct fp_wire *z = &k.message[FP_PF_COMPRESSED];
+        r->compressed = z->p;
+        r->n_compressed = (size_t)(z->end - z->p);
+        r->compressed_at = at;
+        r->in_inner = 1;
+        r->inner_over = 0;
+        r->inner.n = r->inner_pos = 0;
+        return FP_DONE;
+    }
+    status = take_packet(r, &k);
+    return status ? damaged(r, status, at, "a packet is malformed", err) : FP_DONE;
+}
+
+int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int last) {
+    const size_t left = r->inner.n - r->inner_pos;
+    if (r->inner_pos && left) memmove(r->inner.p, r->inner.p + r->inner_pos, left);
+    r->inner.n = left;
+    r->inner_pos = 0;
+    r->inner_over = last;
+    return n ? fp_buf_put(&r->inner, p, n) : 0;
+}
+
+/* Packets of a compressed one.  FP_DONE: they are over. */
+static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
+    for (;;) {
+        struct fp_wire message;
+        int is_packet, status = fp_perfetto_put_pending(r);
+        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (is_enough(r)) return FP_DONE;
+        const int64_t used = r->inner.n > r->inner_pos
+                                 ? next_packet(r->inner.p + r->inner_pos, r->inner.p + r->inner.n, &message, &is_packet)
+                                 : 0;
+        if (used > 0) {
+            r->inner_pos += (size_t)used;
+            status = is_packet ? read_packet(r, message, r->compressed_at, err) : FP_DONE;
+            if (status) return status;
+            continue;
+        }
+        if (!used && !r->inner_over) {
+            r->asks = FP_PERFETTO_INFLATE;
+            return FP_ASK;
+        }
+        r->in_inner = 0;
+        if (r->inner.n == r->inner_pos) return FP_DONE;
+        return damaged(r, FP_E_MALFORMED, r->compressed_at, "a compressed packet ends within a packet", err);
+    }
+}
+
+/* The bytes at in->pos are no whole packet.  FP_MORE, FP_DONE or an error. */
+static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in *in, struct fp_err *err) {
+    const uint64_t at = in->base + in->pos;
+    if (!used && !in->eof) return FP_MORE;
+    if (used || in->pos < in->n) {
+        if (!r->lenient)
+            return used ? fp_fail(err, FP_E_MALFORMED, at, "the tag of a packet is malformed")
+                        : fp_fail(err, FP_E_TRUNCATED, at, "the trace ends within a packet");
+        r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
+        in->pos = in->n;
+        if (!in->eof) { /* the rest cannot be understood */
+            r->lost = 1;
+            return FP_MORE;
+        }
+    }
+    return FP_DONE;
+}
+
+/* All packets.  FP_MORE, FP_ASK, FP_DONE or an error. */
+static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_err *err) {
+    for (;;) {
+        struct fp_wire message;
+        int is_packet, status = fp_perfetto_put_pending(r);
+        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (is_enough(r)) return FP_DONE;
+        if (FP_UNLIKELY(r->lost)) {
+            r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
+            in->pos = in->n;
+        }
+        const int64_t used = in->pos < in->n ? next_packet(in->p + in->pos, in->p + in->n, &message, &is_packet) : 0;
+        if (used <= 0) return end_of_window(r, used, in, err);
+        if (!r->in_inner && is_packet) {
+            status = read_packet(r, message, in->base + in->pos, err);
+            if (status) return status;
+        }
+        if (r->in_inner && (status = read_inner(r, err))) return status;
+        in->pos += (size_t)used;
+    }
+}
+
+int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err) {
+    r->surveying = 1;
+    r->until_call = until_call;
+    return read_packets(r, in, err);
+}
+
+int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    if (!r->over) {
+        const int status = read_packets(r, in, err);
+        if (status) return status;
+        r->over = 1;
+        fp_rounds_end(&r->rounds);
+        const int later = fp_perfetto_known_later(r);
+        if (later < 0) return fp_no_memory(err);
+        r->again = later;
+        if (later) return FP_DONE;
+    }
+    return fp_perfetto_rows(r, out, err);
+}

@@ -1,0 +1,185 @@
+/* perfetto/read.h - Perfetto traces -> timeline rows, or stacks.
+ *
+ * A trace is a list of packets.  A packet belongs to a sequence, whose state (interned names, defaults, clocks) later
+ * packets refer to, and may hold many events:
+ *
+ *   0a 0d                   packet
+ *     40 05                 timestamp: 5
+ *     50 02                 sequence 2
+ *     68 02                 needs the state of the sequence
+ *     5a 05 48 01 50 8c 01  track_event: BEGIN of the name 140
+ *
+ * Packets are in order of time within a sequence only, and tracks may be described after their events.  So events
+ * become records, which are sorted by time (core/rounds.h), and rows are made of them at the end, when all tracks are
+ * known.
+ *
+ * A trace may hold several kinds of data; fp_perfetto_survey finds out which, and `data` chooses one.  Everything else
+ * is counted.
+ *
+ * Memory: linear in sequences and their names, tracks, open calls, clock snapshots; records up to rounds.most.
+ * Source: google/perfetto protos/perfetto/trace; the order of work on a packet is that of its trace processor,
+ * src/trace_processor/importers/proto/proto_trace_reader.cc.
+ */
+#ifndef FP_PERFETTO_READ_H
+#define FP_PERFETTO_READ_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+#include "core/rounds.h"
+
+/* cffi-begin */
+
+/* What rows are made of. */
+enum fp_perfetto_data {
+    FP_PERFETTO_CALLS = 1,   /* timeline: calls of track events and of atrace */
+    FP_PERFETTO_STATES = 2,  /* timeline: states of threads, from switches of the scheduler */
+    FP_PERFETTO_SAMPLES = 3, /* stacks: samples with call stacks */
+    FP_PERFETTO_HEAP = 4,    /* stacks: dumps of heapprofd */
+    FP_PERFETTO_OBJECTS = 5, /* stacks: classes in dumps of Java's heap */
+    FP_PERFETTO_OFF_CPU = 6  /* stacks: time off the CPU by open calls */
+};
+
+/* What the caller must do after FP_ASK, before the next call. */
+enum fp_perfetto_asks {
+    FP_PERFETTO_INFLATE = 1, /* call fp_perfetto_give with the next decompressed bytes of `compressed` */
+    FP_PERFETTO_SPILL = 2,   /* perform rounds.asks */
+    FP_PERFETTO_THREAD = 3   /* call fp_perfetto_set_thread for place `asked`, lane `asked_lane` */
+};
+
+/* Indices of `counts`. */
+enum fp_perfetto_counts {
+    FP_PERFETTO_N_PACKETS,
+    FP_PERFETTO_N_CALLS,        /* begins and complete events */
+    FP_PERFETTO_N_INSTANTS,     /* events without duration */
+    FP_PERFETTO_N_COUNTERS,     /* values of counters */
+    FP_PERFETTO_N_FLOWS,        /* ends of flows */
+    FP_PERFETTO_N_ANNOTATED,    /* events with arguments that are not kept */
+    FP_PERFETTO_N_TRACK_STATES, /* states of tracks (2026) */
+    FP_PERFETTO_N_OTHER_EVENTS, /* track events of other types and phases */
+    FP_PERFETTO_N_EVENT_STACKS, /* stacks of track events */
+    FP_PERFETTO_N_SAMPLES,      /* samples with call stacks */
+    FP_PERFETTO_N_V8_CHUNKS,    /* chunks of V8's CPU profiles */
+    FP_PERFETTO_N_HEAP_SAMPLES, /* stacks in dumps of heapprofd */
+    FP_PERFETTO_N_HEAP_OBJECTS, /* objects in dumps of Java's heap */
+    FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
+    FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
+    FP_PERFETTO_N_PRINTS,       /* prints of atrace that are not calls */
+    FP_PERFETTO_N_OTHER,        /* packets of other kinds */
+    /* repairs */
+    FP_PERFETTO_N_ORPHANS,      /* ends without begin */
+    FP_PERFETTO_N_UNWOUND,      /* calls ended by the end of an outer one */
+    FP_PERFETTO_N_LANES,        /* complete events moved to a lane because they overlap */
+    FP_PERFETTO_N_CUT,          /* complete events cut at the end of their caller */
+    FP_PERFETTO_N_NAMELESS,     /* calls whose name is unknown, or that have none */
+    FP_PERFETTO_N_EMPTY_STACKS, /* samples without a stack */
+    FP_PERFETTO_N_NEGATIVE,     /* events before time 0, dropped */
+    /* what the recorder lost, or what cannot be understood without it */
+    FP_PERFETTO_N_DROPPED,       /* gaps in sequences */
+    FP_PERFETTO_N_STATELESS,     /* packets whose sequence lost its state */
+    FP_PERFETTO_N_NO_SEQUENCE,   /* events without a sequence */
+    FP_PERFETTO_N_NO_TIME,       /* events without time, or of an unknown clock */
+    FP_PERFETTO_N_NO_STACK,      /* samples whose stack is unknown */
+    FP_PERFETTO_N_LOST_SAMPLES,  /* samples that the recorder skipped or lost */
+    FP_PERFETTO_N_BAD_UNWINDS,   /* samples whose stack is incomplete */
+    FP_PERFETTO_N_LOST_EVENTS,   /* buffers of the kernel that lost events */
+    FP_PERFETTO_N_LOST_CHUNKS,   /* chunks and packets that the service lost */
+    FP_PERFETTO_N_HEAP_PROBLEMS, /* heap dumps that are incomplete */
+    FP_PERFETTO_N_ZSTD,          /* packets compressed with zstd */
+    /* lenient: losses */
+    FP_PERFETTO_N_BAD_PACKETS,
+    FP_PERFETTO_N_BAD_BYTES,
+    FP_PERFETTO_COUNTS
+};
+
+/* The name of a process (tid is -1) or thread. */
+struct fp_perfetto_named {
+    int64_t pid, tid;
+    uint32_t name; /* string of the model */
+    int32_t weak;  /* of a track; a name of the thread itself replaces it */
+};
+
+/* Where rows go: a thread, or lanes of a process, of a thread or of the trace. */
+struct fp_perfetto_place {
+    int64_t pid, tid; /* -1: none */
+    uint32_t path;    /* of lanes: string of the model; 0 for a thread */
+    int32_t is_lanes;
+    /* private from here on */
+    struct fp_perfetto_lane *lanes; /* of a thread: itself, then lanes for calls that overlap */
+    uint32_t cap_lanes, n_lanes;
+    uint32_t *free_lanes;
+    uint32_t n_free, cap_free;
+};
+
+struct fp_perfetto_read {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient;
+    uint32_t data; /* enum fp_perfetto_data */
+    struct fp_rounds rounds;
+    uint64_t counts[FP_PERFETTO_COUNTS];
+    uint32_t asks; /* after FP_ASK: enum fp_perfetto_asks */
+    const uint8_t *compressed;
+    size_t n_compressed;
+    uint64_t compressed_at; /* its offset */
+    uint32_t asked, asked_lane;
+    struct fp_perfetto_place *places;
+    struct fp_perfetto_named *named;
+    uint32_t n_named;
+    int32_t again; /* after FP_DONE: clocks were used before they were known: restart, and read the trace again */
+    uint64_t n_rows;
+    uint32_t period_name; /* of samples: string of the model, 0: none */
+    uint64_t period;
+
+    /* private from here on */
+    int32_t surveying, until_call, lost, over, planned, has_head;
+    struct fp_buf inner; /* decompressed packets */
+    size_t inner_pos;
+    int32_t in_inner, inner_over;
+    struct fp_buf pending; /* records that wait until the others are spilled: rows.c */
+    size_t pending_pos;
+    int32_t owes; /* the request of `rounds`, which came while a packet was read */
+    struct fp_table seq_ids;
+    struct fp_perfetto_seq *seqs; /* by id in seq_ids */
+    uint32_t cap_seqs;
+    struct fp_perfetto_clocks *clocks;
+    struct fp_table track_keys;
+    struct fp_perfetto_track *tracks; /* by id in track_keys */
+    uint32_t cap_tracks;
+    struct fp_table place_keys, name_keys;
+    uint32_t n_places, cap_places, cap_named;
+    struct fp_perfetto_function *function_of; /* by string: its last function */
+    uint32_t cap_functions;
+    uint32_t nameless; /* function of calls without a name and category, or 0 */
+    uint32_t to_close; /* calls that the head ends */
+    struct fp_buf scratch;
+    struct fp_perfetto_stacks *stacks;
+    struct fp_perfetto_sched *sched;
+};
+
+/* Borrows the model; caller owns.  NULL when memory ran out. */
+struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient);
+void fp_perfetto_read_free(struct fp_perfetto_read *r);
+
+/* Keeps what call stacks need, from now on.  0 or FP_E_NOMEM. */
+int fp_perfetto_keep_stacks(struct fp_perfetto_read *r);
+
+/* Looks which data the trace has, and learns the symbols of addresses.  FP_MORE, FP_ASK, an error, or FP_DONE: at the
+ * end, or once there is a call if `until_call`. */
+int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err);
+
+/* Forgets everything but clocks, symbols and names of threads, to read the trace from its beginning.  0 or
+ * FP_E_NOMEM. */
+int fp_perfetto_restart(struct fp_perfetto_read *r);
+
+/* Gives decompressed bytes, after FP_PERFETTO_INFLATE.  `last`: nothing follows.  0 or FP_E_NOMEM. */
+int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int last);
+
+/* Sets the thread of the model for the requested lane. */
+int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread);
+
+/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
+int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,283 @@
+/* perfetto/read_private.h - shared by the files of the reader.  Private.
+ *
+ *   packets.c    the trace: packets, compressed ones too, and the order of work on them
+ *   state.c      the state of a sequence: interned data and defaults
+ *   clocks.c     times of other clocks
+ *   tracks.c     tracks, threads and their names
+ *   events.c     track events become records
+ *   ftrace.c     events of the kernel become records
+ *   records.c    records, and the threads of their rows
+ *   rows.c       records, sorted, become rows
+ *   stacks.c     call stacks and their symbols
+ *   samples.c    samples of them
+ *   heap.c       dumps of heaps
+ */
+#ifndef FP_PERFETTO_READ_PRIVATE_H
+#define FP_PERFETTO_READ_PRIVATE_H
+
+#include "core/array.h"
+#include "core/wire.h"
+#include "perfetto/read.h"
+
+/* Fields of a packet that are read.  Bits of fp_perfetto_packet.has. */
+enum fp_perfetto_field {
+    FP_PF_NONE,
+    FP_PF_FTRACE,
+    FP_PF_PROCESS_TREE,
+    FP_PF_CLOCKS,
+    FP_PF_TIME,
+    FP_PF_SEQUENCE,
+    FP_PF_EVENT,
+    FP_PF_INTERNED,
+    FP_PF_FLAGS,
+    FP_PF_STATS,
+    FP_PF_HEAP,
+    FP_PF_CLEARED,
+    FP_PF_DROPPED,
+    FP_PF_PROCESS,
+    FP_PF_THREAD,
+    FP_PF_COMPRESSED,
+    FP_PF_STREAMING,
+    FP_PF_HEAP_GRAPH,
+    FP_PF_CLOCK_ID,
+    FP_PF_DEFAULTS,
+    FP_PF_TRACK,
+    FP_PF_SYMBOLS,
+    FP_PF_SAMPLE,
+    FP_PF_MACHINE,
+    FP_PF_ZSTD,
+    FP_PF_OTHER,
+    FP_PF_FIELDS
+};
+
+/* A packet: its numbers, and its messages.  Only those in `has` are set. */
+struct fp_perfetto_packet {
+    uint64_t at;  /* offset in the trace */
+    uint32_t has; /* bits 1 << enum fp_perfetto_field */
+    uint64_t number[FP_PF_FIELDS];
+    struct fp_wire message[FP_PF_FIELDS];
+    int64_t time; /* ns of the trace, if has_time */
+    int32_t has_time;
+    struct fp_perfetto_seq *seq;
+};
+
+static inline int fp_perfetto_has(const struct fp_perfetto_packet *k, enum fp_perfetto_field field) {
+    return (int)(k->has >> field & 1);
+}
+
+/* Any field of any message: 1, 0 at its end, or FP_WIRE_BAD. */
+static inline int fp_perfetto_next(struct fp_wire *m, struct fp_wire_field *f) {
+    if (m->p == m->end) return 0;
+    const int used = fp_wire_read_head(m->p, m->end, f);
+    if (used <= 0 || f->n > (size_t)(m->end - f->p)) return FP_WIRE_BAD;
+    m->p = f->p + f->n;
+    return 1;
+}
+
+static inline int fp_perfetto_is(const struct fp_wire_field *f, uint32_t number, enum fp_wire_type wire) {
+    return f->number == number && f->wire == (uint32_t)wire;
+}
+
+/* ---- state.c ---- */
+
+/* Kinds of interned data that are kept, by the order of their fields in InternedData. */
+enum fp_perfetto_kind {
+    FP_PK_CATEGORY,
+    FP_PK_NAME,
+    FP_PK_ANNOTATION,
+    FP_PK_FUNCTION,
+    FP_PK_FRAME,
+    FP_PK_CALLSTACK,
+    FP_PK_BUILD_ID,
+    FP_PK_PATH,
+    FP_PK_SOURCE,
+    FP_PK_MAPPING,
+    FP_PK_FRAMES, /* by id of a frame: the model's frame, once it is used */
+    FP_PK_NODES,  /* by id of a call stack: the model's stack, likewise */
+    FP_PK_KINDS
+};
+
+/* What ids stand for, + 1.  Ids are mostly small and dense, but may be any number. */
+struct fp_perfetto_ids {
+    uint32_t *dense; /* by id */
+    uint32_t cap, top, n;
+    struct fp_table *far; /* other ids; NULL: none */
+    uint32_t *far_values;
+    uint32_t cap_far;
+};
+
+/* A packet sequence.  Processes and threads: -1 is none. */
+struct fp_perfetto_seq {
+    uint32_t number;
+    uint8_t seen, valid, has_reference, has_last;
+    int64_t pid, tid;  /* of its thread descriptor */
+    int64_t reference; /* of its thread descriptor: ns */
+    uint32_t clock_id; /* defaults */
+    uint64_t track;
+    uint64_t last_uuid; /* a cache: */
+    uint32_t last_track;
+    struct fp_perfetto_ids ids[FP_PK_KINDS];
+};
+
+/* The state of the sequence of this id; NULL when memory ran out. */
+struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t number);
+void fp_perfetto_seq_clear(struct fp_perfetto_seq *s);
+void fp_perfetto_seqs_free(struct fp_perfetto_read *r);
+/* The value of an id, or 0. */
+uint32_t fp_perfetto_id(const struct fp_perfetto_ids *ids, uint64_t id);
+/* Sets it if it has none.  0 or FP_E_NOMEM. */
+int fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value);
+/* Each returns 0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
+int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
+
+/* Codes of annotation names: DATA, TYPE, ARGUMENTS + k of argument k, and 1 of any other. */
+enum { FP_PA_OTHER = 1, FP_PA_DATA = 2, FP_PA_TYPE = 3, FP_PA_ARGUMENTS = 4 };
+uint32_t fp_perfetto_annotation(const uint8_t *p, size_t n);
+
+/* ---- clocks.c ---- */
+
+enum { FP_PC_MONOTONIC = 3, FP_PC_MONOTONIC_RAW = 5, FP_PC_BOOTTIME = 6 };
+
+int fp_perfetto_clocks_new(struct fp_perfetto_read *r);
+void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c);
+/* Snapshots are read again, in the same order. */
+void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c);
+/* 0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wire snapshot);
+/* A time of a clock as nanoseconds of the trace: 1, or 0 if no snapshot relates them, or FP_E_NOMEM. */
+int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t clock, uint64_t time, int64_t *ns);
+/* Was a clock used that only later snapshots relate?  1, 0 or FP_E_NOMEM. */
+int fp_perfetto_known_later(struct fp_perfetto_read *r);
+/* Converts nanoseconds of a clock of the system, if a snapshot relates them. */
+int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t clock, int64_t ns);
+
+/* ---- tracks.c ---- */
+
+enum fp_perfetto_track_kind {
+    FP_PT_UUID = 1,    /* key: uuid, 0 */
+    FP_PT_DEFAULT = 2, /* sequence: its default track */
+    FP_PT_THREAD = 3,  /* pid, tid */
+    FP_PT_KERNEL = 4,  /* tid */
+    FP_PT_ASYNC = 5,   /* id, scope; `of` is the track of the event */
+    FP_PT_STATES = 6   /* tid: states of a thread */
+};
+
+struct fp_perfetto_track {
+    uint32_t kind;
+    int64_t pid, tid; /* -1: none */
+    uint64_t parent;
+    uint32_t name;  /* string of the model */
+    uint32_t of;    /* ASYNC: the track of its first event, or 0.  KERNEL: enum fp_perfetto_quality of its pid */
+    uint32_t place; /* + 1, once planned */
+    uint32_t lane;  /* of a place with lanes: + 1 while it has open calls */
+};
+
+/* The track with this key, added if it is new.  FP_NO_ID when memory ran out. */
+uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b);
+int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire thread,
+                                  int64_t *pid, int64_t *tid);
+int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
+                                   struct fp_wire process, int64_t *pid);
+int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* Names a process (tid -1) or a thread.  0 or FP_E_NOMEM. */
+int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak);
+/* The process of a thread that is known by its tid alone, or -1. */
+int64_t fp_perfetto_process_of(const struct fp_perfetto_read *r, int64_t tid);
+/* Where that is known from. */
+enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE };
+int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
+/* Finds the places of all tracks.  0 or FP_E_NOMEM. */
+int fp_perfetto_plan(struct fp_perfetto_read *r);
+/* The place of a thread.  FP_NO_ID when memory ran out. */
+uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes);
+void fp_perfetto_places_free(struct fp_perfetto_read *r);
+
+/* ---- records.c ---- */
+
+enum fp_perfetto_op {
+    FP_PO_BEGIN,
+    FP_PO_BEGIN_ARGS,
+    FP_PO_END,      /* id: string of its name, or 0 */
+    FP_PO_COMPLETE, /* extra: duration */
+    FP_PO_INSTANT,  /* id: string, the payload; extra: its type + 1, or 0 */
+    FP_PO_ARGUMENT, /* extra: its value */
+    FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
+    FP_PO_SWITCH,   /* id: tid that begins to run; extra: tid that ends, state << 32 */
+    FP_PO_WAKE      /* id: tid */
+};
+
+/* A record as the bytes that are sorted; its tag is the track, or the CPU. */
+struct fp_perfetto_record {
+    uint32_t id, op; /* function; enum fp_perfetto_op */
+    int64_t extra;
+};
+
+/* Adds a record.  0 or FP_E_NOMEM. */
+int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
+                           int64_t extra);
+/* Adds records that wait.  0, FP_ASK or FP_E_NOMEM. */
+int fp_perfetto_put_pending(struct fp_perfetto_read *r);
+
+/* The thread of the model for a lane: 1, or 0 with the request for it. */
+int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread);
+/* Room for a lane of a place.  0 or FP_E_NOMEM. */
+int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
+
+/* ---- events.c, ftrace.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
+
+struct fp_perfetto_function {
+    uint32_t category, function;
+};
+
+int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* The function of a name, in a category or 0, both strings of the model.  FP_NO_ID when memory ran out. */
+uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category);
+
+/* ---- stacks.c, samples.c, heap.c ---- */
+
+/* The value of a heap's call stack in its last dump. */
+enum { FP_PERFETTO_HEAP_VALUES = 6 };
+
+struct fp_perfetto_stacks {
+    struct fp_strings messages; /* of interned data */
+    struct fp_table symbols;    /* build id, address */
+    uint32_t *symbol_lines;     /* by row of it: line chain of the model */
+    uint32_t cap_symbols;
+    struct fp_buf path, hex;
+    struct fp_table heap_keys; /* place, heap's name, sequence, id of the call stack (two words), stack */
+    int64_t *heap_values;      /* by row of it */
+    uint32_t cap_heap_values;
+    uint32_t next; /* row of heap_keys to be written */
+};
+
+void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t);
+/* A message of interned data, to be read when it is used.  FP_NO_ID when memory ran out. */
+uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n);
+/* Samples, dumps and symbols of a packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* Symbols of a module.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message);
+/* The stack of an interned call stack: 1, 0 if it is unknown, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack);
+int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out);
+
+/* ---- rows.c ---- */
+
+struct fp_perfetto_call {
+    int64_t end; /* of a complete event; INT64_MAX: not known yet */
+    uint32_t function;
+};
+
+struct fp_perfetto_lane {
+    struct fp_perfetto_call *calls;
+    uint32_t n, cap;
+    uint32_t thread; /* of the model, + 1; 0: not requested yet */
+};
+
+int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err);
+
+#endif

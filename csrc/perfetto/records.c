@@ -1,0 +1,71 @@
+#include "perfetto/read_private.h"
+
+/* ---- records ---- */
+
+/* Before each record that waits, unless memory has room for it. */
+struct waiting {
+    int64_t time;
+    uint32_t track, n;
+};
+
+enum { SHORT = 8, LONG = sizeof(struct fp_perfetto_record) }; /* without and with `extra` */
+
+int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
+                           int64_t extra) {
+    const struct fp_perfetto_record record = {id, op, extra};
+    const uint32_t n = extra ? LONG : SHORT;
+    if (r->surveying || (r->data == FP_PERFETTO_SAMPLES) != (op == FP_PO_SAMPLE)) return 0;
+    if (!r->pending.n) {
+        const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
+        if (status != FP_ASK) return status;
+        r->owes = 1;
+    }
+    const struct waiting head = {time, track, n};
+    return fp_buf_put(&r->pending, &head, sizeof head) || fp_buf_put(&r->pending, &record, n) ? FP_E_NOMEM : 0;
+}
+
+int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
+    if (FP_UNLIKELY(r->owes)) {
+        r->owes = 0;
+        r->asks = FP_PERFETTO_SPILL;
+        return FP_ASK;
+    }
+    while (FP_UNLIKELY(r->pending_pos < r->pending.n)) {
+        const uint8_t *p = r->pending.p + r->pending_pos;
+        struct waiting head;
+        memcpy(&head, p, sizeof head);
+        const int status = fp_rounds_put(&r->rounds, (uint64_t)head.time, head.track, p + sizeof head, head.n);
+        if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
+        if (status) return status;
+        r->pending_pos += sizeof head + head.n;
+    }
+    r->pending.n = r->pending_pos = 0;
+    return 0;
+}
+
+/* ---- threads ---- */
+
+int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane) {
+    if (fp_array_zeroed(&place->lanes, &place->cap_lanes, (uint64_t)lane + 1, sizeof *place->lanes)) return FP_E_NOMEM;
+    if (lane >= place->n_lanes) place->n_lanes = lane + 1;
+    return 0;
+}
+
+int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread) {
+    const struct fp_perfetto_place *p = &r->places[place];
+    if (lane < p->n_lanes && p->lanes[lane].thread) {
+        *thread = p->lanes[lane].thread - 1;
+        return 1;
+    }
+    r->asked = place;
+    r->asked_lane = lane;
+    r->asks = FP_PERFETTO_THREAD;
+    return 0;
+}
+
+int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread) {
+    struct fp_perfetto_place *place = &r->places[r->asked];
+    if (fp_perfetto_lane_room(place, r->asked_lane)) return FP_E_NOMEM;
+    place->lanes[r->asked_lane].thread = thread + 1;
+    return 0;
+}

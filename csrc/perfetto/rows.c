@@ -1,0 +1,241 @@
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
+    struct fp_perfetto_record record = {0};
+    memcpy(&record, rounds->p, rounds->n < sizeof record ? rounds->n : sizeof record);
+    return record;
+}
+
+/* ---- lanes ---- */
+
+/* A track without open calls gets a lane of its place; a thread has one.  FP_NO_ID when memory ran out. */
+static uint32_t take_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
+    if (!place->is_lanes) return fp_perfetto_lane_room(place, 0) ? FP_NO_ID : 0;
+    if (track->lane) return track->lane - 1;
+    const uint32_t lane = place->n_free ? place->free_lanes[place->n_free - 1] : place->n_lanes;
+    if (fp_perfetto_lane_room(place, lane)) return FP_NO_ID;
+    place->n_free -= place->n_free > 0;
+    track->lane = lane + 1;
+    return lane;
+}
+
+/* The track's last call has ended. */
+static int give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
+    if (!place->is_lanes || !track->lane) return 0;
+    if (fp_array_room(&place->free_lanes, &place->cap_free, (uint64_t)place->n_free + 1, sizeof *place->free_lanes))
+        return FP_E_NOMEM;
+    place->free_lanes[place->n_free++] = track->lane - 1;
+    track->lane = 0;
+    return 0;
+}
+
+/* ---- rows of a timeline ---- */
+
+static uint32_t add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread,
+                        uint32_t function) {
+    const uint32_t i = out->n++;
+    out->time[i] = time;
+    out->thread[i] = thread;
+    out->function[i] = function;
+    out->op[i] = (uint8_t)op;
+    out->cpu[i] = 0;
+    out->aux[i] = 0;
+    r->n_rows++;
+    return i;
+}
+
+/* Ends the innermost call of a lane.  FP_DONE, FP_FULL or FP_ASK. */
+static int end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out) {
+    struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
+    uint32_t thread;
+    if (out->n == out->cap) return FP_FULL;
+    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    add_row(r, out, FP_OP_EXIT, (uint64_t)time, thread, l->calls[l->n - 1].function);
+    l->n--;
+    return FP_DONE;
+}
+
+/* Ends complete calls of a lane that end up to a time. */
+static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out) {
+    const struct fp_perfetto_place *p = &r->places[place];
+    if (lane >= p->n_lanes) return FP_DONE;
+    for (const struct fp_perfetto_lane *l = &p->lanes[lane]; l->n && l->calls[l->n - 1].end <= time;) {
+        const int status = end_call(r, place, lane, l->calls[l->n - 1].end, out);
+        if (status) return status;
+    }
+    return FP_DONE;
+}
+
+static int begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
+                      int64_t end, struct fp_batch *out) {
+    uint32_t thread;
+    if (out->n == out->cap) return FP_FULL;
+    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
+    if (fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls)) return FP_E_NOMEM;
+    l->calls[l->n++] = (struct fp_perfetto_call){end, function};
+    add_row(r, out, op, r->rounds.time, thread, function);
+    return FP_DONE;
+}
+
+/* The number of calls that an end closes: the innermost one that was begun, or that has this name, and all in it.  Very
+ * deep calls are not searched. */
+static uint32_t closed_by(const struct fp_perfetto_read *r, const struct fp_perfetto_lane *l, uint32_t name) {
+    enum { MAX_SEARCHED = 4096 };
+    for (uint32_t k = 1; k <= l->n && k <= MAX_SEARCHED; k++) {
+        const struct fp_perfetto_call *call = &l->calls[l->n - k];
+        if (call->end != INT64_MAX) continue;
+        if (!name) return k;
+        const uint32_t own = fp_table_row(&r->model->functions, call->function)[FP_FUNCTION_NAME];
+        if (own == name || call->function == r->nameless) return k;
+    }
+    return 0;
+}
+
+static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfetto_track *track, uint32_t name,
+                   struct fp_batch *out) {
+    struct fp_perfetto_place *p = &r->places[place];
+    if (p->is_lanes && !track->lane) {
+        r->counts[FP_PERFETTO_N_ORPHANS]++;
+        return FP_DONE;
+    }
+    const uint32_t lane = take_lane(p, track);
+    if (lane == FP_NO_ID) return FP_E_NOMEM;
+    struct fp_perfetto_lane *l = &p->lanes[lane];
+    if (!r->to_close) {
+        const uint32_t n = closed_by(r, l, name);
+        r->counts[FP_PERFETTO_N_ORPHANS] += !n;
+        r->counts[FP_PERFETTO_N_UNWOUND] += n > 1 ? n - 1 : 0;
+        r->to_close = n;
+    }
+    for (; r->to_close; r->to_close--) {
+        const int status = end_call(r, place, lane, (int64_t)r->rounds.time, out);
+        if (status) return status;
+    }
+    return l->n ? FP_DONE : give_lane(p, track);
+}
+
+/* A complete event nests in its thread, or goes to the first lane where it does. */
+static int put_complete(struct fp_perfetto_read *r, uint32_t place, struct fp_perfetto_track *track, uint32_t function,
+                        int64_t duration, struct fp_batch *out) {
+    enum { MOST_LANES = 1024 };
+    const int64_t now = (int64_t)r->rounds.time;
+    int64_t end;
+    uint32_t lane = take_lane(&r->places[place], track);
+    int status;
+    if (lane == FP_NO_ID) return FP_E_NOMEM;
+    if (__builtin_add_overflow(now, duration, &end)) end = INT64_MAX - 1;
+    for (uint32_t tried = 0;; tried++) {
+        struct fp_perfetto_place *p = &r->places[place];
+        if ((status = end_complete(r, place, lane, now, out))) return status;
+        const struct fp_perfetto_lane *l = &p->lanes[lane];
+        const int fits = lane >= p->n_lanes || !l->n || end <= l->calls[l->n - 1].end;
+        if (fits || p->is_lanes || tried == MOST_LANES) {
+            if (!fits) {
+                r->counts[FP_PERFETTO_N_CUT]++;
+                end = l->calls[l->n - 1].end;
+            }
+            status = begin_call(r, place, lane, FP_OP_ENTER, function, end, out);
+            r->counts[FP_PERFETTO_N_LANES] += status == FP_DONE && tried;
+            return status;
+        }
+        lane = tried + 1;
+    }
+}
+
+static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct fp_perfetto_track *track,
+                       const struct fp_perfetto_record *record, struct fp_batch *out) {
+    const uint32_t lane = track->lane ? track->lane - 1 : 0;
+    uint32_t thread;
+    uint64_t slice;
+    size_t n;
+    if (out->n == out->cap) return FP_FULL;
+    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    const uint8_t *p = fp_string(&r->model->strings, record->id, &n);
+    const int status = fp_batch_payload(out, p, n, &slice);
+    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
+    const uint32_t type = record->extra ? (uint32_t)(record->extra - 1) : 0;
+    out->aux[add_row(r, out, record->extra ? FP_OP_TYPED : FP_OP_CUSTOM, r->rounds.time, thread, type)] = slice;
+    return FP_DONE;
+}
+
+/* FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM.  May be called again with the same record. */
+static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
+    const struct fp_perfetto_record record = record_of(&r->rounds);
+    struct fp_perfetto_track *track = &r->tracks[r->rounds.tag];
+    const uint32_t place = track->place - 1;
+    uint32_t lane, thread;
+    int status;
+    lane = r->places[place].is_lanes ? track->lane - 1 : 0;
+    if (record.op != FP_PO_ARGUMENT && (status = end_complete(r, place, lane, (int64_t)r->rounds.time, out)))
+        return status;
+    switch (record.op) {
+        case FP_PO_BEGIN:
+        case FP_PO_BEGIN_ARGS:
+            lane = take_lane(&r->places[place], track);
+            if (lane == FP_NO_ID) return FP_E_NOMEM;
+            return begin_call(r, place, lane, record.op == FP_PO_BEGIN ? FP_OP_ENTER : FP_OP_ENTER_ARGS, record.id,
+                              INT64_MAX, out);
+        case FP_PO_END: return put_end(r, place, track, record.id, out);
+        case FP_PO_COMPLETE: return put_complete(r, place, track, record.id, record.extra, out);
+        case FP_PO_ARGUMENT:
+            if (out->n == out->cap) return FP_FULL;
+            if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+            out->aux[add_row(r, out, FP_OP_ARGUMENT, r->rounds.time, thread, 0)] = (uint64_t)record.extra;
+            return FP_DONE;
+        default: return put_instant(r, place, track, &record, out);
+    }
+}
+
+/* Complete calls that are still open end.  FP_DONE, FP_FULL or FP_ASK. */
+static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
+    for (uint32_t place = 1; place < r->n_places; place++)
+        for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {
+            const int status = end_complete(r, place, lane, INT64_MAX - 1, out);
+            if (status) return status;
+        }
+    return FP_DONE;
+}
+
+static int put_sample_record(struct fp_perfetto_read *r, struct fp_batch *out) {
+    const struct fp_perfetto_record record = record_of(&r->rounds);
+    const uint32_t i = out->n;
+    uint32_t thread;
+    if (i == out->cap) return FP_FULL;
+    if (!fp_perfetto_thread_of(r, r->rounds.tag, 0, &thread)) return FP_ASK;
+    out->time[i] = r->rounds.time;
+    out->thread[i] = thread;
+    out->stack[i] = record.id;
+    out->label[i] = 0;
+    out->values[i] = record.extra;
+    out->n++;
+    r->n_rows++;
+    return FP_DONE;
+}
+
+int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err) {
+    int status;
+    if (!r->planned) {
+        if (fp_perfetto_plan(r)) return fp_no_memory(err);
+        r->planned = 1;
+    }
+    if (r->data == FP_PERFETTO_HEAP) {
+        status = fp_perfetto_heap_rows(r, out);
+        return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    }
+    for (;;) {
+        if (!r->has_head) {
+            status = fp_rounds_next(&r->rounds);
+            if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
+            if (status == FP_DONE) break;
+            if (status != FP_FULL) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+            r->has_head = 1;
+        }
+        status = r->data == FP_PERFETTO_SAMPLES ? put_sample_record(r, out) : put_call_record(r, out);
+        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        r->has_head = 0;
+    }
+    return end_all(r, out);
+}

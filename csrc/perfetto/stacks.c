@@ -1,0 +1,252 @@
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
+    if (r->stacks) return 0;
+    struct fp_perfetto_stacks *t = r->stacks = calloc(1, sizeof *t);
+    return !t || fp_strings_init(&t->messages) || fp_table_init(&t->symbols, 3) || fp_table_init(&t->heap_keys, 6)
+               ? FP_E_NOMEM
+               : 0;
+}
+
+void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
+    if (!t) return;
+    fp_strings_clear(&t->messages);
+    fp_table_clear(&t->symbols);
+    fp_table_clear(&t->heap_keys);
+    fp_buf_free(&t->path);
+    fp_buf_free(&t->hex);
+    free(t->symbol_lines);
+    free(t->heap_values);
+    free(t);
+}
+
+/* ---- objects ---- */
+
+/* A build id as hexadecimal digits: a string of the model.  Some writers write it so, others as bytes. */
+static uint32_t build_id_of(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
+    struct fp_buf *hex = &r->stacks->hex;
+    size_t digits = 0;
+    while (digits < n && ((p[digits] >= '0' && p[digits] <= '9') || (p[digits] >= 'a' && p[digits] <= 'f'))) digits++;
+    if (digits == n && n >= 16) return fp_strings_intern(&r->model->strings, p, n);
+    hex->n = 0;
+    if (n && fp_buf_hex(hex, p, n)) return FP_NO_ID;
+    return fp_strings_intern(&r->model->strings, hex->n ? (const void *)hex->p : "", hex->n);
+}
+
+/* Adds a component of a path. */
+static int add_component(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid) {
+    enum { MOST = 1 << 14 };
+    struct fp_buf *path = &r->stacks->path;
+    size_t n;
+    const uint8_t *p = fp_string(&r->model->strings, fp_perfetto_id(&s->ids[FP_PK_PATH], iid), &n);
+    if (!n || path->n + n > MOST) return 0;
+    const int bare = !path->n && (*p == '/' || *p == '[');
+    return (!bare && fp_buf_put(path, "/", 1)) || fp_buf_put(path, p, n) ? FP_E_NOMEM : 0;
+}
+
+/* The model's mapping of an interned one, and its build id.  Addresses of frames are those of the object's symbols, so
+ * the mapping starts where its bytes are mapped in the object: at its offset plus the load bias.  0, FP_E_MALFORMED or
+ * FP_E_NOMEM. */
+static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid, uint32_t *mapping,
+                      uint32_t *object, uint32_t *build_id) {
+    struct fp_wire_field f;
+    struct fp_wire m, list;
+    uint64_t start = 0, limit = 0, bias = 0, start_offset = 0, exact_offset = 0, id;
+    uint32_t message = fp_perfetto_id(&s->ids[FP_PK_MAPPING], iid);
+    int status;
+    size_t n;
+    *mapping = *object = *build_id = 0;
+    if (!message) return 0;
+    m.p = fp_string(&r->stacks->messages, message, &n);
+    m.end = m.p + n;
+    r->stacks->path.n = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (f.number == 7 && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES))
+            for (list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;)
+                if (add_component(r, s, id)) return FP_E_NOMEM;
+        if (f.wire != FP_WIRE_VARINT) continue;
+        switch (f.number) {
+            case 2: *build_id = fp_perfetto_id(&s->ids[FP_PK_BUILD_ID], f.v); break;
+            case 3: start_offset = f.v; break;
+            case 4: start = f.v; break;
+            case 5: limit = f.v; break;
+            case 6: bias = f.v; break;
+            case 8: exact_offset = f.v; break;
+            default: break;
+        }
+    }
+    if (status) return FP_E_MALFORMED;
+    const struct fp_buf *path = &r->stacks->path;
+    const uint64_t offset = exact_offset ? exact_offset : start_offset, from = offset + bias;
+    const uint64_t nbytes = limit > start ? limit - start : UINT64_MAX;
+    const uint8_t *bytes = fp_string(&r->model->strings, *build_id, &n);
+    if (*build_id) *build_id = build_id_of(r, bytes, n);
+    const uint32_t name = fp_strings_intern(&r->model->strings, path->n ? (const void *)path->p : "", path->n);
+    if (name == FP_NO_ID || *build_id == FP_NO_ID) return FP_E_NOMEM;
+    if (!name && !*build_id) return 0;
+    *object = fp_model_object(r->model, name, *build_id);
+    if (*object == FP_NO_ID) return FP_E_NOMEM;
+    *mapping =
+        fp_model_mapping(r->model, *object, from, nbytes < UINT64_MAX - from ? from + nbytes : UINT64_MAX, offset, 0);
+    return *mapping == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* ---- frames and stacks ---- */
+
+/* What an interned frame tells. */
+struct interned_frame {
+    uint64_t name, mapping, pc, source, line;
+};
+
+static int take_frame(const struct fp_perfetto_read *r, uint32_t message, struct interned_frame *found) {
+    size_t n;
+    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
+    struct fp_wire m = {p, p + n};
+    struct fp_wire_field f;
+    int status;
+    *found = (struct interned_frame){0};
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (f.wire != FP_WIRE_VARINT) continue;
+        if (f.number == 2) found->name = f.v;
+        if (f.number == 3) found->mapping = f.v;
+        if (f.number == 4) found->pc = f.v;
+        if (f.number == 5) found->source = f.v;
+        if (f.number == 6) found->line = f.v > UINT32_MAX ? 0 : f.v;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* The model's frame of a function by name. */
+static uint32_t named_frame(struct fp_perfetto_read *r, uint32_t mapping, uint64_t pc, uint32_t object, uint32_t file,
+                            uint32_t name, uint32_t line) {
+    const uint32_t function = fp_model_function(r->model, object, file, name, 0, 0);
+    const uint32_t lines = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, line, 0, 0);
+    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, mapping, pc, 0, lines);
+}
+
+/* The model's frame of an interned one: by its symbols in the trace, its name, or its address.  Unknown frames are
+ * [unknown].  0, FP_E_MALFORMED or FP_E_NOMEM. */
+static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *frame) {
+    struct fp_model *model = r->model;
+    const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_FRAME], iid);
+    uint32_t mapping = 0, object = 0, build_id = 0, name = 0;
+    struct interned_frame f = {0};
+    int status;
+    if ((*frame = fp_perfetto_id(&s->ids[FP_PK_FRAMES], iid))) return 0;
+    if (message) {
+        if ((status = take_frame(r, message, &f)) ||
+            (status = mapping_of(r, s, f.mapping, &mapping, &object, &build_id)))
+            return status;
+        name = fp_perfetto_id(&s->ids[FP_PK_FUNCTION], f.name);
+    }
+    const uint32_t key[3] = {build_id, (uint32_t)f.pc, (uint32_t)(f.pc >> 32)};
+    const uint32_t symbol = build_id ? fp_table_find(&r->stacks->symbols, key) : 0;
+    if (symbol) {
+        *frame = fp_model_frame(model, mapping, f.pc, 0, r->stacks->symbol_lines[symbol]);
+    } else if (name || (!mapping && !f.pc)) {
+        const uint32_t file = fp_perfetto_id(&s->ids[FP_PK_SOURCE], f.source);
+        if (!name) name = fp_strings_intern(&model->strings, "[unknown]", 9);
+        *frame = name == FP_NO_ID ? name : named_frame(r, mapping, f.pc, object, file, name, (uint32_t)f.line);
+    } else {
+        *frame = fp_model_frame(model, mapping, f.pc, 0, 0);
+    }
+    if (*frame == FP_NO_ID) return FP_E_NOMEM;
+    return message ? fp_perfetto_set_id(&s->ids[FP_PK_FRAMES], iid, *frame) : 0;
+}
+
+int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack) {
+    const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_CALLSTACK], iid);
+    struct fp_wire_field f;
+    uint32_t frame;
+    uint64_t id;
+    size_t n;
+    int status;
+    if (!message) return 0;
+    if ((*stack = fp_perfetto_id(&s->ids[FP_PK_NODES], iid))) return 1;
+    /* keeping a message may move the others, but nothing is kept here */
+    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
+    for (struct fp_wire m = {p, p + n}; (status = fp_perfetto_next(&m, &f)) > 0;) {
+        if (f.number != 2 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        int more;
+        struct fp_wire list = fp_wire_inside(&f);
+        while ((more = fp_wire_next_number(&list, &id)) > 0) {
+            if ((status = frame_of(r, s, id, &frame))) return status;
+            *stack = fp_model_stack(r->model, *stack, frame);
+            if (*stack == FP_NO_ID) return FP_E_NOMEM;
+        }
+        if (more) return FP_E_MALFORMED;
+    }
+    if (status) return FP_E_MALFORMED;
+    r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !*stack;
+    if (!*stack) return 1;
+    return fp_perfetto_set_id(&s->ids[FP_PK_NODES], iid, *stack) ? FP_E_NOMEM : 1;
+}
+
+/* ---- symbols ---- */
+
+/* The lines of an address, innermost first, as a line chain of the model. */
+static int take_lines(struct fp_perfetto_read *r, uint32_t object, struct fp_wire m, uint64_t *address,
+                      uint32_t *lines) {
+    enum { MOST_INLINED = 256 };
+    struct fp_wire found[MOST_INLINED];
+    struct fp_wire_field f;
+    uint32_t n = 0;
+    int status;
+    *address = 0;
+    *lines = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) *address = f.v;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && n < MOST_INLINED) found[n++] = fp_wire_inside(&f);
+    }
+    while (!status && n--) {
+        struct fp_wire_field name = {0}, file = {0};
+        uint64_t line = 0;
+        while ((status = fp_perfetto_next(&found[n], &f)) > 0) {
+            if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) name = f;
+            if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) file = f;
+            if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) line = f.v > UINT32_MAX ? 0 : f.v;
+        }
+        const uint32_t path = file.n ? fp_strings_intern(&r->model->strings, file.p, file.n) : 0;
+        const uint32_t text = name.n ? fp_strings_intern(&r->model->strings, name.p, name.n) : 0;
+        if (path == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
+        if (!text) continue;
+        const uint32_t function = fp_model_function(r->model, object, path, text, 0, 0);
+        if (function == FP_NO_ID) return FP_E_NOMEM;
+        *lines = fp_model_line(r->model, function, (uint32_t)line, 0, *lines);
+        if (*lines == FP_NO_ID) return FP_E_NOMEM;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
+    struct fp_perfetto_stacks *t = r->stacks;
+    struct fp_wire_field f, path = {0}, id = {0};
+    struct fp_wire m = message;
+    uint64_t address;
+    uint32_t lines;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) path = f;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) id = f;
+    }
+    if (status) return FP_E_MALFORMED;
+    const uint32_t build_id = id.n ? build_id_of(r, id.p, id.n) : 0;
+    const uint32_t name = path.n ? fp_strings_intern(&r->model->strings, path.p, path.n) : 0;
+    if (build_id == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t object = fp_model_object(r->model, name, build_id);
+    if (object == FP_NO_ID) return FP_E_NOMEM;
+    while (build_id && fp_perfetto_next(&message, &f) > 0) {
+        if (!fp_perfetto_is(&f, 3, FP_WIRE_BYTES)) continue;
+        if ((status = take_lines(r, object, fp_wire_inside(&f), &address, &lines))) return status;
+        if (!lines) continue;
+        const uint32_t key[3] = {build_id, (uint32_t)address, (uint32_t)(address >> 32)};
+        const uint32_t row = fp_table_intern(&t->symbols, key);
+        if (row == FP_NO_ID ||
+            fp_array_room(&t->symbol_lines, &t->cap_symbols, (uint64_t)row + 1, sizeof *t->symbol_lines))
+            return FP_E_NOMEM;
+        t->symbol_lines[row] = lines;
+    }
+    return 0;
+}

@@ -1,0 +1,298 @@
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+/* ---- tracks ---- */
+
+uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b) {
+    const uint32_t key[5] = {kind, (uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
+    const uint32_t n = r->track_keys.n, track = fp_table_intern(&r->track_keys, key);
+    if (track == FP_NO_ID || fp_array_zeroed(&r->tracks, &r->cap_tracks, (uint64_t)track + 1, sizeof *r->tracks))
+        return FP_NO_ID;
+    if (track == n) r->tracks[track] = (struct fp_perfetto_track){.kind = kind, .pid = -1, .tid = -1};
+    return track;
+}
+
+/* An int32, which a varint holds as 64 bits. */
+static int64_t int32_of(uint64_t v) {
+    return (int32_t)(uint32_t)v;
+}
+
+/* A process of another machine than the trace's first gets a number beyond 32 bits. */
+static int64_t pid_on(const struct fp_perfetto_packet *k, int64_t pid) {
+    return fp_perfetto_has(k, FP_PF_MACHINE) ? (pid & UINT32_MAX) | (int64_t)(k->number[FP_PF_MACHINE] & 0xffff) << 32
+                                             : pid;
+}
+
+/* ---- names ---- */
+
+int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak) {
+    const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
+    const uint32_t key[4] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
+    const uint32_t row = fp_table_intern(&r->name_keys, key);
+    const uint32_t name = fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
+    if (row == FP_NO_ID || name == FP_NO_ID ||
+        fp_array_zeroed(&r->named, &r->cap_named, (uint64_t)row + 1, sizeof *r->named))
+        return FP_E_NOMEM;
+    r->n_named = r->name_keys.n;
+    struct fp_perfetto_named *to = &r->named[row];
+    if (n && (!weak || !to->name || to->weak)) *to = (struct fp_perfetto_named){pid, tid, name, weak};
+    return 0;
+}
+
+/* ---- descriptors ---- */
+
+int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire thread,
+                                  int64_t *pid, int64_t *tid) {
+    struct fp_wire_field f;
+    uint64_t reference = 0;
+    const uint8_t *name = NULL;
+    size_t n = 0;
+    int status;
+    *pid = *tid = 0;
+    while ((status = fp_perfetto_next(&thread, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) *pid = int32_of(f.v);
+        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) *tid = (int64_t)f.v;
+        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) reference = f.v;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) {
+            name = f.p;
+            n = f.n;
+        }
+    }
+    if (status) return FP_E_MALFORMED;
+    struct fp_perfetto_seq *s = k->seq;
+    *pid = pid_on(k, *pid);
+    if (s->valid) {
+        s->pid = *pid;
+        s->tid = *tid;
+        s->has_reference = !__builtin_mul_overflow((int64_t)reference, 1000, &s->reference);
+    }
+    if (fp_perfetto_set_process(r, *tid, *pid, FP_PQ_DESCRIPTOR)) return FP_E_NOMEM;
+    return n ? fp_perfetto_name(r, *pid, *tid, name, n, 0) : 0;
+}
+
+int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
+                                   struct fp_wire process, int64_t *pid) {
+    struct fp_wire_field f;
+    const uint8_t *name = NULL;
+    size_t n = 0;
+    uint64_t number = 0;
+    int status, named = 0;
+    while ((status = fp_perfetto_next(&process, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) number = f.v;
+        const int is_name = fp_perfetto_is(&f, 6, FP_WIRE_BYTES) && f.n;
+        if (is_name ||
+            (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && !n && !named)) { /* its name, or its command's first word */
+            name = f.p;
+            n = f.n;
+            named |= is_name;
+        }
+    }
+    if (status) return FP_E_MALFORMED;
+    *pid = pid_on(k, int32_of(number));
+    return n ? fp_perfetto_name(r, *pid, -1, name, n, 0) : 0;
+}
+
+/* What a track's descriptor tells. */
+struct descriptor {
+    uint64_t uuid, parent;
+    struct fp_wire_field name, thread, process;
+    int has_uuid;
+};
+
+static int take_descriptor(struct descriptor *d, struct fp_wire message) {
+    struct fp_wire_field f;
+    int status;
+    *d = (struct descriptor){0};
+    while ((status = fp_perfetto_next(&message, &f)) > 0) {
+        if (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_FIXED64) {
+            const uint64_t v = f.wire == FP_WIRE_VARINT ? f.v : fp_u64(f.p);
+            if (f.number == 1) d->uuid = v;
+            d->has_uuid |= f.number == 1;
+            if (f.number == 5) d->parent = v;
+        } else if (f.wire == FP_WIRE_BYTES) {
+            if (f.number == 3) d->process = f;
+            if (f.number == 4) d->thread = f;
+            if (f.number == 2 || ((f.number == 10 || f.number == 13) && !d->name.n)) d->name = f;
+        }
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct descriptor d;
+    int64_t pid, tid;
+    int status = take_descriptor(&d, k->message[FP_PF_TRACK]);
+    if (status) return status;
+    if (!d.has_uuid) {
+        r->counts[FP_PERFETTO_N_OTHER]++;
+        return 0;
+    }
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, d.uuid, 0);
+    const uint32_t name = d.name.n ? fp_strings_intern(&r->model->strings, d.name.p, d.name.n) : 0;
+    if (track == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
+    struct fp_perfetto_track *t = &r->tracks[track];
+    if (name) t->name = name;
+    if (d.parent) t->parent = d.parent;
+    if (d.thread.at) {
+        if ((status = fp_perfetto_thread_descriptor(r, k, fp_wire_inside(&d.thread), &pid, &tid))) return status;
+        r->tracks[track].pid = pid;
+        r->tracks[track].tid = tid;
+        return d.name.n ? fp_perfetto_name(r, pid, tid, d.name.p, d.name.n, 1) : 0;
+    }
+    if (!d.process.at) return 0;
+    if ((status = fp_perfetto_process_descriptor(r, k, fp_wire_inside(&d.process), &pid))) return status;
+    r->tracks[track].pid = pid;
+    return d.name.n ? fp_perfetto_name(r, pid, -1, d.name.p, d.name.n, 1) : 0;
+}
+
+/* A process or a thread of the tree. */
+static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire m, int thread) {
+    struct fp_wire_field f;
+    const uint8_t *name = NULL;
+    size_t n = 0;
+    uint64_t id = 0, tgid = 0;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
+        if (thread && fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) tgid = f.v;
+        if (fp_perfetto_is(&f, thread ? 2 : 3, FP_WIRE_BYTES) && !n) {
+            name = f.p;
+            n = f.n;
+        }
+    }
+    if (status) return FP_E_MALFORMED;
+    const int64_t pid = pid_on(k, int32_of(thread ? tgid : id)), tid = thread ? int32_of(id) : -1;
+    if (thread && fp_perfetto_set_process(r, tid, pid, FP_PQ_TREE)) return FP_E_NOMEM;
+    return n ? fp_perfetto_name(r, pid, tid, name, n, 0) : 0;
+}
+
+int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct fp_wire tree = k->message[FP_PF_PROCESS_TREE];
+    struct fp_wire_field f;
+    int status, inner;
+    while ((status = fp_perfetto_next(&tree, &f)) > 0)
+        if (f.wire == FP_WIRE_BYTES && (f.number == 1 || f.number == 2) &&
+            (inner = take_process(r, k, fp_wire_inside(&f), f.number == 2)))
+            return inner;
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* ---- processes of threads ---- */
+
+/* The kernel names threads by tid alone.  Their tracks remember the process, from the best source, which `of` has. */
+int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from) {
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
+    if (track == FP_NO_ID) return FP_E_NOMEM;
+    struct fp_perfetto_track *t = &r->tracks[track];
+    if ((uint32_t)from < t->of) return 0;
+    t->pid = pid;
+    t->of = from;
+    return 0;
+}
+
+int64_t fp_perfetto_process_of(const struct fp_perfetto_read *r, int64_t tid) {
+    const uint64_t a = (uint64_t)tid;
+    const uint32_t key[5] = {FP_PT_KERNEL, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
+    const uint32_t track = fp_table_find(&r->track_keys, key);
+    return track ? r->tracks[track].pid : -1;
+}
+
+/* ---- places ---- */
+
+uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes) {
+    const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
+    const uint32_t key[6] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32),
+                             path,        (uint32_t)is_lanes};
+    const uint32_t n = r->place_keys.n, place = fp_table_intern(&r->place_keys, key);
+    if (place == FP_NO_ID || fp_array_zeroed(&r->places, &r->cap_places, (uint64_t)place + 1, sizeof *r->places))
+        return FP_NO_ID;
+    if (place == n) {
+        r->places[place] = (struct fp_perfetto_place){.pid = pid, .tid = tid, .path = path, .is_lanes = is_lanes};
+        r->n_places = place + 1;
+    }
+    return place;
+}
+
+void fp_perfetto_places_free(struct fp_perfetto_read *r) {
+    for (uint32_t i = 0; i < r->n_places; i++) {
+        struct fp_perfetto_place *p = &r->places[i];
+        for (uint32_t lane = 0; lane < p->cap_lanes; lane++) free(p->lanes[lane].calls);
+        free(p->lanes);
+        free(p->free_lanes);
+    }
+    free(r->places);
+    r->places = NULL;
+    r->n_places = r->cap_places = 0;
+}
+
+/* Where a described track belongs: the first thread or process among it and its parents, and the names on the way.
+ * Parents of threads and processes do not matter.  0 or FP_E_NOMEM. */
+static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp_perfetto_track *found,
+                           struct fp_buf *path) {
+    enum { MOST_PARENTS = 64, MOST_PATH = 1 << 12 };
+    uint32_t names[MOST_PARENTS], n = 0;
+    const struct fp_perfetto_track *t = &r->tracks[track];
+    *found = (struct fp_perfetto_track){.pid = -1, .tid = -1};
+    path->n = 0;
+    for (;;) {
+        found->pid = t->pid;
+        found->tid = t->tid;
+        if (t->pid >= 0 || t->tid >= 0 || n == MOST_PARENTS) break; /* a cycle ends, too */
+        names[n++] = t->name;
+        const uint64_t a = t->parent;
+        const uint32_t key[5] = {FP_PT_UUID, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
+        const uint32_t parent = a ? fp_table_find(&r->track_keys, key) : 0;
+        if (!parent) break;
+        t = &r->tracks[parent];
+    }
+    while (n--) {
+        size_t length;
+        const uint8_t *p = fp_string(&r->model->strings, names[n], &length);
+        if (path->n + length > MOST_PATH) break;
+        if ((path->n && fp_buf_put(path, "/", 1)) || fp_buf_put(path, p, length)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+/* The place of a track that is no thread.  FP_NO_ID when memory ran out. */
+static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
+    const struct fp_perfetto_track *t = &r->tracks[track];
+    struct fp_perfetto_track found = {.pid = -1, .tid = -1};
+    struct fp_buf *path = &r->scratch;
+    path->n = 0;
+    if (t->kind == FP_PT_UUID) {
+        if (place_described(r, track, &found, path)) return FP_NO_ID;
+        if (t->tid >= 0) return fp_perfetto_place_of(r, t->pid, t->tid, 0, 0);
+        if (found.pid >= 0 && !path->n && fp_buf_put(path, "(process)", 9)) return FP_NO_ID;
+    } else if (t->kind == FP_PT_ASYNC) {
+        if (t->of && place_described(r, t->of, &found, path)) return FP_NO_ID;
+        found.tid = -1;
+        path->n = 0;
+        size_t n;
+        const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
+        if (fp_buf_put(path, "async ", n ? 6 : 5) || fp_buf_put(path, p, n)) return FP_NO_ID;
+    } else if (fp_buf_put(path, "Default Track", 13)) {
+        return FP_NO_ID;
+    }
+    const uint32_t name = fp_strings_intern(&r->model->strings, path->n ? (const void *)path->p : "", path->n);
+    return name == FP_NO_ID ? FP_NO_ID : fp_perfetto_place_of(r, found.pid, found.tid, name, 1);
+}
+
+int fp_perfetto_plan(struct fp_perfetto_read *r) {
+    for (uint32_t i = 1; i < r->track_keys.n; i++) {
+        struct fp_perfetto_track *t = &r->tracks[i];
+        const uint64_t a = fp_words_u64(fp_table_row(&r->track_keys, i) + 1);
+        const uint64_t b = fp_words_u64(fp_table_row(&r->track_keys, i) + 3);
+        uint32_t place;
+        if (t->kind == FP_PT_THREAD)
+            place = fp_perfetto_place_of(r, (int64_t)a, (int64_t)b, 0, 0);
+        else if (t->kind == FP_PT_KERNEL)
+            place = fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
+        else
+            place = place_lanes(r, i);
+        if (place == FP_NO_ID) return FP_E_NOMEM;
+        r->tracks[i].place = place + 1;
+    }
+    return 0;
+}

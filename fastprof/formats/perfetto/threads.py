@@ -1,0 +1,80 @@
+"""Threads of a trace, as the model has them (fp_perfetto_place in csrc/perfetto/read.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.model import Model, Part
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_perfetto_place, fp_perfetto_read
+
+_NO_ID = (1 << 32) - 1
+_LANES = 1 << 31  # lanes get numbers below this, which viewers accept
+
+
+class PlaceThreads:
+    """Threads of the model for places, which the decoder requests one by one.  A lane gets a free number."""
+
+    def __init__(self, model: Model, r: fp_perfetto_read) -> None:
+        self._model, self._r = model, r
+        self._input = model.input()
+        self._numbers: dict[tuple[int, ...], int] = {}  # our numbers for ids beyond 32 bits
+        self._free, self._lane = _NO_ID, _LANES
+        self._lanes: list[tuple[int, int, str]] = []  # pid, tid, name
+        self._n_added = 0
+
+    def _number(self, id_: int, *scope: int) -> int:
+        """An id as the model holds it: none is 0, and one beyond 32 bits gets a unique number."""
+        if -1 <= id_ < _NO_ID:
+            return max(id_, 0)
+        key = (*scope, id_)
+        if key not in self._numbers:
+            self._free -= 1
+            self._numbers[key] = self._free
+        return self._numbers[key]
+
+    def answer(self) -> None:
+        """Tell the decoder the thread that it requests."""
+        r = self._r
+        place, lane = r.places[r.asked], int(r.asked_lane)
+        pid = self._number(int(place.pid))
+        if place.is_lanes or lane:
+            self._lane -= 1
+            tid = self._lane
+            self._lanes.append((pid, tid, self._lane_name(place, lane)))
+        else:
+            tid = self._number(int(place.tid), pid)
+        if lib.fp_perfetto_set_thread(r, self._model.thread(pid, tid, self._input)):
+            raise MemoryError("no memory for threads")
+
+    def _lane_name(self, place: fp_perfetto_place, lane: int) -> str:
+        name = self._model.string(place.path).decode("utf-8", "replace") if place.is_lanes else ""
+        if not name:
+            name = self._names().get((int(place.pid), int(place.tid)), f"thread {int(place.tid)}")
+            name = "track" if place.is_lanes else name
+        return f"{name} [{lane + 1}]" if lane else name
+
+    def _names(self) -> dict[tuple[int, int], str]:
+        r, model = self._r, self._model
+        named = [r.named[i] for i in range(1, r.n_named)]
+        return {(int(e.pid), int(e.tid)): model.string(e.name).decode("utf-8", "replace") for e in named if e.name}
+
+    def add_names(self, part: Part, *, at_end: bool = False) -> None:
+        """Put all names of threads and processes into the part, if many are new or these are all."""
+        n = int(self._r.n_named) + len(self._lanes)
+        if n == self._n_added or (not at_end and n < 2 * self._n_added):
+            return
+        self._n_added = n
+        processes, threads = [], []
+        for (pid, tid), name in self._names().items():
+            own = self._number(pid)
+            if tid < 0:
+                processes.append((own, name.encode()))
+            else:
+                threads.append((own, self._number(tid, own), name.encode()))
+        threads += [(pid, tid, name.encode()) for pid, tid, name in self._lanes]
+        if processes:
+            part.extra["process_names"] = processes
+        if threads:
+            part.extra["thread_names"] = threads

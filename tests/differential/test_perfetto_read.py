@@ -1,0 +1,115 @@
+"""Perfetto's own trace processor on traces that we read: every slice, by thread and name, and every stack."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.options import Options
+from tests.differential.peers import viewer
+from tests.support.paths import CORPUS, SHARED
+from tests.support.product import batches, open_input
+
+SLICES = """
+  select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
+    sum(case when s.dur < 0 then 0 else s.dur end), sum(s.dur < 0)
+  from slice s left join thread_track tt on s.track_id = tt.id left join thread th using (utid)
+  left join process p using (upid) left join process_track pt on s.track_id = pt.id
+  left join process p2 on p2.upid = pt.upid group by 1, 2, 3
+"""
+HEAP = """
+  select heap_name, sum(case when size > 0 then size else 0 end), sum(case when size > 0 then count else 0 end),
+    -sum(case when size < 0 then size else 0 end)
+  from heap_profile_allocation group by 1
+"""
+SAMPLES = "select count(*) from perf_sample where callsite_id is not null"
+GOOD = CORPUS / "perfetto" / "good"
+CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
+CALLS += ["open-and-orphan", "unordered-sequences", "written"]
+REAL = SHARED / "data" / "perfetto" / "read"
+# of these, the trace processor's answer is known to be wrong or another question
+CHROME = ["real-chromium.pftrace.gz", "real-chromium-cpu.pftrace.gz"]
+
+
+def slices(data: bytes) -> dict[tuple[int, int, str], list[int]]:
+    """(pid, tid or -1 of a lane, name): calls and events, their time, those that never end."""
+    opened = open_input(data, Options(**{"perfetto.data": "calls"}), from_="perfetto")
+    model, found = opened.model, defaultdict[tuple[int, int, str], list[int]](lambda: [0, 0, 0])
+    stacks: dict[int, list[Any]] = {}
+    for batch in batches(opened):
+        for i, op in enumerate(batch["op"]):
+            thread = batch["thread"][i]
+            _, pid, tid = model.row("threads", thread)
+            tid = -1 if tid > 1 << 30 else tid
+            if op == 1:
+                key, begin = stacks[thread].pop()
+                found[key][1] += batch["time"][i] - begin
+                found[key][2] -= 1
+            elif op == 5:
+                found[pid, tid, batch.payload(i).decode("utf-8", "replace")][0] += 1
+            elif op in (0, 3):
+                name = model.string(model.row("functions", batch["function"][i])[2]).decode("utf-8", "replace")
+                key = pid, tid, name
+                found[key][0] += 1
+                found[key][2] += 1
+                stacks.setdefault(thread, []).append((key, batch["time"][i]))
+    return dict(found)
+
+
+def check_calls(data: bytes, path: Path) -> None:
+    path.write_bytes(data)
+    (theirs,) = viewer("trace_processor", path, SLICES)
+    expected = {(int(p), int(t), n or "[unknown]"): [int(c), int(d), int(o)] for p, t, n, c, d, o in theirs}
+    assert expected
+    assert slices(data) == expected
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_are_slices(name: str, tmp_path: Path) -> None:
+    data = (GOOD / f"{name}.pftrace").read_bytes()
+    if name == "written":  # the payload of an event is its name for us, and an argument for them
+        check_totals(data, tmp_path / "trace")
+    else:
+        check_calls(data, tmp_path / "trace")
+
+
+def check_totals(data: bytes, path: Path) -> None:
+    path.write_bytes(data)
+    (theirs,) = viewer("trace_processor", path, SLICES)
+    expected, found = Counter[str](), Counter[str]()
+    for _, _, name, _, total, _ in theirs:
+        expected[name or "[unknown]"] += int(total)
+    for (_, _, name), (_, total, _) in slices(data).items():
+        found[name] += total
+    assert +found == +expected
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="recordings of Chromium are not in the repository")
+@pytest.mark.parametrize("name", CHROME)
+def test_calls_of_chromium(name: str, tmp_path: Path) -> None:
+    check_totals(gzip.decompress((REAL / name).read_bytes()), tmp_path / "trace")
+
+
+def test_heap_dumps(tmp_path: Path) -> None:
+    path = GOOD / "mixed.pftrace"
+    (theirs,) = viewer("trace_processor", path, HEAP)
+    opened = open_input(path, Options(**{"perfetto.data": "heap"}), from_="perfetto")
+    found = defaultdict[str, list[int]](lambda: [0, 0, 0])
+    for batch in batches(opened):
+        for i, label in enumerate(batch["label"]):
+            heap = opened.model.string(opened.model.row("labels", label)[2]).decode()
+            for k, column in enumerate((1, 0, 3)):
+                found[heap][k] += batch.values(column)[i]
+    assert {name: [int(v) for v in rest] for name, *rest in theirs} == dict(found)
+
+
+def test_samples() -> None:
+    path = GOOD / "mixed.pftrace"
+    ((theirs,),) = viewer("trace_processor", path, SAMPLES)
+    # they count a sample that the recorder skipped
+    assert fastprof.info(path, perfetto={"data": "samples"}).facts["records"] == int(theirs[0]) - 1
