@@ -36,7 +36,7 @@ static void change_packets(struct input *in) {
     if (below(in, 2))
         change_pieces(in, &packets);
     else
-        change_bytes(in, packets.at[i] + 2, packets.at[i + 1], 4);
+        change_bytes(in, packets.at[i], packets.at[i + 1] - packets.at[i], 4);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
