@@ -9,7 +9,6 @@ from fastprof.core.words import Message, joined
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
 _PRINTED = "pass the profile itself"
-_TRACECONV = "`traceconv json` converts it to Chrome's Trace Event JSON"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
 # The beginning of the input, its format, and advice.
@@ -93,7 +92,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         _DEVTOOLS,
     ),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is not a profile"),
-    (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", _TRACECONV),
     (
         rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",
         "a profile of TensorFlow or JAX (XSpace)",

@@ -61,7 +61,7 @@ class TraceEvent(TypedDict, total=False):
 
 
 class Perfetto(TypedDict, total=False):
-    data: Literal["calls", "samples", "heap"] | None
+    data: Literal["calls", "samples", "allocations"] | None
 
 
 class Archive(TypedDict, total=False):
@@ -101,7 +101,7 @@ class InfoOptions(TypedDict, total=False):
     class_frames: bool
     truncated_roots: bool
     samples: bool
-    data: Literal["calls", "samples", "heap"] | None
+    data: Literal["calls", "samples", "allocations"] | None
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]

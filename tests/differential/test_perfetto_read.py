@@ -98,7 +98,7 @@ def test_calls_of_chromium(name: str, tmp_path: Path) -> None:
 def test_heap_dumps(tmp_path: Path) -> None:
     path = GOOD / "mixed.pftrace"
     (theirs,) = viewer("trace_processor", path, HEAP)
-    opened = open_input(path, Options(**{"perfetto.data": "heap"}), from_="perfetto")
+    opened = open_input(path, Options(**{"perfetto.data": "allocations"}), from_="perfetto")
     found = defaultdict[str, list[int]](lambda: [0, 0, 0])
     for batch in batches(opened):
         for i, label in enumerate(batch["label"]):

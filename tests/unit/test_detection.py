@@ -122,7 +122,6 @@ FOREIGN = {
     b"desc: (none)\ncmd: ./a\ntime_unit: i\n": "a Massif profile: record with",
     b'{"dhatFileVersion":2,"mode":"heap"': "a DHAT profile",
     b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
-    b"\n\x07P\x01h\x01\xb8\x05\x01\n\x10P\x01\xe2\x03\x0b\x08\x02": "a Perfetto trace",
     DESCRIPTORS: "a set of protocol buffer descriptors",
     MODEL: "a model of TensorFlow",
     field(1, NODE) * 9: "a model of TensorFlow",

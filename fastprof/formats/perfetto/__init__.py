@@ -9,10 +9,10 @@ from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
 
 DATA: Option[str | None] = Option(
     "data",
-    Words("calls", "samples", "heap"),
+    Words("calls", "samples", "allocations"),
     None,
     format="perfetto",
-    help="read calls, samples or heap dumps of a trace (default: the first of these that it has)",
+    help="read calls, samples or heap allocations of a trace (default: the first of these that it has)",
 )
 
 _VARINT, _BYTES = 0, 2

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
 _MOST_ROUNDS = 1 << 34  # bytes of records in memory, as far as C counts them
-_NUMBERS = {"calls": lib.FP_PERFETTO_CALLS, "samples": lib.FP_PERFETTO_SAMPLES, "heap": lib.FP_PERFETTO_HEAP}
+_NUMBERS = {"calls": lib.FP_PERFETTO_CALLS, "samples": lib.FP_PERFETTO_SAMPLES, "allocations": lib.FP_PERFETTO_HEAP}
 _COUNTED = {
     "orphan-exits": lib.FP_PERFETTO_N_ORPHANS,
     "unwound-frames": lib.FP_PERFETTO_N_UNWOUND,
@@ -53,7 +53,7 @@ _COUNTED = {
 _READ = {  # counts that are rows
     "calls": ("trace-calls", "trace-instants"),
     "samples": ("trace-samples",),
-    "heap": ("heap-samples",),
+    "allocations": ("heap-samples",),
 }
 _LOST = {
     "dropped-packets": lib.FP_PERFETTO_N_DROPPED,
@@ -106,7 +106,7 @@ class PerfettoReader(Reader):
             if counts[lib.FP_PERFETTO_N_SAMPLES]:
                 found = "samples"
             elif counts[lib.FP_PERFETTO_N_HEAP_SAMPLES]:
-                found = "heap"
+                found = "allocations"
         self._restart()
         return found
 
@@ -148,7 +148,7 @@ class PerfettoReader(Reader):
         r, extra = self._r, {}
         if self._data == "calls":
             return Part(extra={"ticks_per_second": 1_000_000_000})
-        if self._data == "heap":
+        if self._data == "allocations":
             return Part([*_HEAP_TYPES], extra={"default_sample_type": "inuse_space"})
         if r.period and r.period_name:
             extra = {

@@ -28,8 +28,8 @@ REPORTED = reported(
         "event-stacks": ("stack of an event", "stacks of events"),
         "flows": ("end of a flow", "ends of flows"),
         "heap-samples": (
-            "stack in a heap dump ({-O perfetto.data:=}heap reads these)",
-            "stacks in heap dumps ({-O perfetto.data:=}heap reads these)",
+            "stack in a heap dump ({-O perfetto.data:=}allocations reads these)",
+            "stacks in heap dumps ({-O perfetto.data:=}allocations reads these)",
         ),
         "invalid-utf8": ("non-UTF-8 name, repaired", "non-UTF-8 names, repaired"),
         "kernel-events": ("other event of the kernel", "other events of the kernel"),
