@@ -96,6 +96,7 @@ class _Names:
         self._process_of = array("I", [0])  # by mapping: index of its symbolizer
         self._taken = _Ranges()  # of the last process
         self._texts: dict[int, tuple[str, str]] = {}  # name and build id, by object
+        self._functions: dict[tuple[int, str, str, str, int], int] = {}  # of the model
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def new_frames(self) -> Iterator[tuple[int, int]]:
@@ -130,8 +131,12 @@ class _Names:
         for (frame, address, flags), location in zip(items, locations, strict=True):
             line = 0
             for s in reversed(location.symbols):
-                system_name = "" if s.system_name == s.name else s.system_name
-                function = model.function(s.name, s.file, object_id, system_name, s.start_line)
+                key = object_id, s.name, s.file, s.system_name, s.start_line
+                function = self._functions.get(key)
+                if function is None:
+                    system_name = "" if s.system_name == s.name else s.system_name
+                    function = model.function(s.name, s.file, object_id, system_name, s.start_line)
+                    self._functions[key] = function
                 line = model.line(function, s.line, outer=line)
             if not line:
                 continue
