@@ -149,3 +149,16 @@ def test_a_thread_waits_longer_than_stacks_are_kept(tmp_path: Path) -> None:
     file.write_bytes(data.round().switched(9, 7, 101_000).bytes())
     found = fastprof.top(file, symbolize=False, value="off-cpu", n=3)
     assert [(row.name, row.self) for row in found.rows if row.self][:1] == [("0x70", 100_000)]
+
+
+def test_off_cpu_times_of_older_versions_are_ordinary_samples_without_a_time() -> None:
+    data = PerfData(ALL, period=1, event=BPF_OUTPUT).named(b"offcpu-time").sample(7, [0x70], 1000, 3, tid=8)
+    data.sample(7, [0x71], (1 << 64) - (1 << 32) + 1, 5_000_000, tid=8)
+    assert rows(data, "offcpu-time") == [(8, 1000, 3, [0x70]), (8, 0, 5_000_000, [0x71])]
+
+
+def test_the_text_of_perf_script_has_nanoseconds_too() -> None:
+    text = b"app 7/8 [000] 12.000000:  5000000 offcpu-time: \n\t  70 wait+0x1 (/bin/app)\n\n"
+    with fastprof.open(io.BytesIO(text)) as profile:
+        assert list(profile.batches())
+        assert [type_.unit for type_ in profile.model.parts[0].value_types] == ["count", "nanoseconds"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
-_CLOCKS = re.compile(r"(?:cpu|task)-clock(?::[a-zA-Z]*)?")
+_CLOCKS = re.compile(r"(?:cpu-clock|task-clock|offcpu-time)(?::[a-zA-Z]*)?")
 # Fields of the recording in the output of `--header`.
 _FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
 
