@@ -139,7 +139,7 @@ int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
     return 0;
 }
 
-int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n) {
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n, int64_t divisor) {
     __extension__ typedef __int128 i128;
     int64_t *result = b->values + (size_t)to * b->cap;
     for (uint32_t i = 0; i < b->n; i++) {
@@ -148,6 +148,10 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
         if (b->view != FP_GRAPH || b->kind[i] == FP_COST || b->kind[i] == FP_CALL)
             for (uint32_t k = 0; k < n; k++)
                 overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
+        if (!overflow && divisor > 1) {
+            const i128 rest = sum % divisor, half = (divisor + 1) / 2;
+            sum = sum / divisor + (rest >= half) - (rest <= -half);
+        }
         if (overflow || sum < INT64_MIN || sum > INT64_MAX) return FP_E_OVERFLOW;
         result[i] = (int64_t)sum;
     }

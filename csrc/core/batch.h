@@ -101,10 +101,10 @@ struct fp_batch *fp_batch_copy(const struct fp_batch *b);
  * move; their old memory stays valid until the batch is freed.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
 
-/* Sets value column `to` of each row to the sum of factors[k] * column k over the
- * first `n` columns (n <= to < n_values); to 0 in graph rows that have no cost.
- * FP_DONE, or FP_E_OVERFLOW when a sum is not an int64. */
-int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n);
+/* Sets value column `to` of each row to the sum of factors[k] * column k over the first `n` columns (n <= to <
+ * n_values), divided by `divisor` > 0 and rounded, halves away from 0; to 0 in graph rows that have no cost.  FP_DONE,
+ * or FP_E_OVERFLOW when the result is not an int64. */
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n, int64_t divisor);
 
 /* Copies a payload into the batch's bytes; `slice` gets offset << 32 | length.
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */

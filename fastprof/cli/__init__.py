@@ -45,7 +45,7 @@ exit codes:
   1    error in the input, the output or the data
   2    wrong usage
   3    done with losses (--lenient, --keep-going)
-  4    diff: a total grew by more than --fail-over
+  4    diff: a cost grew by more than --fail-over
   130  interrupted
 """
 

@@ -15,7 +15,6 @@ from fastprof.cli.arguments import (
     add_table_arguments,
     choose_table,
     given_options,
-    heading_of,
     refuse_screen_arguments,
     refuse_several,
 )
@@ -27,7 +26,8 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
-from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
+from fastprof.verbs.diff import Difference, diff, options
+from fastprof.verbs.difference import Change, Failure, Runs, growth
 
 DESCRIPTION = """\
 Compare the self costs of two profiles of any formats.
@@ -41,36 +41,34 @@ examples:
   fastprof diff base.xray now.xray -s ./program -o d.pb.gz
   fastprof diff main.cachegrind branch.cachegrind \\
     --value Ir --fail-over 1 || echo slower
+  fastprof diff --fail-over main=5 old/*.prof -- new/*.prof
 """
 FAILED = 4  # exit code of --fail-over
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("old", metavar="OLD", help="a file, a directory, or - for standard input")
-    parser.add_argument("new", metavar="NEW", help="the profile to compare with OLD")
+    what = "OLD and NEW; of several runs: OLD ... -- NEW ..."
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=what)
+    parser.set_defaults(more="inputs")
     add_input_arguments(parser)
     add_output_arguments(parser)
     add_log_arguments(parser, json="print JSON; with -o, the summary as JSON on stderr")
     add_table_arguments(parser)
-    group = heading_of(parser, "output")
-    group.add_argument(
-        "--fail-over",
-        type=_percent,
-        metavar="PERCENT",
-        help=f"exit with code {FAILED} if a total grew by more",
-    )
     add_screen_arguments(parser)
     add_options(parser, options())
 
 
-def _percent(text: str) -> float:
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = -1
-    if not 0 <= percent < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is not a percentage, 0 or more")
-    return percent
+def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """OLD and NEW.  Errors: UsageError."""
+    inputs, words = args.inputs, args.words
+    n_new = len(words) - words.index("--") - 1 if "--" in words else 1
+    if not 0 < n_new < len(inputs):  # all come after --, which may begin with a dash
+        n_new = 1
+    if len(inputs) < 2:
+        raise UsageError("NEW is missing: diff compares two profiles")
+    if len(inputs) > 2 and n_new == 1 and "--" not in words:
+        raise UsageError(f"{len(inputs)} inputs: separate the old from the new ones, OLD ... -- NEW ...")
+    return inputs[:-n_new], inputs[-n_new:]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown", *["--output"] * written)
     found = diff(
-        args.old,
-        args.new,
+        *_sides(args),
         args.output if written else None,
         from_=args.from_,
         to=args.to,
@@ -105,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
         if not args.json:
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
-    if args.fail_over is None or not (grown := found.grown(args.fail_over)):
-        return code
-    print_message(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
-    return FAILED
+    for limit in dict.fromkeys(failure.limit for failure in found.failed):
+        grown = ", ".join(_growth_of(failure) for failure in found.failed if failure.limit == limit)
+        print_message(f"more than {limit:g} % above {found.old}: {grown}")
+    return FAILED if found.failed else code
 
 
 def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
@@ -116,7 +113,7 @@ def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
     return Screen.asked(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
 
 
-def _growth_of(value: Value) -> str:
+def _growth_of(value: Failure) -> str:
     return f"{value.name} {_percent_of(value.old, value.new)}{' %' * bool(value.old)}"
 
 
@@ -144,25 +141,44 @@ def _print_json(found: Difference) -> None:
         return {"inclusive": row.inclusive and dict(zip(("old", "new"), row.inclusive, strict=True))}
 
     names = ({name: getattr(row, name) for name in _NAMES} for row in found.rows)
-    rows = [name | {"values": costs(row)} | inclusive(row) for name, row in zip(names, found.rows, strict=True)]
+    rows = [
+        name | {"values": costs(row)} | inclusive(row) | _runs(row.runs)
+        for name, row in zip(names, found.rows, strict=True)
+    ]
     values = [
-        value._asdict() | {"percent": round(growth(value.old, value.new), 3) if value.old else None}
-        for value in found.values
+        value._asdict()
+        | {"percent": round(growth(value.old, value.new), 3) if value.old else None}
+        | _runs(found.runs[k] if found.runs else None)
+        for k, value in enumerate(found.values)
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
     whole["shown"] = found.shown
+    whole |= {"noise": found.n_noise} if found.runs else {}
+    whole |= {"failed": [failure._asdict() for failure in found.failed]} if found.failed else {}
     print(json_text(whole | {"rows": rows, "log": found.log.as_dict(flags=True)}, indent=1))
+
+
+def _runs(runs: Runs | None) -> dict[str, Any]:
+    """Of several profiles a side: the cost in each, and the probability of the difference by chance."""
+    return {"runs": runs._asdict()} if runs else {}
 
 
 def _print_csv(found: Difference) -> None:
     head = [*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))]
     if any(row.inclusive for row in found.rows):
         head += [f"inclusive {found.values[found.shown].name} {side}" for side in ("old", "new")]
+    several = any(row.runs for row in found.rows)
+    head += ["old spread %", "new spread %", "p"] * several
     rows = (
-        [*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True)), *(row.inclusive or ())]
+        [*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True)), *(row.inclusive or ()), *_spread(row.runs)]
         for row in found.rows
     )
     print_csv(chain([head], rows))
+
+
+def _spread(runs: Runs | None) -> tuple[float | None, ...]:
+    """Standard deviations in percent of the means, and p."""
+    return (runs.spread(runs.old), runs.spread(runs.new), runs.p) if runs else ()
 
 
 # ---- text
@@ -170,14 +186,36 @@ def _print_csv(found: Difference) -> None:
 
 def _print_text(found: Difference, screen: Screen, short: bool) -> None:
     totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
-    for value in found.values:
+    for k, value in enumerate(found.values):
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
         name, sides = scale.title(value.name), (value.old, value.new)
-        totals.append((name, scale(value.old), scale(value.new), _signed(scale, *sides), _percent_of(*sides)))
-    print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
+        line = [scale(value.old), scale(value.new), _signed(scale, *sides), _percent_of(*sides)]
+        totals.append((name, *_with_spread(line, found.runs[k] if found.runs else None)))
+    if found.runs:
+        totals[0] = ("", *_SPREAD_HEAD)
+    print_table(totals, right=range(1, len(totals[0])), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
         print()
         _print_rows(found, screen, short)
+    if found.n_noise:
+        print(end="\n" * screen.markdown)
+        print(f"... {found.n_noise:,} more within the noise")
+
+
+_SPREAD_HEAD = ("old", "± %", "new", "± %", "difference", "%", "p")
+
+
+def _with_spread(line: list[str], runs: Runs | None) -> list[str]:
+    """old, new, difference and percent, with the spreads of several runs."""
+    if not runs:
+        return line
+    spreads = [_spread_text(runs.spread(costs)) for costs in (runs.old, runs.new)]
+    p = "" if runs.p is None else f"{runs.p:.3f}" if runs.p >= 0.001 else "<0.001"
+    return [line[0], spreads[0], line[1], spreads[1], *line[2:], p]
+
+
+def _spread_text(percent: float | None) -> str:
+    return "" if percent is None else f"{percent:.1f}"
 
 
 def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
@@ -187,12 +225,13 @@ def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
     scale = Scale.of(max(map(abs, costs)), value.unit, costs)
     total = max(abs(value.old), abs(value.new))
     by_inclusive = found.sort == "inclusive"
-    columns = [
-        (f"{scale.title(value.name)} {'incl. ' * by_inclusive}old", [scale(old) for old, _ in sides]),
-        ("new", [scale(new) for _, new in sides]),
-        ("difference", [_signed(scale, old, new) for old, new in sides]),
-        ("%", [_percent_of(old, new) for old, new in sides]),
+    lines = [
+        _with_spread([scale(old), scale(new), _signed(scale, old, new), _percent_of(old, new)], row.runs)
+        for row, (old, new) in zip(rows, sides, strict=True)
     ]
+    head = _SPREAD_HEAD[1:] if rows[0].runs else ("new", "difference", "%")
+    first = f"{scale.title(value.name)} {'incl. ' * by_inclusive}old"
+    columns = [(title, [*cells]) for title, *cells in zip((first, *head), *lines, strict=True)]
     # the other of self and inclusive cost, in short
     others = [(row.old[found.shown], row.new[found.shown]) if by_inclusive else row.inclusive for row in rows]
     known = [pair for pair in others if pair]
@@ -200,7 +239,7 @@ def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
         other = Scale.of(max(abs(new - old) for old, new in known), value.unit, [new - old for old, new in known])
         title = other.title("self diff." if by_inclusive else "incl. diff.")
         columns.append((title, [_signed(other, *pair) if pair else "" for pair in others]))
-    figures, least = range(len(columns)), [4] * bool(known)
+    figures, least = range(len(columns)), [len(columns) - 1] * bool(known)
     columns += _names(found.by, _shortened(rows) if short else rows)
     titles = [title for title, _ in columns]
     print_table(

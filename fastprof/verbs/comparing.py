@@ -20,7 +20,7 @@ PAIR = Option(
     Words("name", "exact", metavar="HOW"),
     "name",
     group="rows",
-    help="pair functions across builds by name (default) or exact",
+    help="pair functions across builds: name (default) or exact",
     details="By name: objects pair by build id, path, or base name without version and hash; functions by name and "
     "the file's base name within them.  Addresses without names pair only within one build.",
 )
@@ -33,10 +33,10 @@ def log_pairs(log: Log, pairs: Pairs, what: str = "function") -> None:
         log.warn(REPORTED["paired"], what=", ".join(found))
 
 
-def paired_rows(
-    sides: Iterable[tuple[int, str, Iterable[Batch]]], model: Model, options: Options, log: Log
+def read_all(
+    sides: Iterable[tuple[int, str, Iterable[Batch]]], model: Model, options: Options, log: Log, *, pair: bool = True
 ) -> list[tuple[int, str, Iterator[Batch]]]:
-    """Rows of stacks and graphs with their sides and views, functions of side 0 replaced by those of side 1.
+    """Rows of stacks and graphs with their sides and views.  With `pair` functions of side 0 are those of side 1.
 
     All rows are read and added up first, within --max-memory; labels stay, threads do not.
     """
@@ -44,12 +44,13 @@ def paired_rows(
     summed = []
     own = options.with_given(**{PER_THREAD.name: False})
     for side, view, batches in sides:
-        noted = pairs.noted(batches, side)
+        noted = pairs.noted(batches, side) if pair else batches
         rows = to_sum(noted, model, own, log) if view == "stacks" else _by_part(noted, model, options)
         first = next(rows, None)  # all is read now
         summed.append((side, view, iter(()) if first is None else chain([first], rows)))
-    pairs.find()
-    log_pairs(log, pairs)
+    if pair:
+        pairs.find()
+        log_pairs(log, pairs)
     return [(side, view, pairs.replaced(rows) if pairs else rows) for side, view, rows in summed]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from fastprof import bridges, plan
 from fastprof.core.log import Log
@@ -16,15 +17,19 @@ _Key = tuple[int, int, int]
 
 
 class Inclusive:
-    """Adds them up, in one value type, while the rows of both sides pass by.  Memory grows with functions and the arcs
-    of graphs."""
+    """Adds them up, in one value type, while the rows of all runs pass by; the first `n_old` are of the old side.
 
-    def __init__(self, model: Model, options: Options, log: Log) -> None:
+    Memory grows with functions and the arcs of graphs.
+    """
+
+    def __init__(self, model: Model, options: Options, log: Log, n_old: int, n_runs: int) -> None:
         self._model, self._options, self._log = model, options, log
+        self._n_old = n_old
         self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
-        self._costs = [Costs(model, "function", self._value, None, arcs=False, cycles=True) for _ in range(2)]
+        self._costs = [Costs(model, "function", self._value, None, arcs=False, cycles=True) for _ in range(n_runs)]
         self._sums: list[dict[_Key, int]] = []
         self._counterparts: dict[_Key, _Key] = {}
+        self._weights: list[Fraction] = []
 
     def rows(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, at least one for each function."""
@@ -38,27 +43,41 @@ class Inclusive:
         """Functions of the old side have the names of their counterparts."""
         self._counterparts = {self._key(old): self._key(new) for old, new in functions.items()}
 
-    def end(self, value: str) -> Inclusive | None:
-        """After the last row.  None: these are not known in the value type of this name."""
+    def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
+        """After the last row; `weights` of the runs make the costs of a side.
+
+        None: these are not known in the value type of this name.
+        """
         for costs in self._costs:
             costs.end()
         if self._value.type is None or self._value.type.name != value:
             return None
         if not all(costs.inclusive_known for costs in self._costs):
             return None
-        for costs in self._costs:
+        self._weights = [*weights]
+        for run, costs in enumerate(self._costs):
             sums: dict[_Key, int] = {}
             column = costs.column("inclusive")
             for function, seen in enumerate(costs.seen):
                 if seen:
                     key = self._key(function)
-                    key = self._counterparts.get(key, key)
+                    if run < self._n_old:
+                        key = self._counterparts.get(key, key)
                     sums[key] = sums.get(key, 0) + column[function]
             self._sums.append(sums)
         return self
 
     def of(self, batch: Batch) -> list[list[int]]:
         """The old and the new cost of the function of each row."""
+        runs = self.runs_of(batch)
+        if len(runs) == 2 and self._weights == [1, 1]:
+            return runs
+        weighted = [[cost * weight for cost in of] for of, weight in zip(runs, self._weights, strict=True)]
+        sides = weighted[: self._n_old], weighted[self._n_old :]
+        return [[round(sum(costs)) for costs in zip(*side, strict=True)] for side in sides]
+
+    def runs_of(self, batch: Batch) -> list[list[int]]:
+        """The cost of the function of each row in each run, without weights."""
         keys = [*map(self._key, batch["function"].tolist())]
         return [[sums.get(key, 0) for key in keys] for sums in self._sums]
 

@@ -214,7 +214,11 @@ class DiffOptions(InfoOptions, total=False):
     n: int
     sort: Literal["self", "inclusive", "percent"]
     threshold: float | None
+    significance: float
     pair: Literal["name", "exact"]
+    normalize: str | None
+    base_of: int
+    fail_over: float | str | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

@@ -19,7 +19,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate
-from fastprof.verbs.comparing import PAIR, paired_rows
+from fastprof.verbs.comparing import PAIR, read_all
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
@@ -216,7 +216,7 @@ class _Page:
             (side, "stacks" if view == "timeline" else view, self._shown.folded(view, rows))
             for side, view, rows in sides
         ]
-        return paired_rows(folded, model, self._asked, log)
+        return read_all(folded, model, self._asked, log)
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""

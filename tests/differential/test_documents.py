@@ -17,6 +17,7 @@ import pytest
 from tests.differential.peers import need
 from tests.support.paths import REPO, needs_shared, shared_data
 from tests.unit.test_diff import NEW, OLD
+from tests.unit.test_diff_runs import make_runs
 
 BLOCK = re.compile(r"^```\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = {
@@ -28,7 +29,7 @@ BLOCKS = {
     "README.md": (10, 5),
     "docs/annotate.md": (1, 1),
     "docs/get-started.md": (5, 3),
-    "docs/merge-diff.md": (1, 1),
+    "docs/merge-diff.md": (2, 2),
     "docs/report.md": (1, 1),
     "docs/store.md": (2, 2),
     "docs/tables.md": (1, 1),
@@ -76,6 +77,7 @@ def put_inputs(page: str, folder: Path) -> None:
     elif page == "docs/merge-diff.md":
         (folder / "old.callgrind").write_bytes(OLD)
         (folder / "new.callgrind").write_bytes(NEW)
+        make_runs(folder)
     elif page == "docs/report.md":  # which says where it comes from
         run(PAGES["docs/viewers.md"][0], folder)
     elif page == "docs/store.md":

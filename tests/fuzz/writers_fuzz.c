@@ -143,11 +143,14 @@ static void combine(struct program *g, struct fp_batch *b) {
     int64_t factors[VALUES];
     for (uint32_t k = 0; k < VALUES; k++) factors[k] = (int64_t)number(g);
     if (fp_batch_set_values(b, VALUES + 1)) abort();
-    if (fp_batch_combine(b, VALUES, factors, VALUES) != FP_DONE) return;
+    const int64_t divisor = 1 + (b->n & 7);
+    if (fp_batch_combine(b, VALUES, factors, VALUES, divisor) != FP_DONE) return;
     for (uint32_t i = 0; i < b->n; i++) {
         __int128 sum = 0;
         for (uint32_t k = 0; k < VALUES && b->kind[i] <= FP_CALL; k++)
             sum += (__int128)factors[k] * b->values[(size_t)k * b->cap + i];
+        const __int128 rest = sum % divisor;
+        sum = sum / divisor + (2 * rest >= divisor) - (2 * rest <= -divisor);
         must(sum == b->values[(size_t)VALUES * b->cap + i]);
     }
 }

@@ -47,7 +47,7 @@ def compute(
         n_values = int(batch.c.n_values)
         batch.set_values(n_values + len(columns))
         for k, (name, factors) in enumerate(zip(formulas.factors, columns, strict=True)):
-            if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values) < 0:
+            if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values, 1) < 0:
                 raise FastprofError(f"{inputs_of(model)}inherited event {name}: a value exceeds 2^63 - 1")
         yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
         batch.set_values(n_values)

@@ -1,0 +1,125 @@
+"""The result of `diff`, as plain objects."""
+
+from __future__ import annotations
+
+from fastprof.core._typing import NamedTuple
+from fastprof.core.log import Log
+
+
+class Runs(NamedTuple):
+    """Costs of several profiles a side, each scaled as asked, and the probability of such a difference by chance."""
+
+    old: tuple[float, ...]
+    new: tuple[float, ...]
+    p: float | None  # of Welch's test; None: a side has one profile only
+
+    @staticmethod
+    def spread(costs: tuple[float, ...]) -> float | None:
+        """The standard deviation in percent of the mean."""
+        from statistics import fmean, stdev
+
+        mean = fmean(costs)
+        return 100 * stdev(costs) / abs(mean) if len(costs) > 1 and mean else None
+
+
+class Value(NamedTuple):
+    """A value type, and the self costs of each side in total; of several profiles the mean."""
+
+    name: str
+    unit: str
+    old: int
+    new: int
+
+
+class Change(NamedTuple):
+    """A function (file, object, line of a file, or call) and its costs, one for each value."""
+
+    name: str
+    file: str
+    object: str
+    line: int  # by line, else 0
+    callee: str  # by arc, else ""
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    inclusive: tuple[int, int] | None = None  # by function: old and new, of values[shown]; None: unknown
+    runs: Runs | None = None  # of several profiles, what sorts the row
+
+
+class Failure(NamedTuple):
+    """What grew by more than `fail_over` allows: a value type in total, or a row."""
+
+    name: str
+    limit: float  # percent
+    old: int
+    new: int
+
+
+class Difference(NamedTuple):
+    """What `diff` found.  `rows` are sorted by the difference of values[shown], the largest first."""
+
+    old: str
+    new: str
+    by: str
+    values: list[Value]
+    shown: int
+    rows: list[Change]
+    n_changed: int  # rows that differ in what sorts them, of which `rows` may have the first only
+    log: Log
+    sort: str = "self"
+    runs: tuple[Runs, ...] = ()  # of several profiles: the totals of `values`
+    n_noise: int = 0  # rows of several profiles that differ by chance, which `rows` lacks
+    failed: tuple[Failure, ...] = ()  # of `fail_over`
+
+    def changed(self) -> list[Change]:
+        """The rows that differ in what sorts them."""
+        return [row for row in self.rows if self.sides(row)[0] != self.sides(row)[1]]
+
+    def sides(self, row: Change) -> tuple[int, int]:
+        """The old and the new cost that sort a row."""
+        if self.sort == "inclusive":
+            return row.inclusive or (0, 0)
+        return row.old[self.shown], row.new[self.shown]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the changed rows, with exact figures."""
+        from fastprof.core.html import table
+
+        k = self.shown
+        costs = "old", "new", "difference", "inclusive old", "inclusive new"
+        head = *costs, "p", "function", "callee", "file", "line", "object"
+        if not self.values:
+            return table(head[:0], (), f"{self.old} and {self.new}: no values")
+        cells = [
+            (
+                row.old[k],
+                row.new[k],
+                row.new[k] - row.old[k],
+                *(row.inclusive or (None, None)),
+                row.runs.p if row.runs else None,
+                row.name,
+                row.callee,
+                row.file,
+                row.line or None,
+                row.object,
+            )
+            for row in self.changed()
+        ]
+        kept = [i for i, name in enumerate(head) if name in head[:3] or {row[i] for row in cells} - {None, ""}]
+        value = self.values[k]
+        of = f"{value.name} {value.unit}".strip()
+        caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
+        return table([head[i] for i in kept], ([row[i] for i in kept] for row in cells), caption)
+
+    def grown(self, percent: float) -> list[Value]:
+        """The values whose totals grew by more than `percent`; from 0 any growth is more."""
+        return [value for value in self.values if exceeds(value.old, value.new, percent)]
+
+
+def growth(old: int, new: int) -> float:
+    """In percent of `old`, which is not 0."""
+    return 100 * (new - old) / abs(old)
+
+
+def exceeds(old: int, new: int, percent: float) -> bool:
+    """Whether a cost grew by more than `percent`; from 0 any growth is more."""
+    return new > old and (not old or growth(old, new) > percent)
