@@ -47,8 +47,8 @@ FAILED = 4  # exit code of --fail-over
 
 
 def add_arguments(parser: Parser) -> None:
-    what = "OLD and NEW; of several runs: OLD ... -- NEW ..."
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=what)
+    what = "OLD, NEW (- is standard input); or OLD ... -- NEW ..."
+    parser.add_argument("inputs", nargs="+", metavar="OLD NEW", help=what)
     parser.set_defaults(more="inputs")
     add_input_arguments(parser)
     add_output_arguments(parser)

@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(r"^argument ", "", message)
         message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is not one of \2", message)
         if found := re.match(r"the following arguments are required: (.*)", message):
-            message = self._missing(found[1].split(", "))
+            message = self._missing(re.split(",? ", found[1]))
         more = f"       `{self.prog} --help` shows the options\n"
         self.exit(2, f"fastprof: {printable(message)}\n{self.format_usage().strip()}\n{more}")
 
