@@ -43,7 +43,7 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
     while ((status = fp_perfetto_next(&m, &f)) > 0)
         if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
     if (status) return FP_E_MALFORMED;
-    const uint8_t *p = text.p, *end = p + text.n;
+    const uint8_t *p = text.n ? text.p : (const uint8_t *)"", *end = p + text.n;
     uint8_t digits[12] = {0};
     uint64_t pid = 0;
     while (end > p && end[-1] == '\n') end--;
