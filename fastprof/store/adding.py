@@ -383,8 +383,7 @@ def add(
         for n, (each, input_) in enumerate(named.items(), 1):
             if each not in there or not skip_existing:
                 try:
-                    added = session.add(input_, each, from_=from_, replace=replace, progress=progress, **options)
-                    log.take(added)
+                    log.take(session.add(input_, each, from_=from_, replace=replace, progress=progress, **options))
                     added += 1
                 except FastprofError as error:
                     failed(error)
