@@ -228,6 +228,9 @@ def make(
     inputs = [*chain.from_iterable(sides)]
     fixed = {option.name: value for option, value in end.fixes.items() if options[option] != value}
     options = options.with_given(**fixed) if fixed else options
+    if not isinstance(end.view, str) and end.view(["stacks"]) == "timeline":  # a format of timelines alone
+        for input_ in inputs:
+            input_.view = input_.other_view or input_.view
     view = end.view if isinstance(end.view, str) else end.view(input_.view for input_ in inputs)
     plan = Plan(end, inputs, [], _used_by_readers(inputs), {}, optimistic)
     remaining = Remaining(sum(1 if view else len({input_.view for input_ in side}) for side in sides))

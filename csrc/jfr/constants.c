@@ -1,9 +1,10 @@
 /* Checkpoints: constants by type and key.
  *
- *   start, duration, delta to the previous checkpoint, flags byte | number of pools
- *   pool      type, number of values | key, value ...
+ *   start, duration, delta to the previous checkpoint, flags byte | number of
+ * pools pool      type, number of values | key, value ...
  *
- * A value is kept as its bytes, because most are never needed; its type's program finds where it ends.
+ * A value is kept as its bytes, because most are never needed; its type's
+ * program finds where it ends.
  */
 #include <stdlib.h>
 
@@ -11,10 +12,11 @@
 
 static void forget(struct fp_jfr_pool *pool) {
     fp_table_empty(&pool->keys);
+    if (pool->cap_rows) memset(pool->rows, 0, pool->cap_rows * sizeof *pool->rows);
     if (pool->cap_at) memset(pool->at, 0, pool->cap_at * sizeof *pool->at);
     if (pool->cap_known) memset(pool->known, 0, pool->cap_known * sizeof *pool->known);
     if (pool->cap_also) memset(pool->also, 0, pool->cap_also * sizeof *pool->also);
-    pool->last_row = 0;
+    pool->n = 1;
 }
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
@@ -23,7 +25,8 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->n_pools = 0;
     r->arena_n = 0;
     memset(r->cache, 0, FP_JFR_CACHE * sizeof *r->cache);
-    fp_table_empty(&r->labels);
+    fp_table_empty(&r->functions);
+    r->slots_of = 0;
 }
 
 /* The pool of a type, made if there is none.  NULL when memory ran out. */
@@ -32,21 +35,47 @@ static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     if (t->pool) return &r->pools[t->pool - 1];
     if (fp_array_zeroed(&r->pools, &r->cap_pools, (uint64_t)r->n_pools + 1, sizeof *r->pools)) return NULL;
     struct fp_jfr_pool *pool = &r->pools[r->n_pools];
-    if (!pool->keys.width && fp_table_init(&pool->keys, 2)) return NULL;
+    if (!pool->keys.width) {
+        if (fp_table_init(&pool->keys, 2)) return NULL;
+        pool->n = 1;
+    }
     t->pool = ++r->n_pools;
     return pool;
+}
+
+/* Keys below this are an index, whatever their number; others if most are used.
+ */
+enum { SMALL = 1 << 16, MOST_OF_ROWS = 8 };
+
+/* The row of a key, added if it is new.  FP_NO_ID when memory ran out. */
+static uint32_t add(struct fp_jfr_pool *pool, uint64_t key) {
+    if (!key) return 0;
+    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    uint32_t row = key < pool->cap_rows ? pool->rows[key] : 0;
+    if (row) return row;
+    if (key < SMALL || key / MOST_OF_ROWS < pool->n) {
+        /* unless it came when there were fewer */
+        const uint32_t far = pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
+        if (far) return pool->row_of[far];
+        if (fp_array_zeroed(&pool->rows, &pool->cap_rows, key + 1, sizeof *pool->rows)) return FP_NO_ID;
+        return pool->rows[key] = pool->n++;
+    }
+    const uint32_t before = pool->keys.n;
+    row = fp_table_intern(&pool->keys, words);
+    if (row == FP_NO_ID || fp_array_zeroed(&pool->row_of, &pool->cap_row_of, (uint64_t)row + 1, sizeof *pool->row_of))
+        return FP_NO_ID;
+    if (row >= before) pool->row_of[row] = pool->n++;
+    return pool->row_of[row];
 }
 
 /* Keeps the n bytes of a value. */
 static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
     struct fp_jfr_pool *pool = pool_of(r, type);
-    if (!pool) return FP_E_NOMEM;
-    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
-    const uint32_t row = key ? fp_table_intern(&pool->keys, words) : 0;
+    const uint32_t row = pool ? add(pool, key) : FP_NO_ID;
     if (row == FP_NO_ID || fp_array_zeroed(&pool->at, &pool->cap_at, (uint64_t)row + 1, sizeof *pool->at) ||
         fp_array_zeroed(&pool->known, &pool->cap_known, (uint64_t)row + 1, sizeof *pool->known) ||
         fp_array_zeroed(&pool->also, &pool->cap_also, (uint64_t)row + 1, sizeof *pool->also) ||
-        fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n))
+        fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1)) /* a value may have no bytes */
         return FP_E_NOMEM;
     memcpy(r->arena + r->arena_n, p, n);
     pool->at[row] = r->arena_n + 1;
@@ -54,17 +83,11 @@ static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint
     return 0;
 }
 
-uint32_t fp_jfr_find(struct fp_jfr_reader *r, uint32_t type, uint64_t key, struct fp_jfr_pool **found) {
-    const uint32_t number = r->types[type].pool;
-    if (!number) return FP_NO_ID;
-    struct fp_jfr_pool *pool = *found = &r->pools[number - 1];
-    if (pool->last_row && pool->last_key == key) return pool->last_row;
+uint32_t fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
+    if (!key) return pool->cap_at && pool->at[0] ? 0 : FP_NO_ID;
     const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
-    const uint32_t row = key ? fp_table_find(&pool->keys, words) : 0;
-    if ((key && !row) || row >= pool->cap_at || !pool->at[row]) return FP_NO_ID;
-    pool->last_key = key;
-    pool->last_row = row;
-    return row;
+    const uint32_t far = pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
+    return far ? pool->row_of[far] : FP_NO_ID;
 }
 
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end) {

@@ -1,8 +1,9 @@
-/* The metadata: a table of strings, then a tree of elements with attributes, whose names and values are indices in it.
+/* The metadata: a table of strings, then a tree of elements with attributes,
+ * whose names and values are indices in it.
  *
- *   root > metadata > class {id 101, name jdk.ExecutionSample, superType jdk.jfr.Event}
- *                       > field {name stackTrace, class 28, constantPool true}
- *                           > annotation {class 40, value TICKS}
+ *   root > metadata > class {id 101, name jdk.ExecutionSample, superType
+ * jdk.jfr.Event} > field {name stackTrace, class 28, constantPool true} >
+ * annotation {class 40, value TICKS}
  */
 #include "jfr/private.h"
 #include "jfr/text.h"
@@ -191,7 +192,8 @@ static const char *unfit(const struct fp_jfr_reader *r, const struct fp_jfr_fiel
     }
 }
 
-/* Sets the roles of what an event refers to.  0, or the field that is of another type. */
+/* Sets the roles of what an event refers to.  0, or the field that is of
+ * another type. */
 static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const struct fp_jfr_type *t, const char **want) {
     static const uint8_t ROLE[] = {[FP_JFR_EVENT_THREAD] = FP_JFR_THREAD,
                                    [FP_JFR_EVENT_STACK] = FP_JFR_STACK,
@@ -200,12 +202,15 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
                                    [FP_JFR_EVENT_VALUE] = FP_JFR_NO_ROLE};
     struct fp_jfr_want scratch[16];
     uint32_t n;
-    const struct fp_jfr_want *wants = fp_jfr_wants(r, t, &n, scratch);
+    const struct fp_jfr_want *wants = fp_jfr_wants(t, &n, scratch);
     for (uint32_t i = 0; i < t->n_fields; i++) {
         const struct fp_jfr_field *f = &r->fields[t->field + i];
         for (uint32_t k = 0; k < n; k++) {
             if (wants[k].word != f->name) continue;
-            if ((*want = unfit(r, f, wants[k].slot))) return f;
+            if ((*want = unfit(r, f, wants[k].slot))) {
+                if (t->is_span && wants[k].slot >= FP_JFR_EVENT_STATE) continue; /* names may be anything */
+                return f;
+            }
             if (ROLE[wants[k].slot]) set_role(r, f->type, ROLE[wants[k].slot]);
         }
     }
@@ -221,6 +226,7 @@ static void resolve(struct fp_jfr_reader *r) {
             t->primitive = (uint8_t)(t->name - FP_JFR_W_BOOLEAN + 1);
         if (t->primitive == FP_JFR_STRING) r->string_type = i;
         t->event = fp_jfr_event_of(name, n);
+        if (r->timeline) t->event = 0;
         t->fact = t->event ? 0 : fp_jfr_fact_of(name, n);
     }
     for (uint32_t i = 0; i < r->n_fields; i++) r->fields[i].type = fp_jfr_find_type(r, r->fields[i].type_id);
@@ -230,6 +236,22 @@ static void resolve(struct fp_jfr_reader *r) {
         if ((name == FP_JFR_W_TIMESPAN || name == FP_JFR_W_TIMESTAMP) && note->value >= FP_JFR_W_TICKS &&
             note->value <= FP_JFR_W_SECONDS)
             r->fields[note->field].unit = (uint8_t)(note->value - FP_JFR_W_TICKS + 1);
+    }
+}
+
+/* Finds the events with durations.  What they refer to is read, if it is of the right type. */
+static void find_spans(struct fp_jfr_reader *r) {
+    for (uint32_t i = 1; i < r->n_types; i++) {
+        struct fp_jfr_type *t = &r->types[i];
+        const char *want;
+        unsigned found = 0;
+        for (uint32_t k = 0; k < t->n_fields; k++) {
+            const struct fp_jfr_field *f = &r->fields[t->field + k];
+            const int is_time = f->name == FP_JFR_W_START_TIME || f->name == FP_JFR_W_DURATION;
+            found += is_time && !unfit(r, f, FP_JFR_START);
+        }
+        t->is_span = found == 2 && !t->fact;
+        if (t->is_span && event_roles(r, t, &want)) t->is_span = 0;
     }
 }
 
@@ -279,6 +301,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
         r->types[i].event = 0;
         r->types[i].is_bad = 1;
     }
+    if (r->timeline) find_spans(r);
     set_role(r, r->string_type, FP_JFR_TEXT);
     if (fp_buf_put(&r->described, start, n)) return fp_no_memory(err);
     r->was_compressed = r->compressed;

@@ -49,8 +49,9 @@ static int starts(const uint8_t *p, size_t n, const char *with) {
 
 /* The bytes at p that number a hidden or generated class:
  *
- *   +0x00007f6cf8007a08/728258269   /0x0000000084045210   .0x0000000084045210     an address, and a hash
- *   12 of $$Lambda$12, and the $    12 of $Proxy12, GeneratedMethodAccessor12 ...
+ *   +0x00007f6cf8007a08/728258269   /0x0000000084045210   .0x0000000084045210
+ * an address, and a hash 12 of $$Lambda$12, and the $    12 of $Proxy12,
+ * GeneratedMethodAccessor12 ...
  */
 static size_t number_of_class(const uint8_t *p, size_t n, size_t before) {
     if (n > 3 && (p[0] == '+' || p[0] == '/' || p[0] == '.') && p[1] == '0' && p[2] == 'x') {

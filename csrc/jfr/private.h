@@ -30,7 +30,10 @@ static inline const uint8_t *fp_jfr_varint(const uint8_t *p, const uint8_t *end,
 }
 
 /* The end of n varints, or NULL. */
+const uint8_t *fp_jfr_skip_many(const uint8_t *p, const uint8_t *end, uint64_t n);
+
 static inline const uint8_t *fp_jfr_skip_varints(const uint8_t *p, const uint8_t *end, uint64_t n) {
+    if (n > 8) return fp_jfr_skip_many(p, end, n);
     while (n--) {
         const uint8_t *start = p;
         do
@@ -40,7 +43,8 @@ static inline const uint8_t *fp_jfr_skip_varints(const uint8_t *p, const uint8_t
     return p;
 }
 
-/* Reads a number that takes `width` bytes if numbers are not compressed; big-endian then. */
+/* Reads a number that takes `width` bytes if numbers are not compressed;
+ * big-endian then. */
 static inline const uint8_t *fp_jfr_number(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
                                            unsigned width, uint64_t *v) {
     if (FP_LIKELY(r->compressed)) return fp_jfr_varint(p, end, v);
@@ -56,17 +60,26 @@ struct fp_jfr_record {
     const uint8_t *body, *end; /* `end` may be beyond the window */
 };
 
-/* The record at the window's position.  0; FP_MORE if its head is not in the window; FP_E_* if it is no record or does
- * not end before the range does. */
+/* The record at the window's position.  0; FP_MORE if its head is not in the
+ * window; FP_E_* if it is no record or does not end before the range does. */
 int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
                 struct fp_err *err);
+
+/* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
+static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_in *in) {
+    const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
+    in->pos += (size_t)n;
+    r->skip -= n;
+    return r->skip && !in->eof ? FP_MORE : 0;
+}
 
 /* A record that ends after the input does. */
 int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err);
 
 /* ---- the metadata ---- */
 
-/* Words that the metadata is searched for; the first strings of `names`, from 1 on, in this order. */
+/* Words that the metadata is searched for; the first strings of `names`, from 1
+ * on, in this order. */
 enum fp_jfr_word {
     FP_JFR_W_METADATA = 1,
     FP_JFR_W_CLASS,
@@ -161,7 +174,8 @@ enum fp_jfr_unit {
     FP_JFR_SECONDS
 };
 
-/* What constants of a type are.  A type has a role because something that is read refers to it. */
+/* What constants of a type are.  A type has a role because something that is
+ * read refers to it. */
 enum fp_jfr_role {
     FP_JFR_NO_ROLE = 0,
     FP_JFR_STACK,
@@ -183,7 +197,8 @@ struct fp_jfr_type {
     uint32_t fact;            /* enum fp_jfr_fact_kind + 1 */
     uint32_t counted;         /* in `counted` */
     uint8_t role, primitive;
-    uint8_t is_bad; /* lenient: an event with a field of another type */
+    uint8_t is_span; /* an event with a duration, of a timeline */
+    uint8_t is_bad;  /* lenient: an event with a field of another type */
 };
 
 struct fp_jfr_field {
@@ -215,8 +230,10 @@ enum fp_jfr_code {
     FP_JFR_OP_GET_DOUBLE,
     FP_JFR_OP_GET_TEXT,
     FP_JFR_OP_GET_KEY,   /* a constant of type n */
-    FP_JFR_OP_MARK,      /* here a value of type n begins; operations that skip it follow */
-    FP_JFR_OP_MARK_ARRAY /* here the count of an array of type n begins; of keys if width is 1 */
+    FP_JFR_OP_MARK,      /* here a value of type n begins; operations that skip it
+                            follow */
+    FP_JFR_OP_MARK_ARRAY /* here the count of an array of type n begins; of keys
+                            if width is 1 */
 };
 
 struct fp_jfr_op {
@@ -226,7 +243,8 @@ struct fp_jfr_op {
 
 struct fp_jfr_program {
     uint32_t op, n_ops;
-    int32_t is_bad; /* it cannot be compiled: `what` */
+    int32_t is_plain; /* compressed numbers alone, and bytes: fp_jfr_run_plain */
+    int32_t is_bad;   /* it cannot be compiled: `what` */
     const char *what;
     uint64_t got;
 };
@@ -259,12 +277,20 @@ struct fp_jfr_want {
 /* The program of a type, compiled if it is new.  NULL when memory ran out. */
 const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type);
 
-/* Runs a program on the bytes up to `end`; the end of the value, or NULL if it is longer or has an unknown kind of
- * string.  All slots that the program does not set have to be FP_JFR_ABSENT. */
+/* Runs a program on the bytes up to `end`; the end of the value, or NULL if it
+ * is longer or has an unknown kind of string.  All slots that the program does
+ * not set have to be FP_JFR_ABSENT. */
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots);
 
-/* Decodes a value of a type at p into slots: as fp_jfr_run, NULL also when memory ran out. */
+/* As fp_jfr_run, of a plain program: writes only the numbers of slots;
+ * fp_jfr_plain_slots has set what they are. */
+const uint8_t *fp_jfr_run_plain(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p, const uint8_t *end,
+                                struct fp_jfr_slot *slots);
+void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
+
+/* Decodes a value of a type at p into slots: as fp_jfr_run, NULL also when
+ * memory ran out. */
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots);
 
@@ -291,7 +317,8 @@ struct fp_jfr_event {
     const char *name;
     uint8_t metric;
     uint8_t weight; /* word: the field that counts how many it stands for; 0: one */
-    uint8_t value;  /* word: the field of the second value; 0: its period, if it has one */
+    uint8_t value;  /* word: the field of the second value; 0: its period, if it
+                       has one */
     uint8_t times_weight;
 };
 extern const struct fp_jfr_event fp_jfr_events[];
@@ -301,9 +328,9 @@ uint32_t fp_jfr_event_of(const uint8_t *name, size_t n);
 /* Likewise: enum fp_jfr_fact_kind + 1, or 0. */
 uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n);
 
-/* The wanted fields of a type: n of them.  NULL for a text, whose first field is wanted. */
-const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t *n,
-                                       struct fp_jfr_want *scratch);
+/* The wanted fields of a type: n of them.  NULL for a text, whose first field
+ * is wanted. */
+const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t *n, struct fp_jfr_want *scratch);
 
 /* The type with an id, or 0. */
 uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id);
@@ -312,57 +339,92 @@ uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id);
 
 /* The constants of a type.  Row 0 is that of key 0. */
 struct fp_jfr_pool {
-    struct fp_table keys; /* (low, high) */
-    uint64_t *at;         /* by row of keys: offset in the arena + 1; 0: not in the file so far */
-    uint32_t *known;      /* by row: what it was resolved to, + 1; 0: not yet */
-    uint32_t *also;       /* by row: a second result */
+    uint32_t *rows; /* by key, if keys are small: row; 0: none */
+    uint32_t cap_rows;
+    struct fp_table keys; /* other keys: (low, high) */
+    uint32_t *row_of;     /* by row of `keys` */
+    uint32_t cap_row_of;
+    uint32_t n;      /* rows, and row 0 */
+    uint64_t *at;    /* by row: offset in the arena + 1; 0: not in the file */
+    uint32_t *known; /* by row: what it was resolved to, + 1; 0: not yet */
+    uint32_t *also;  /* by row: a second result */
     uint32_t cap_at, cap_known, cap_also;
-    uint64_t last_key; /* looked up last, with its row; 0: none */
-    uint32_t last_row;
 };
 
 /* Forgets all constants. */
 void fp_jfr_forget(struct fp_jfr_reader *r);
+/* The row of a key that is not in `rows`; FP_NO_ID if there is none. */
+uint32_t fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key);
+
 /* The row of a constant in the pool of a type; FP_NO_ID if there is none. */
-uint32_t fp_jfr_find(struct fp_jfr_reader *r, uint32_t type, uint64_t key, struct fp_jfr_pool **found);
-/* The bytes of a value that a slot refers to or holds: FP_JFR_IS_KEY or FP_JFR_IS_VALUE.  NULL if there are none.
- * *end: where the bytes end that may belong to it. */
+static inline uint32_t fp_jfr_find(const struct fp_jfr_reader *r, uint32_t type, uint64_t key,
+                                   struct fp_jfr_pool **found) {
+    const uint32_t number = r->types[type].pool;
+    if (!number) return FP_NO_ID;
+    const struct fp_jfr_pool *pool = *found = &r->pools[number - 1];
+    if (FP_LIKELY(key < pool->cap_rows && pool->rows[key])) return pool->rows[key];
+    return fp_jfr_find_far(pool, key);
+}
+/* The bytes of a value that a slot refers to or holds: FP_JFR_IS_KEY or
+ * FP_JFR_IS_VALUE.  NULL if there are none. *end: where the bytes end that may
+ * belong to it. */
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end);
 
 /* ---- names ---- */
 
-/* Appends the text of a slot as UTF-8; nothing for null.  `end`: of the bytes that the slot may point into.  1 if it
- * is a text, 0 for null or a missing constant, FP_E_NOMEM. */
+/* Appends the text of a slot as UTF-8; nothing for null.  `end`: of the bytes
+ * that the slot may point into.  1 if it is a text, 0 for null or a missing
+ * constant, FP_E_NOMEM. */
 int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to);
-/* Appends the name of a class without the numbers of hidden classes, which differ from run to run. */
+/* Appends the name of a class without the numbers of hidden classes, which
+ * differ from run to run. */
 int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
-/* Appends the name of a class of objects as in Java: [[I is int[][], [Ljava/util/Map; is java.util.Map[]. */
+/* Appends the name of a class of objects as in Java: [[I is int[][],
+ * [Ljava/util/Map; is java.util.Map[]. */
 int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
-/* The model's string of a slot with a text or a class; constants are looked up once.  0: none.  FP_NO_ID: no memory. */
+/* The model's string of a slot with a text or a class; constants are looked up
+ * once.  0: none.  FP_NO_ID: no memory. */
 uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end);
 
 /* ---- frames, stacks, threads ---- */
 
-/* The node of a stack of the model.  0: no stack; FP_NO_ID when memory ran out. */
+/* The node of a stack of the model.  0: no stack; FP_NO_ID when memory ran out.
+ */
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut);
-/* The frame of a function that is a name and no code.  FP_NO_ID when memory ran out. */
+/* The frame of a function that is a name and no code.  FP_NO_ID when memory ran
+ * out. */
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n);
 /* The thread of the model, and its label.  0 or FP_E_NOMEM. */
 int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
                   uint32_t *label);
 
+/* The labels of a row. */
+struct fp_jfr_labels {
+    uint32_t thread, class_, state, label; /* `label`: 0: free */
+};
+enum { FP_JFR_LABELS = 1 << 10 };
+
+/* A frame of the model, by its fields. */
 struct fp_jfr_frame {
     uint64_t method;
-    uint64_t kind; /* key of the frame's type */
+    uint32_t kind; /* key of the frame's type */
     uint32_t line, bytecode;
-    uint32_t frame; /* of the model + 1; 0: free */
+    uint32_t frame; /* + 1; 0: free */
 };
 enum { FP_JFR_CACHE = 1 << 14 };
 
+/* Sets the name of a thread, a string.  0 or FP_E_NOMEM. */
+int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
+
 /* ---- rows ---- */
 
-/* The row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
-int fp_jfr_row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
-               struct fp_err *err);
+/* Nanoseconds since 1970 of a time of an event. */
+uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot);
+/* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 if that is too large. */
+int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value);
+
+/* ---- timelines ---- */
+
+void fp_jfr_free_spans(struct fp_jfr_reader *r);
 
 #endif

@@ -1,6 +1,7 @@
 /* Types become programs: a value is read, or passed over, by a few operations.
  *
- *   StackTrace: truncated boolean, frames StackFrame[]     StackFrame: method key, line int, bytecode int, type key
+ *   StackTrace: truncated boolean, frames StackFrame[]     StackFrame: method
+ * key, line int, bytecode int, type key
  *
  *   get byte into slot 0 | mark slot 1 | count, then that many times 4 varints
  */
@@ -86,7 +87,8 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         compile_field(c, &r->fields[t->field + i], NO_SLOT, depth + 1);
 }
 
-/* The operations from `body` on are those of an element; simple ones become one operation for all elements. */
+/* The operations from `body` on are those of an element; simple ones become one
+ * operation for all elements. */
 static void compile_loop(struct fp_jfr_compiler *c, uint32_t loop) {
     struct fp_jfr_reader *r = c->r;
     const uint32_t n = r->n_ops - loop - 1;
@@ -137,7 +139,7 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
     struct fp_jfr_compiler c = {.r = r, .first = r->n_ops, .got = t->id};
     struct fp_jfr_want scratch[16];
     uint32_t n;
-    const struct fp_jfr_want *wants = fp_jfr_wants(r, t, &n, scratch);
+    const struct fp_jfr_want *wants = fp_jfr_wants(t, &n, scratch);
     r->barrier = r->n_ops;
     if (t->primitive) {
         compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
@@ -148,8 +150,18 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
         compile_field(&c, field, is_first_text ? 0 : slot_of(wants, n, field->name), 1);
     }
     if (c.is_full) return NULL;
-    r->programs[r->n_programs] = (struct fp_jfr_program){
-        .op = c.first, .n_ops = r->n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
+    int is_plain = r->compressed && !c.what;
+    for (uint32_t i = c.first; i < r->n_ops && is_plain; i++) {
+        const unsigned code = r->ops[i].code;
+        is_plain = code <= FP_JFR_OP_BYTES || code == FP_JFR_OP_GET_INT || code == FP_JFR_OP_GET_BYTE ||
+                   code == FP_JFR_OP_GET_KEY;
+    }
+    r->programs[r->n_programs] = (struct fp_jfr_program){.op = c.first,
+                                                         .n_ops = r->n_ops - c.first,
+                                                         .is_plain = is_plain,
+                                                         .is_bad = c.what != NULL,
+                                                         .what = c.what,
+                                                         .got = c.got};
     t->program = ++r->n_programs;
     return &r->programs[t->program - 1];
 }
@@ -272,6 +284,42 @@ static const uint8_t *run(const struct fp_jfr_reader *r, const struct fp_jfr_op 
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots) {
     return program->is_bad ? NULL : run(r, r->ops + program->op, program->n_ops, p, end, slots);
+}
+
+void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program,
+                        struct fp_jfr_slot *slots) {
+    memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        if (op->code == FP_JFR_OP_GET_KEY)
+            slots[op->slot] = (struct fp_jfr_slot){.kind = FP_JFR_IS_KEY, .type = op->n};
+        else if (op->code >= FP_JFR_OP_GET_INT)
+            slots[op->slot] = (struct fp_jfr_slot){.kind = FP_JFR_IS_NUMBER, .unit = op->unit};
+    }
+}
+
+const uint8_t *fp_jfr_run_plain(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p, const uint8_t *end,
+                                struct fp_jfr_slot *slots) {
+    for (const struct fp_jfr_op *stop = op + n; op < stop; op++) {
+        if (op->code <= FP_JFR_OP_BYTES) {
+            p = op->code ? skip_bytes(p, end, op->n) : fp_jfr_skip_varints(p, end, op->n);
+            if (!p) return NULL;
+            continue;
+        }
+        uint64_t v;
+        if (op->code == FP_JFR_OP_GET_BYTE) {
+            if (p == end) return NULL;
+            v = *p++;
+        } else if (!(p = fp_jfr_varint(p, end, &v))) {
+            return NULL;
+        } else if (op->width == 4) {
+            v = (uint64_t)(int64_t)(int32_t)(uint32_t)v;
+        } else if (op->width == 2) {
+            v = (uint64_t)(int64_t)(int16_t)(uint16_t)v;
+        }
+        slots[op->slot].n = v;
+    }
+    return p;
 }
 
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,

@@ -1,31 +1,38 @@
-/* jfr/read.h - flight recordings of Java virtual machines, as samples at call stacks.
+/* jfr/read.h - flight recordings of Java virtual machines, as samples at call
+ * stacks.
  *
  *   file      complete chunks, one after the other
  *   chunk     header of 68 bytes, big-endian | records
- *   record    size of all of it, type | body         sizes and types are varints
+ *   record    size of all of it, type | body         sizes and types are
+ * varints
  *
  *   14 ce 02 ...    a record of 20 bytes of type 334
  *
- * Type 0 is metadata, which describes all other types of its chunk; type 1 is a checkpoint, which holds constants
- * (stacks, methods, names, threads) that other records refer to by type and key.  Events of all other types have the
- * fields of their type, one after the other.  Type numbers, fields and constants are valid in their chunk only.
+ * Type 0 is metadata, which describes all other types of its chunk; type 1 is a
+ * checkpoint, which holds constants (stacks, methods, names, threads) that
+ * other records refer to by type and key.  Events of all other types have the
+ * fields of their type, one after the other.  Type numbers, fields and
+ * constants are valid in their chunk only.
  *
- * Varints are little-endian groups of 7 bits, of 9 bytes at most; the 9th has 8 bits.  They are not zigzag.
+ * Varints are little-endian groups of 7 bits, of 9 bytes at most; the 9th has 8
+ * bits.  They are not zigzag.
  *
  * A chunk is read in ranges, in this order:
  *
- *   fp_jfr_metadata    the types: each becomes a program of operations such as "skip 3 varints", when it is needed
- *   fp_jfr_walk        its records by their sizes: where checkpoints are, how many events of each type
- *   fp_jfr_constants   each checkpoint: values are kept as bytes and decoded when something refers to them
- *   fp_jfr_feed        its events: samples become rows
+ *   fp_jfr_metadata    the types: each becomes a program of operations such as
+ * "skip 3 varints", when it is needed fp_jfr_walk        its records by their
+ * sizes: where checkpoints are, how many events of each type fp_jfr_constants
+ * each checkpoint: values are kept as bytes and decoded when something refers
+ * to them fp_jfr_feed        its events: samples become rows
  *
  * If the header does not say where the metadata is, a first walk finds it.
  *
- * The caller walks all chunks before it reads the events of the first, because value types and periods have to be
- * known.
+ * The caller walks all chunks before it reads the events of the first, because
+ * value types and periods have to be known.
  *
  * Memory: the constants of a chunk, and the model.
- * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of async-profiler 4.
+ * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of
+ * async-profiler 4.
  */
 #ifndef FP_JFR_READ_H
 #define FP_JFR_READ_H
@@ -33,10 +40,12 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
+#include "core/rounds.h"
 
 /* cffi-begin */
 
-/* What a sample measures: a count, and most have a second value.  Kinds are never added to each other. */
+/* What a sample measures: a count, and most have a second value.  Kinds are
+ * never added to each other. */
 enum fp_jfr_metric {
     FP_JFR_CPU = 0,
     FP_JFR_WALL = 1,
@@ -64,8 +73,10 @@ enum { FP_JFR_NO_COLUMN = 0xffffffffu, FP_JFR_SLOTS = 12, FP_JFR_MOST_DEPTH = 32
 
 /* The request of FP_ASK. */
 enum fp_jfr_asked {
-    FP_JFR_COLUMNS = 1, /* metric `asked_metric` needs columns: drain the batch, add a part, set `column` */
-    FP_JFR_FACT = 2     /* an event that describes the recording: `fact` */
+    FP_JFR_COLUMNS = 1, /* metric `asked_metric` needs columns: drain the batch,
+                           add a part, set `column` */
+    FP_JFR_FACT = 2,    /* an event that describes the recording: `fact` */
+    FP_JFR_SPILL = 3    /* serve `rounds` */
 };
 
 /* A field of such an event. */
@@ -76,7 +87,8 @@ struct fp_jfr_fact {
     int32_t is_text;
 };
 
-/* A record of type 0 or 1, as the walk found it.  Offsets count from the beginning of the input. */
+/* A record of type 0 or 1, as the walk found it.  Offsets count from the
+ * beginning of the input. */
 struct fp_jfr_place {
     uint64_t at, size;
     int64_t delta; /* of a checkpoint: to the previous one; 0: it is the first */
@@ -90,13 +102,19 @@ struct fp_jfr_counts {
     uint64_t dangling;      /* references to constants that are nowhere in the chunk */
     uint64_t unknown_types; /* events of types that the metadata lacks */
     uint64_t depth;         /* frames of the deepest stack */
+    /* of a timeline */
+    uint64_t instants;  /* events without a duration */
+    uint64_t lanes;     /* threads that events were given because they overlap others of theirs */
+    uint64_t cut_spans; /* events that overlap too many others: they end with another */
     /* lenient: losses */
     uint64_t bad_records, bad_constants, lost_bytes;
 };
 
 struct fp_jfr_reader {
     struct fp_model *model;
+    struct fp_rounds rounds; /* of a timeline */
     int32_t lenient;
+    int32_t timeline; /* read events with durations, not samples */
     /* options */
     int32_t kinds;                 /* names get suffixes for how code was compiled: _[j] ... */
     int32_t signatures;            /* names get the types of their parameters */
@@ -175,15 +193,31 @@ struct fp_jfr_reader {
     struct fp_jfr_frame *cache; /* the last frames */
     uint32_t *frames;
     uint32_t cap_frames;
-    struct fp_table labels; /* (thread label, class, state) -> label */
-    uint32_t *label_of;
-    uint32_t cap_label_of;
+    struct fp_table functions; /* (row of a method, kind) -> function */
+    uint32_t *function_of;
+    uint32_t cap_function_of;
+    struct fp_strings chains; /* stacks as frames of the model, root first */
+    uint32_t *stack_of;       /* by chain */
+    uint32_t cap_stack_of;
+    struct fp_jfr_labels *labels; /* the last labels of rows */
+    struct fp_jfr_slot *slots;    /* of an event */
+    uint32_t slots_of;            /* a type: what the slots are */
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */
     uint32_t sleeping, truncated_name;         /* strings */
     struct fp_table leaves;                    /* (class, suffix) -> frame */
     uint32_t *leaf_of;
     uint32_t cap_leaf_of;
+    uint32_t *thread_names; /* by thread: string */
+    uint32_t cap_thread_names;
+    /* of a timeline */
+    struct fp_jfr_lane *lanes;
+    uint32_t *lane_of; /* by thread: its first lane + 1 */
+    uint32_t n_lanes, cap_lanes, cap_lane_of;
+    uint32_t lane_inputs[64], n_lane_inputs;
+    struct fp_jfr_span *ties; /* events of the same begin */
+    uint32_t n_ties, cap_ties, at_tie;
+    int32_t has_record, is_pulling, taking;
     struct fp_strings said; /* facts of the chunk that the caller knows */
 };
 
@@ -203,8 +237,9 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r);
 /* A chunk begins: forgets constants and what the walk found. */
 void fp_jfr_begin(struct fp_jfr_reader *r);
 
-/* Passes over records up to the end of the range.  `open`: the end of the chunk is unknown; it ends where another
- * begins.  After fp_jfr_metadata it also counts events by type, and asks about those that are facts.  FP_MORE, FP_ASK,
+/* Passes over records up to the end of the range.  `open`: the end of the chunk
+ * is unknown; it ends where another begins.  After fp_jfr_metadata it also
+ * counts events by type, and asks about those that are facts.  FP_MORE, FP_ASK,
  * FP_DONE, or an error; lenient: a damaged record ends the walk. */
 int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err);
 
@@ -214,8 +249,17 @@ int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *er
 /* The range is a checkpoint.  FP_MORE, FP_DONE, or an error. */
 int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
 
-/* The events of a chunk as rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an error. */
+/* The events of a chunk as rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an
+ * error. */
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* A timeline: sorts the events of a chunk; then, after all chunks, returns their rows.  FP_MORE or FP_FULL, FP_ASK,
+ * FP_DONE, or an error. */
+int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
+
+/* The name of a thread of the model, a string; 0: none. */
+uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread);
 
 /* Events so far of the type with this number in `counted`, from 1 on. */
 uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i);

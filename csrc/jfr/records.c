@@ -3,6 +3,26 @@
 
 enum { LONGEST_HEAD = 18 };
 
+/* Eight bytes at a time: a byte without its highest bit ends a varint.  A varint of 9 bytes may end with any byte, so
+ * from 8 bytes with the bit on, one varint is passed over byte by byte. */
+const uint8_t *fp_jfr_skip_many(const uint8_t *p, const uint8_t *end, uint64_t n) {
+    unsigned open = 0; /* bytes of the varint that was begun */
+    while (n > 8 && end - p >= 8) {
+        const uint64_t stops = ~fp_u64(p) & UINT64_C(0x8080808080808080);
+        if (FP_UNLIKELY(!stops || open + (unsigned)__builtin_ctzll(stops) / 8 >= 8)) {
+            if (!(p = fp_jfr_skip_varints(p - open, end, 1))) return NULL;
+            open = 0;
+            n--;
+            continue;
+        }
+        n -= (unsigned)__builtin_popcountll(stops);
+        open = (unsigned)__builtin_clzll(stops) / 8;
+        p += 8;
+    }
+    for (p -= open; n && p; n--) p = fp_jfr_skip_varints(p, end, 1);
+    return p;
+}
+
 int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err) {
     return fp_fail_got(err, FP_E_TRUNCATED, record->at, "the input ends within a record; its size", FP_GOT_UNSIGNED,
                        record->size, NULL, 0);

@@ -3,7 +3,8 @@
 
 /* ---- functions ---- */
 
-/* The letter that async-profiler's tools append for how code was compiled: name_[j].  0: none. */
+/* The letter that async-profiler's tools append for how code was compiled:
+ * name_[j].  0: none. */
 static char letter_of(const uint8_t *p, size_t n) {
     static const char *const KINDS[] = {"0Interpreted", "jJIT compiled", "iInlined", "1C1 compiled", "kKernel"};
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
@@ -11,7 +12,8 @@ static char letter_of(const uint8_t *p, size_t n) {
     return 0;
 }
 
-/* async-profiler has code that is not Java's as methods of these types, whose class is the library. */
+/* async-profiler has code that is not Java's as methods of these types, whose
+ * class is the library. */
 static int is_native(const uint8_t *p, size_t n) {
     return (n == 4 && !memcmp(p, "()L;", 4)) || (n == 7 && !memcmp(p, "(Lk;)L;", 7));
 }
@@ -49,9 +51,10 @@ static int put_parts(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, 
     return r->name.failed ? FP_E_NOMEM : 0;
 }
 
-/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out. */
-static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
-                            const uint8_t *end, int *native) {
+/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory
+ * ran out. */
+static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
+                             const uint8_t *end, int *native) {
     struct fp_strings *strings = &r->model->strings;
     struct fp_jfr_parts parts;
     uint32_t system_name = 0, object = 0;
@@ -91,6 +94,28 @@ static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *m
     return name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, object, 0, name, system_name, 0);
 }
 
+enum { NATIVE = 1u << 31 }; /* set in function_of: not Java's */
+
+/* The same, once for each constant and kind. */
+static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
+                            const uint8_t *end, int *native) {
+    struct fp_jfr_pool *pool;
+    const uint32_t row = method->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, method->type, method->n, &pool) : FP_NO_ID;
+    const int is_simple = !r->kinds || (kind->kind == FP_JFR_IS_KEY && kind->n < UINT32_MAX);
+    if (row == FP_NO_ID || !is_simple) return new_function(r, method, kind, end, native);
+    const uint32_t words[] = {row + 1, r->kinds ? (uint32_t)kind->n : 0}, before = r->functions.n;
+    const uint32_t id = fp_table_intern(&r->functions, words);
+    if (id == FP_NO_ID || fp_array_room(&r->function_of, &r->cap_function_of, (uint64_t)id + 1, sizeof *r->function_of))
+        return FP_NO_ID;
+    if (id >= before) {
+        const uint32_t function = new_function(r, method, kind, end, native);
+        if (function == FP_NO_ID || function & NATIVE) return FP_NO_ID;
+        r->function_of[id] = function | (*native ? NATIVE : 0);
+    }
+    *native = (r->function_of[id] & NATIVE) != 0;
+    return r->function_of[id] & ~NATIVE;
+}
+
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
     const uint32_t id = fp_strings_intern(&r->model->strings, name, n);
     const uint32_t function = id == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, id, 0, 0);
@@ -110,61 +135,98 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     int native = 0;
     const uint32_t function = function_of(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native);
     if (function == FP_NO_ID) return FP_NO_ID;
-    /* a bytecode index is a place within a line; as columns count from 1, it is one more */
+    /* a bytecode index is a place within a line; as columns count from 1, it is
+     * one more */
     const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
     const uint32_t column = native ? 0 : known(&slots[FP_JFR_FRAME_BYTECODE], 0);
     const uint32_t lines = fp_model_line(r->model, function, line, column, 0);
     return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, lines);
 }
 
-/* The frame at p; its end, or NULL: damaged, or no memory, then *frame is FP_NO_ID. */
-static const uint8_t *frame_at(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
-                               uint32_t *frame) {
-    struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    memset(slots, 0, 4 * sizeof *slots);
-    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
-    if (!program || !(p = fp_jfr_run(r, program, p, end, slots))) return NULL;
+/* The frame with these fields; most are among the last ones.  FP_NO_ID when
+ * memory ran out. */
+static uint32_t frame_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end) {
     const struct fp_jfr_slot *method = &slots[FP_JFR_FRAME_METHOD], *kind = &slots[FP_JFR_FRAME_TYPE];
-    if (method->kind != FP_JFR_IS_KEY || (kind->kind != FP_JFR_IS_KEY && kind->kind != FP_JFR_ABSENT)) {
-        *frame = new_frame(r, slots, end);
-        return *frame == FP_NO_ID ? NULL : p;
-    }
+    if (method->kind != FP_JFR_IS_KEY || kind->kind != FP_JFR_IS_KEY || kind->n > UINT32_MAX)
+        return new_frame(r, slots, end);
     const uint32_t line = (uint32_t)slots[FP_JFR_FRAME_LINE].n, bytecode = (uint32_t)slots[FP_JFR_FRAME_BYTECODE].n;
     const uint64_t hash = fp_mix(method->n ^ kind->n << 48, (uint64_t)line << 32 | bytecode);
-    struct fp_jfr_frame *cached = &r->cache[hash & (FP_JFR_CACHE - 1)];
-    if (!cached->frame || cached->method != method->n || cached->line != line || cached->bytecode != bytecode ||
-        cached->kind != kind->n) {
-        *frame = new_frame(r, slots, end);
-        if (*frame == FP_NO_ID) return NULL;
-        *cached = (struct fp_jfr_frame){
-            .method = method->n, .kind = kind->n, .line = line, .bytecode = bytecode, .frame = *frame + 1};
+    struct fp_jfr_frame *cached = &r->cache[hash & (FP_JFR_CACHE - 2)];
+    for (int i = 0; i < 2; i++) {
+        const struct fp_jfr_frame *one = &cached[i];
+        if (one->frame && one->method == method->n && one->line == line && one->bytecode == bytecode &&
+            one->kind == kind->n)
+            return one->frame - 1;
     }
-    *frame = cached->frame - 1;
-    return p;
+    const uint32_t frame = new_frame(r, slots, end);
+    if (frame == FP_NO_ID) return FP_NO_ID;
+    cached[1] = cached[0];
+    cached[0] = (struct fp_jfr_frame){
+        .method = method->n, .kind = (uint32_t)kind->n, .line = line, .bytecode = bytecode, .frame = frame + 1};
+    return frame;
 }
 
 /* ---- stacks ---- */
 
-/* The frames of an array into r->frames, leaf first.  Their number, or FP_NO_ID when memory ran out. */
+/* The frame of a key at p.  Its end, or NULL. */
+static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                                  uint32_t *frame) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS], key = {.kind = FP_JFR_IS_KEY, .type = type};
+    const uint8_t *value_end = end, *value;
+    *frame = 0;
+    if (!(p = fp_jfr_number(r, p, end, 8, &key.n))) return NULL;
+    if (!(value = fp_jfr_bytes_of(r, &key, &value_end)))
+        r->counts.dangling++;
+    else if (fp_jfr_decode(r, type, value, value_end, slots))
+        *frame = frame_of(r, slots, value_end);
+    return p;
+}
+
+/* The frames of an array into r->frames, leaf first.  Their number, or FP_NO_ID
+ * when memory ran out. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
     uint64_t n;
     const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
     if (!p || n > (uint64_t)(end - p) || r->types[array->type].role != FP_JFR_FRAME) return 0;
     if (fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames)) return FP_NO_ID;
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, array->type);
+    if (!program) return FP_NO_ID;
+    const uint32_t op = program->op, n_ops = program->n_ops;
+    const int is_plain = program->is_plain && !array->of_keys;
+    if (is_plain) fp_jfr_plain_slots(r, program, slots);
     for (uint32_t i = 0; i < n; i++) {
-        r->frames[i] = 0;
         if (array->of_keys) {
-            struct fp_jfr_slot slot = {.kind = FP_JFR_IS_KEY, .type = array->type};
-            const uint8_t *frame_end = end;
-            if (!(p = fp_jfr_number(r, p, end, 8, &slot.n))) return i;
-            const uint8_t *q = fp_jfr_bytes_of(r, &slot, &frame_end);
-            if (q && !frame_at(r, array->type, q, frame_end, &r->frames[i]) && r->frames[i]) return FP_NO_ID;
-            r->counts.dangling += !q;
-        } else if (!(p = frame_at(r, array->type, p, end, &r->frames[i]))) {
-            return r->frames[i] == FP_NO_ID ? FP_NO_ID : i;
+            p = keyed_frame(r, array->type, p, end, &r->frames[i]);
+        } else {
+            p = is_plain ? fp_jfr_run_plain(r->ops + op, n_ops, p, end, slots)
+                         : fp_jfr_decode(r, array->type, p, end, slots);
+            r->frames[i] = p ? frame_of(r, slots, end) : 0;
         }
+        if (!p) return i;
+        if (r->frames[i] == FP_NO_ID) return FP_NO_ID;
     }
     return (uint32_t)n;
+}
+
+/* Frames of all chains that are kept to find them again, in bytes; then all are
+ * forgotten. */
+enum { MOST_CHAINS = 16 << 20 };
+
+/* The node of n frames in r->frames, below `root`.  Chunks repeat stacks: most
+ * are found as a whole.  FP_NO_ID when memory ran out. */
+static uint32_t node_of(struct fp_jfr_reader *r, uint32_t root, uint32_t n) {
+    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
+    if (fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames)) return FP_NO_ID;
+    r->frames[n] = root;
+    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->frames, (n + 1) * sizeof *r->frames);
+    if (id == FP_NO_ID || fp_array_room(&r->stack_of, &r->cap_stack_of, (uint64_t)id + 1, sizeof *r->stack_of))
+        return FP_NO_ID;
+    if (id < before) return r->stack_of[id];
+    uint32_t node = root;
+    while (n-- && node != FP_NO_ID)
+        if (r->frames[n]) node = fp_model_stack(r->model, node, r->frames[n]);
+    return r->stack_of[id] = node;
 }
 
 /* The node of the stack at p. */
@@ -173,16 +235,15 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
     if (r->types[type].role != FP_JFR_STACK || !fp_jfr_decode(r, type, p, end, slots)) return 0;
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
-    uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end), node = 0;
+    const uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
+    uint32_t root = 0;
     if (n == FP_NO_ID) return FP_NO_ID;
     if (n > r->counts.depth) r->counts.depth = n;
     if (*cut && r->cut_root) {
-        const uint32_t root = fp_jfr_name_frame(r, "[truncated]", 11);
-        if (root == FP_NO_ID || (node = fp_model_stack(r->model, 0, root)) == FP_NO_ID) return FP_NO_ID;
+        const uint32_t frame = fp_jfr_name_frame(r, "[truncated]", 11);
+        if (frame == FP_NO_ID || (root = fp_model_stack(r->model, 0, frame)) == FP_NO_ID) return FP_NO_ID;
     }
-    while (n-- && node != FP_NO_ID)
-        if (r->frames[n]) node = fp_model_stack(r->model, node, r->frames[n]);
-    return node;
+    return n || root ? node_of(r, root, n) : 0;
 }
 
 /* The model no longer has the nodes of stacks. */
@@ -192,19 +253,20 @@ static void forget_stacks(struct fp_jfr_reader *r) {
         struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->pools[t->pool - 1] : NULL;
         if (pool && pool->cap_known) memset(pool->known, 0, pool->cap_known * sizeof *pool->known);
     }
+    fp_strings_empty(&r->chains);
     r->n_emptied = r->model->n_emptied;
 }
 
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
     struct fp_jfr_pool *pool;
     *cut = 0;
+    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
     if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut);
     const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
     if (row == FP_NO_ID) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return 0;
     }
-    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
     if (!pool->known[row]) {
         const uint32_t node = new_stack(r, slot->type, r->arena + pool->at[row] - 1, r->arena + r->arena_n, cut);
         if (node == FP_NO_ID) return FP_NO_ID;
@@ -239,20 +301,33 @@ static uint64_t number(const struct fp_jfr_slot *slot) {
     return slot->kind == FP_JFR_IS_NUMBER ? slot->n : 0;
 }
 
+int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name) {
+    if (fp_array_zeroed(&r->thread_names, &r->cap_thread_names, (uint64_t)thread + 1, sizeof *r->thread_names))
+        return FP_E_NOMEM;
+    r->thread_names[thread] = name;
+    return 0;
+}
+
+uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread) {
+    return thread < r->cap_thread_names ? r->thread_names[thread] : 0;
+}
+
 static int new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
                       uint32_t *label) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return 0;
     const uint64_t os_id = number(&slots[FP_JFR_THREAD_OS_ID]), java_id = number(&slots[FP_JFR_THREAD_ID]);
     if (name_thread(r, slots, end, java_id)) return FP_E_NOMEM;
-    /* threads without an id of the system are virtual ones, which have ids of Java's */
+    /* threads without an id of the system are virtual ones, which have ids of
+     * Java's */
     *thread =
         fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->pid, (uint32_t)(os_id ? os_id : java_id));
     if (r->name.n) {
         const uint32_t name = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
         *label = name == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, 0, r->thread_key, name, 0, 0);
     }
-    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
+    if (*thread == FP_NO_ID || *label == FP_NO_ID) return FP_E_NOMEM;
+    return fp_jfr_name_thread(r, *thread, *label ? fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING] : 0);
 }
 
 int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,

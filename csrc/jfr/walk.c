@@ -16,13 +16,16 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->class_key = fp_strings_intern(&model->strings, "class", 5);
     r->state_key = fp_strings_intern(&model->strings, "state", 5);
     r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
+    r->labels = calloc(FP_JFR_LABELS, sizeof *r->labels);
+    r->slots = calloc(FP_JFR_SLOTS, sizeof *r->slots);
     r->cache = calloc(FP_JFR_CACHE, sizeof *r->cache);
-    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->said);
-    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->labels, 3) |
+    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->said) |
+                 fp_strings_init(&r->chains);
+    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->functions, 2) |
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    if (failed || !r->cache) {
+    if (failed || !r->cache || !r->labels || !r->slots) {
         fp_jfr_reader_free(r);
         return NULL;
     }
@@ -33,21 +36,26 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     if (!r) return;
     for (uint32_t i = 0; i < r->cap_pools; i++) {
         fp_table_clear(&r->pools[i].keys);
+        free(r->pools[i].rows);
+        free(r->pools[i].row_of);
         free(r->pools[i].at);
         free(r->pools[i].known);
         free(r->pools[i].also);
     }
+    fp_jfr_free_spans(r);
     fp_strings_clear(&r->names);
     fp_strings_clear(&r->counted);
     fp_strings_clear(&r->said);
+    fp_strings_clear(&r->chains);
     fp_table_clear(&r->type_ids);
     fp_table_clear(&r->unknown_ids);
-    fp_table_clear(&r->labels);
+    fp_table_clear(&r->functions);
     fp_table_clear(&r->leaves);
     fp_buf_free(&r->text);
     fp_buf_free(&r->described);
     fp_buf_free(&r->name);
     fp_buf_free(&r->more);
+    free(r->thread_names);
     free(r->places);
     free(r->strings);
     free(r->types);
@@ -61,7 +69,10 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     free(r->arena);
     free(r->cache);
     free(r->frames);
-    free(r->label_of);
+    free(r->function_of);
+    free(r->stack_of);
+    free(r->labels);
+    free(r->slots);
     free(r->leaf_of);
     free(r);
 }
@@ -75,14 +86,6 @@ void fp_jfr_begin(struct fp_jfr_reader *r) {
 }
 
 /* ---- records ---- */
-
-/* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
-static int skipped(struct fp_jfr_reader *r, struct fp_in *in) {
-    const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
-    in->pos += (size_t)n;
-    r->skip -= n;
-    return r->skip && !in->eof ? FP_MORE : 0;
-}
 
 /* Notes a record of metadata or constants. */
 static int note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
@@ -150,7 +153,8 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     return FP_ASK;
 }
 
-/* The metadata was read: an event.  FP_MORE, FP_ASK after it was passed over, 0, or an error. */
+/* The metadata was read: an event.  FP_MORE, FP_ASK after it was passed over,
+ * 0, or an error. */
 static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
     const uint32_t index = fp_jfr_find_type(r, record->type);
     if (!index) return unknown(r, record->type) ? fp_no_memory(err) : 0;
@@ -205,7 +209,7 @@ static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 
 int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err) {
     for (;;) {
-        if (skipped(r, in)) return FP_MORE;
+        if (fp_jfr_skipped(r, in)) return FP_MORE;
         r->end = in->base + in->pos;
         if (in->pos == in->n) {
             if (!in->eof) return FP_MORE;

@@ -1,4 +1,5 @@
-/* The names that the metadata is searched for, and the events that become rows. */
+/* The names that the metadata is searched for, and the events that become rows.
+ */
 #include "jfr/private.h"
 
 static const char *const WORDS[FP_JFR_WORDS] = {
@@ -147,8 +148,7 @@ static const struct fp_jfr_want *fact_wants(uint32_t fact, uint32_t *n) {
     }
 }
 
-const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t *n,
-                                       struct fp_jfr_want *scratch) {
+const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t *n, struct fp_jfr_want *scratch) {
     static const struct fp_jfr_want stack[] = {{FP_JFR_W_TRUNCATED, FP_JFR_STACK_CUT},
                                                {FP_JFR_W_FRAMES, FP_JFR_STACK_FRAMES}};
     static const struct fp_jfr_want frame[] = {{FP_JFR_W_METHOD, FP_JFR_FRAME_METHOD},
@@ -173,8 +173,12 @@ const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_reader *r, const stru
                                                {FP_JFR_W_MONITOR_CLASS, FP_JFR_EVENT_CLASS},
                                                {FP_JFR_W_PARKED_CLASS, FP_JFR_EVENT_CLASS},
                                                {FP_JFR_W_THROWN_CLASS, FP_JFR_EVENT_CLASS}};
-    (void)r;
+    static const struct fp_jfr_want span[] = {
+        {FP_JFR_W_START_TIME, FP_JFR_START},          {FP_JFR_W_DURATION, FP_JFR_DURATION_SLOT},
+        {FP_JFR_W_EVENT_THREAD, FP_JFR_EVENT_THREAD}, {FP_JFR_W_NAME, FP_JFR_EVENT_STATE},
+        {FP_JFR_W_MONITOR_CLASS, FP_JFR_EVENT_CLASS}, {FP_JFR_W_PARKED_CLASS, FP_JFR_EVENT_CLASS}};
     *n = 0;
+    if (type->is_span) return SLOTS(span);
     if (type->fact) return fact_wants(type->fact - 1, n);
     if (type->event) {
         const struct fp_jfr_event *what = &fp_jfr_events[type->event - 1];

@@ -88,6 +88,7 @@ class Input:
     name: str
     format: str
     view: str
+    other_view: str = ""  # that its rows can have instead of `view`, if it is set before they are read
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
     renews_stacks: bool = False  # adds stacks again after Model.empty_stacks

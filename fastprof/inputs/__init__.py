@@ -184,6 +184,7 @@ class Inputs:
         if seen.time_range:  # the file was read for it already
             options = options.with_given(**{TIME_RANGE.name: seen.time_range})
         reader = _reader(source, seen.format, self._model, options, self._log)
+        reader.view = seen.view
         yield from reader.rows(capacity, encoded=encoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)
@@ -213,7 +214,7 @@ class _Closed(Input):
 
     def __init__(self, inputs: Inputs, path: str, reader: Reader) -> None:
         self._inputs, self.path = inputs, path
-        self.name, self.format, self.view = reader.name, reader.format, reader.view
+        self.name, self.format, self.view, self.other_view = reader.name, reader.format, reader.view, reader.other_view
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
         self.renews_stacks, self.time_range = reader.renews_stacks, reader.time_range
         self.identity = reader.source.identity

@@ -53,6 +53,7 @@ class Jfr(TypedDict, total=False):
     join_classes: bool
     class_frames: bool
     truncated_roots: bool
+    events: bool
 
 
 class TraceEvent(TypedDict, total=False):
@@ -100,6 +101,7 @@ class InfoOptions(TypedDict, total=False):
     join_classes: bool
     class_frames: bool
     truncated_roots: bool
+    events: bool
     samples: bool
     data: Literal["calls", "samples", "allocations"] | None
     member: str | None

@@ -71,8 +71,9 @@ def lost(name: str, source: Attributes, target: Attributes) -> Counter[Any]:
     return missing
 
 
-def of_file(data: bytes, from_: str, options: Options | None = None) -> Attributes:
+def of_file(data: bytes, from_: str, options: Options | None = None, view: str = "") -> Attributes:
     opened = open_input(data, options, None, from_)
+    opened.reader.view = view or opened.reader.view
     said = _Said(opened.model)
     for batch in read(opened.reader):
         said.add(batch)

@@ -45,7 +45,7 @@ TOLD_BY: dict[str, set[str]] = {
     # some viewers count from the start of the object
     "addresses": {"addresses", "part-addresses", "mappings"} | _PLACES,
     "labels": _LABELS,
-    "times": {"sample-times", "call-times", "start-time", "events"},
+    "times": {"sample-times", "call-times", "start-time", "shifted-times", "events"},
     "CPUs": {"cpus"},
     "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS,
     "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS,
@@ -71,13 +71,24 @@ def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
     written = READERS[to](done.data) if to in READERS else attributes.of_file(done.data, to)
     lost = {name: missing for name in attributes.NAMES if (missing := attributes.lost(name, said, written))}
     counts = (done.log.not_representable, done.log.repairs, done.log.left_out)
-    return Leg(done.data, lost, {entry.code for its in counts for entry, _, _ in its.counted()})
+    codes = {entry.code for its in counts for entry, _, _ in its.counted()}
+    return Leg(done.data, lost, codes | {warning["code"] for warning in done.log.warned()})
 
 
 @cache
-def said(name: str) -> Attributes:
+def said(name: str, view: str = "") -> Attributes:
+    """`view`: the other one that it may be read as."""
     source = rich.sources()[name]
-    return attributes.of_file(source.data, source.format)
+    return attributes.of_file(source.data, source.format, view=view)
+
+
+@cache
+def other_view(name: str, to: str) -> str:
+    """The view that a rich profile is read as for formats of timelines alone, if it is not its own."""
+    if formats.get(to).view_for(["stacks"]) != "timeline":
+        return ""
+    source = rich.sources()[name]
+    return open_input(source.data, None, None, source.format).reader.other_view
 
 
 @cache
@@ -91,7 +102,7 @@ def view_of(name: str) -> str:
 def leg(name: str, to: str) -> Leg:
     """A rich profile, by its name, in a format."""
     source = rich.sources()[name]
-    return _made(source.data, source.format, to, said(name))
+    return _made(source.data, source.format, to, said(name, other_view(name, to)))
 
 
 @cache

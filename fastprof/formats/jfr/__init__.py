@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core.engine import NO, SURE, Format
-from fastprof.core.options import Option, Switch
+from fastprof.core.options import MAX_MEMORY, Option, Switch
 
 KINDS = Option(
     "kinds",
@@ -44,6 +44,14 @@ TRUNCATED_ROOTS = Option(
     format="jfr",
     help="put stacks that the JVM truncated below a root [truncated]",
 )
+EVENTS = Option(
+    "events",
+    Switch(),
+    False,
+    format="jfr",
+    help="read events with durations as a timeline, instead of samples",
+    details="Formats of timelines get them anyway.",
+)
 
 
 def sniff(head: bytes) -> int:
@@ -58,6 +66,6 @@ FORMATS = (
         suffixes=(".jfr",),
         sniff=sniff,
         reader="read:JfrReader",
-        reads=(KINDS, SIGNATURES, JOIN_CLASSES, CLASS_FRAMES, TRUNCATED_ROOTS),
+        reads=(KINDS, SIGNATURES, JOIN_CLASSES, CLASS_FRAMES, TRUNCATED_ROOTS, EVENTS, MAX_MEMORY),
     ),
 )

@@ -12,10 +12,11 @@ from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.formats.jfr import CLASS_FRAMES, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
+from fastprof.core.spill import Spilled
+from fastprof.formats.jfr import CLASS_FRAMES, EVENTS, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
 from fastprof.formats.jfr.chunk import (
     CHECKPOINT_NBYTES,
     COLUMNS,
@@ -37,26 +38,30 @@ if TYPE_CHECKING:
 
 _NEXT = re.compile(rb"FLR\0\0[\1\2]")
 _SEARCHED = 1 << 20  # bytes at a time
+_MOST_WAITING = 1 << 34  # bytes of events that are sorted in memory: as far as C counts them
 _MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
 
 # What `feed` does with the current range.
-_WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS = range(5)
+_WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS, _ROWS = range(6)
 
 
 class JfrReader(Reader):
-    """Samples of all kinds, each with its own value types.
+    """Samples of all kinds, each with its own value types; or a timeline, of events with durations.
 
     All chunks are surveyed before the first is read: value types, periods and the JVM's number have to be known.
     """
 
     format = "jfr"
-    view = "stacks"
+    other_view = "timeline"
     renews_stacks = True
-    remarks = frozenset({"side-events", "undescribed-events"})
+    remarks = frozenset({"instant-events", "side-events", "undescribed-events"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
         self._r = r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the decoder of flight recordings")
+        self.view = "timeline" if options[EVENTS] else "stacks"
+        r.rounds.most = min(options[MAX_MEMORY], _MOST_WAITING)
+        self._spilled = Spilled()
         self._lenient = r.lenient = options[LENIENT]
         r.kinds, r.signatures, r.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
         r.class_leaf, r.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
@@ -79,10 +84,14 @@ class JfrReader(Reader):
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self.source.spool()
+        self._r.timeline = self.view == "timeline"
         yield from self._survey()
         self._choose_columns()
         for chunk, how in zip(self._chunks, self._sampling, strict=True):
             yield from self._read(chunk, how)
+        if self.view == "timeline":
+            end = self.source.size or 0
+            yield self._range(_ROWS, end, end)
 
     def _range(self, phase: int, at: int, end: int) -> tuple[int, int]:
         self._phase, self._failed, self._r.stop = phase, False, end
@@ -243,7 +252,8 @@ class JfrReader(Reader):
         found = chunk.header
         chunk.metadata = Place(chunk.at + found.metadata, end - chunk.at - found.metadata, 0)
         at, more = chunk.at + found.constants, list[Place]()
-        while chunk.end < at < end:
+        known = {one.at for one in chunk.checkpoints}
+        while chunk.records <= at < end and at not in known:
             one = checkpoint(self.source.read_at(at, CHECKPOINT_NBYTES), at, compressed=found.compressed)
             if one is None or one.nbytes > end - at:
                 break
@@ -294,7 +304,10 @@ class JfrReader(Reader):
                     self._counter = self._counter or ("" if how.is_time else how.event)
                 found[metric] = None
         self._metrics = [metric for metric in COLUMNS if metric in found]
-        self._use_columns()
+        if self.view == "timeline":
+            self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
+        else:
+            self._use_columns()
 
     def _use_columns(self) -> None:
         """A part with columns for all metrics."""
@@ -360,8 +373,9 @@ class JfrReader(Reader):
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r, phase = self._r, self._phase
-        if phase == _EVENTS:
-            return self._feed_events(in_, batch, err)
+        if phase >= _EVENTS:
+            feed = self._feed_events if self.view == "stacks" else self._feed_spans
+            return feed(in_, batch, err)
         if phase == _METADATA:
             status = int(lib.fp_jfr_metadata(r, in_, err))
             if status < 0 and self._lenient and status != lib.FP_E_NOMEM:
@@ -390,15 +404,34 @@ class JfrReader(Reader):
             self._metrics = [metric for metric in COLUMNS if metric in wanted]
             self._use_columns()
 
+    def _feed_spans(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r = self._r
+        batch.part = self._part
+        while True:
+            status = int(lib.fp_jfr_spans(r, in_, err) if self._phase == _EVENTS else lib.fp_jfr_pull(r, batch, err))
+            if status != lib.FP_ASK:
+                return status
+            rounds = r.rounds
+            there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
+            if rounds.asks == lib.FP_ROUNDS_WRITE:
+                self._spilled.append(there)
+            else:
+                self._spilled.read(rounds.offset, there)
+
     # ---- the end
 
     def finish(self) -> None:
         counts, log = self._r.counts, self.log
+        is_timeline = self.view == "timeline"
         not_samples = sum(n for name, n in self._counts.items() if not metric_of(name))
+        self._name_threads()
         log.count_all(
             REPORTED,
             {
-                "side-events": not_samples,
+                "side-events": 0 if is_timeline else not_samples,
+                "instant-events": sum(self._counts.values()) - counts.rows if is_timeline else 0,
+                "overlapping-events": counts.lanes,
+                "shortened-events": counts.cut_spans,
                 "undescribed-events": counts.unknown_types,
                 "samples-without-stack": counts.no_stack,
                 "missing-constants": counts.dangling,
@@ -424,6 +457,16 @@ class JfrReader(Reader):
         facts["deepest_stack"] = int(counts.depth)
         facts["settings"] = self._settings()
         facts["events"] = dict(sorted(self._counts.items(), key=lambda one: (-one[1], one[0])))
+
+    def _name_threads(self) -> None:
+        """Names of threads, for formats that have them apart from labels."""
+        if self._part < 0:
+            return
+        names = self.model.parts[self._part].extra.setdefault("thread_names", [])
+        for thread in range(1, self.model.count("threads")):
+            if name := lib.fp_jfr_thread_name(self._r, thread):
+                _, pid, tid = self.model.row("threads", thread)
+                names.append((pid, tid, self.model.string(name)))
 
     def _settings(self) -> dict[str, str]:
         """Those of samples; of several values the last, as in the JVM."""

@@ -7,6 +7,14 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("damaged-records", "samples-without-stack", "skipped-bytes"),
     repairs={
+        "overlapping-events": (
+            "thread added for events that overlap others of theirs",
+            "threads added for events that overlap others of theirs",
+        ),
+        "shortened-events": (
+            "event that overlaps too many others, ended with another",
+            "events that overlap too many others, ended with another",
+        ),
         "missing-constants": (
             "reference to a name, stack or thread that the JVM did not write",
             "references to names, stacks or threads that the JVM did not write",
@@ -17,6 +25,10 @@ REPORTED = reported(
         ),
     },
     not_representable={
+        "instant-events": (
+            "sample or other event without a duration",
+            "samples and other events without a duration",
+        ),
         "side-events": ("event that is not a sample", "events that are not samples"),
         "undescribed-events": (
             "event of a type that the recording does not describe",

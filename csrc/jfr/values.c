@@ -1,0 +1,46 @@
+/* Times and amounts of events. */
+#include <math.h>
+
+#include "jfr/private.h"
+
+/* ---- times ---- */
+
+/* n ticks in nanoseconds, rounded towards 0. */
+static int64_t nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
+    __extension__ typedef __int128 i128;
+    const int64_t rate = (int64_t)r->ticks_per_second;
+    if (rate == 1000000000) return n;
+    if (rate < INT64_MAX / 1000000000 && n / rate < INT64_MAX / 1000000000 - 1 && n / rate > INT64_MIN / 1000000000 + 1)
+        return n / rate * 1000000000 + n % rate * 1000000000 / rate;
+    return (int64_t)((i128)n * 1000000000 / rate);
+}
+
+uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
+    if (slot->kind != FP_JFR_IS_NUMBER) return 0;
+    int64_t ns;
+    if (__builtin_sub_overflow((int64_t)slot->n, r->start_ticks, &ns)) return 0;
+    if (__builtin_add_overflow(nanoseconds(r, ns), r->start_ns, &ns)) return 0;
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/* ---- values ---- */
+
+/* The number of a slot in its unit: nanoseconds for times.  0 or 1.
+ */
+int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value) {
+    static const int64_t SCALE[] = {[FP_JFR_NANOSECONDS] = 1,
+                                    [FP_JFR_MICROSECONDS] = 1000,
+                                    [FP_JFR_MILLISECONDS] = 1000000,
+                                    [FP_JFR_SECONDS] = 1000000000};
+    *value = 0;
+    if (slot->kind == FP_JFR_IS_NUMBER && factor == 1) {
+        *value = (int64_t)slot->n;
+        if (slot->unit == FP_JFR_TICKS) *value = nanoseconds(r, *value);
+        return slot->unit > FP_JFR_TICKS && __builtin_mul_overflow(*value, SCALE[slot->unit], value) ? 1 : 0;
+    }
+    if (slot->kind == FP_JFR_ABSENT) return 0;
+    const double real = (slot->kind == FP_JFR_IS_REAL ? slot->real : (double)(int64_t)slot->n) * factor;
+    if (!(real > -9.2e18 && real < 9.2e18)) return 1;
+    *value = llround(real);
+    return 0;
+}

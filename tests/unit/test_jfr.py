@@ -1,0 +1,298 @@
+"""Flight recordings: names, value types, settings, clocks, chunks, timelines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FormatError, UsageError
+from tests.support.jfrfile import DURATION, THREAD, Chunk, Field
+from tests.support.paths import CORPUS
+
+WORK = ("app/Main", "work", "(I)V", 7, 3, "JIT compiled")
+MAIN = ("app/Main", "main", "([Ljava/lang/String;)V", 3, 9, "Interpreted")
+SHARED = CORPUS.parents[2] / "shared" / "data" / "jfr"
+
+
+def folded(data: bytes, value: str | None = None, **options: Any) -> str:
+    out = io.BytesIO()
+    names = ("lenient", "nanoseconds")
+    shared = {name: options.pop(name) for name in names if name in options} | ({"value": value} if value else {})
+    fastprof.convert(io.BytesIO(data), out, to="folded", jfr=options, **shared)
+    return "".join(sorted(out.getvalue().decode().splitlines(keepends=True)))
+
+
+def one_sample(frame: tuple[str, str, str, int, int, str] = WORK, **options: Any) -> str:
+    chunk = Chunk()
+    chunk.event("jdk.ExecutionSample", 1, chunk.thread("main", 1, 7), chunk.stack([frame, MAIN]), chunk.state("S"))
+    return folded(chunk.bytes(), **options).rpartition(" ")[0]
+
+
+def test_names_of_functions() -> None:
+    assert one_sample() == "app/Main.main;app/Main.work"
+    assert one_sample(kinds=True) == "app/Main.main_[0];app/Main.work_[j]"
+    assert one_sample(signatures=True).endswith(";app/Main.work(I)V")
+    for kind, letter in {"Inlined": "_[i]", "C1 compiled": "_[1]", "Native": "", "Kernel": "_[k]"}.items():
+        assert one_sample(("a/B", "m", "()V", 1, 1, kind), kinds=True).endswith(f";a/B.m{letter}")
+
+
+def test_code_that_is_not_javas_is_named_without_its_library() -> None:
+    assert one_sample(("libc.so.6", "memcpy", "()L;", 0, 0, "Native")) == "app/Main.main;memcpy"
+    assert one_sample(("", "do_idle", "(Lk;)L;", 0, 0, "Kernel"), kinds=True) == "app/Main.main_[0];do_idle_[k]"
+
+
+@pytest.mark.parametrize(
+    ("name", "joined"),
+    [
+        ("Work$$Lambda$88+0x00007f6cf8007a08/728258269", "Work$$Lambda"),
+        ("Work$$Lambda.0x0000000084045210", "Work$$Lambda"),
+        ("a/Work$$Lambda/0x0000000084045210", "a/Work$$Lambda"),
+        ("java/lang/invoke/LambdaForm$MH+0x00007f/12", "java/lang/invoke/LambdaForm$MH"),
+        ("$Proxy8", "$Proxy"),
+        ("jdk/internal/reflect/GeneratedMethodAccessor12", "jdk/internal/reflect/GeneratedMethodAccessor"),
+        ("a/B$1", "a/B$1"),
+        ("a/B2", "a/B2"),
+    ],
+)
+def test_numbers_of_hidden_classes_are_dropped_on_request(name: str, joined: str) -> None:
+    frame = (name, "run", "()V", 1, 1, "Inlined")
+    assert one_sample(frame) == f"app/Main.main;{name}.run"
+    assert one_sample(frame, join_classes=True) == f"app/Main.main;{joined}.run"
+
+
+def test_a_strange_name_is_standard_utf8() -> None:
+    assert one_sample(("日本", "𝒳é", "()V", 1, 1, "Inlined")) == "app/Main.main;日本.𝒳é"
+
+
+def test_the_class_of_an_object_is_a_label_and_on_request_a_frame() -> None:
+    chunk = Chunk()
+    thread, stack = chunk.thread("main", 1, 7), chunk.stack([WORK])
+    for name in ("[[I", "[Ljava/util/Map$Entry;", "java/lang/String"):
+        chunk.event("jdk.ObjectAllocationInNewTLAB", 1, thread, stack, chunk.class_(name), 16, 2048)
+    assert folded(chunk.bytes(), "alloc_in_new_tlab_bytes") == "app/Main.work 6144\n"
+    assert folded(chunk.bytes(), "alloc_in_new_tlab_objects", class_frames=True, kinds=True) == (
+        "app/Main.work_[j];int[][]_[i] 1\n"
+        "app/Main.work_[j];java.lang.String_[i] 1\n"
+        "app/Main.work_[j];java.util.Map$Entry[]_[i] 1\n"
+    )
+    out = io.BytesIO()
+    fastprof.convert(
+        io.BytesIO(chunk.bytes()), out, to="folded", label=["class=int[][]"], value="alloc_in_new_tlab_objects"
+    )
+    assert out.getvalue() == b"app/Main.work 1\n"
+
+
+def settled(sleeping: int = 2, **settings: str) -> Chunk:
+    """10 samples, one of `sleeping` of a sleeping thread."""
+    chunk = Chunk()
+    thread, stack = chunk.thread("main", 1, 7), chunk.stack([WORK])
+    for name, value in settings.items():
+        type_ = "jdk.ActiveRecording" if name == "event" else "jdk.ExecutionSample"
+        chunk.types.setdefault("jdk.ActiveRecording", ())
+        chunk.ids.setdefault("jdk.ActiveRecording", 999)
+        chunk.setting(type_, name, value)
+    for i in range(10):
+        chunk.event(
+            "jdk.ExecutionSample",
+            i,
+            thread,
+            stack,
+            chunk.state("STATE_SLEEPING" if i % sleeping == 1 else "STATE_RUNNABLE"),
+        )
+    return chunk
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, {"samples": 5, "wall_samples": 5}),
+        ({"period": "20 ms"}, {"samples": 5, "cpu": 100_000_000, "wall_samples": 5}),
+        ({"period": "everyChunk"}, {"samples": 5, "wall_samples": 5}),
+        ({"interval": "0"}, {"samples": 5, "cpu": 50_000_000, "wall_samples": 5}),
+        ({"interval": "1000", "event": "wall"}, {"wall_samples": 10, "wall": 10_000}),
+        ({"interval": "0", "event": "wall"}, {"wall_samples": 10, "wall": 500_000_000}),
+        ({"interval": "1000", "event": "cache-misses"}, {"samples": 5, "cache-misses": 5000, "wall_samples": 5}),
+    ],
+)
+def test_times_come_from_the_settings_of_the_recording(settings: dict[str, str], expected: dict[str, int]) -> None:
+    data = settled(**settings).bytes()
+    facts = fastprof.info(io.BytesIO(data)).facts
+    assert facts["records"] == 10
+    assert {name: value for name, value in facts["totals"].items() if value} == expected
+
+
+def test_chunks_of_two_machines_do_not_share_names_or_clocks() -> None:
+    one = Chunk(start_ns=10**18, ticks_per_second=10**9)
+    one.event("jdk.ExecutionSample", 5, one.thread("one", 1, 7), one.stack([WORK]), one.state("S"))
+    other = Chunk(start_ns=2 * 10**18, ticks_per_second=2 * 10**9, first_id=3000)
+    other.event("jdk.ExecutionSample", 6, other.thread("other", 1, 7), other.stack([MAIN]), other.state("S"))
+    data = one.bytes() + other.bytes()
+    assert folded(data) == "app/Main.main 1\napp/Main.work 1\n"
+    times = [time for batch in fastprof.open(io.BytesIO(data)).batches() for time in batch["time"]]
+    assert times == [10**18 + 5, 2 * 10**18 + 3]
+
+
+def test_a_chunk_that_was_not_finished_is_read_to_its_end() -> None:
+    chunk = settled(100, period="20 ms")
+    chunk.events.pop(2)
+    out = io.BytesIO()
+    log = fastprof.convert(io.BytesIO(chunk.bytes(finished=False) + chunk.bytes()), out, to="folded", value="samples")
+    assert out.getvalue() == b"app/Main.work 18\n"
+    assert log.repairs["unfinished-chunks"] == 1 and not log.losses
+
+
+def test_a_constant_that_is_nowhere_is_counted_and_the_sample_kept() -> None:
+    chunk = Chunk()
+    chunk.event("jdk.ExecutionSample", 1, 99, 99, chunk.state("S"))
+    log = fastprof.info(io.BytesIO(chunk.bytes()))
+    assert log.facts["records"] == 1 and log.repairs["missing-constants"] == 2
+    assert log.repairs["samples-without-stack"] == 1
+
+
+def test_a_truncated_stack_gets_a_root_on_request() -> None:
+    chunk = Chunk()
+    chunk.event("jdk.ExecutionSample", 1, 0, chunk.stack([WORK], truncated=True), chunk.state("S"))
+    assert folded(chunk.bytes()) == "app/Main.work 1\n"
+    assert folded(chunk.bytes(), truncated_roots=True) == "[truncated];app/Main.work 1\n"
+    assert any("1 samples are truncated" in line for line in fastprof.info(io.BytesIO(chunk.bytes())).warnings)
+
+
+def test_a_field_of_another_type_is_an_error() -> None:
+    fields = (Field("startTime", "long"), Field("stackTrace", "java.lang.String"))
+    chunk = Chunk({"jdk.ExecutionSample": fields})
+    chunk.event("jdk.ExecutionSample", 1, "main")
+    with pytest.raises(FormatError, match=r"the type of a field of an event is .jdk\.ExecutionSample"):
+        folded(chunk.bytes())
+    log = fastprof.info(io.BytesIO(chunk.bytes()), lenient=True)
+    assert log.losses["damaged-records"] == 1
+
+
+def test_arguments_of_the_machine_are_not_shown() -> None:
+    chunk = Chunk()
+    chunk.event("jdk.JVMInformation", 0, "OpenJDK", "21.0.8", "-Dpassword=secret", 4711)
+    facts = fastprof.info(io.BytesIO(chunk.bytes())).facts
+    assert (facts["jvm"], facts["jvm_version"], facts["pid"]) == ("OpenJDK", "21.0.8", 4711)
+    assert "secret" not in str(facts)
+
+
+def test_damage_within_a_chunk_keeps_what_the_header_leads_to() -> None:
+    chunk = settled(100)
+    chunk.events.pop(1)
+    chunk.events.insert(3, b"\1")
+    with pytest.raises(FormatError, match="the size of a record"):
+        folded(chunk.bytes())
+    assert folded(chunk.bytes(), "samples", lenient=True) == "app/Main.work 3\n"
+
+
+# ---- timelines
+
+
+def spans() -> Chunk:
+    """A waits 10..50, B within it, C overlaps A; in the order of their ends."""
+    own = (Field("startTime", "long"), DURATION, THREAD, Field("name", "java.lang.String"))
+    chunk = Chunk({"app.Step": own})
+    thread = chunk.thread("worker", 1, 7)
+    for begin, end, name in ((20, 30, "B"), (10, 50, "A"), (40, 60, "C"), (70, 70, "none")):
+        chunk.event("app.Step", begin, end - begin, thread, name)
+    chunk.event("jdk.ExecutionSample", 1, thread, chunk.stack([WORK]), chunk.state("S"))
+    return chunk
+
+
+def timeline(data: bytes) -> list[tuple[str, str, float, int]]:
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(data), out, to="trace-event")
+    events = json.loads(out.getvalue())["traceEvents"]
+    start = min(event["ts"] for event in events if "ts" in event)
+    return [(e["ph"], e["name"], round((e["ts"] - start) * 1000), e["tid"]) for e in events if e["ph"] in "BE"]
+
+
+def test_events_with_durations_are_a_timeline_for_formats_of_timelines() -> None:
+    found = timeline(spans().bytes())
+    own = found[0][3]
+    assert [event[:3] for event in found if event[3] == own] == [
+        ("B", "app.Step: A", 0),
+        ("B", "app.Step: B", 10),
+        ("E", "app.Step: B", 20),
+        ("E", "app.Step: A", 40),
+    ]
+    assert [event[:3] for event in found if event[3] != own] == [("B", "app.Step: C", 30), ("E", "app.Step: C", 50)]
+
+
+def test_what_is_no_part_of_a_timeline_is_counted() -> None:
+    out = io.BytesIO()
+    log = fastprof.convert(io.BytesIO(spans().bytes()), out, to="perfetto")
+    assert log.not_representable["instant-events"] == 2  # a sample, and an event without a duration
+    assert log.repairs["overlapping-events"] == 1
+    log = fastprof.convert(io.BytesIO(spans().bytes()), io.BytesIO(), to="folded")
+    assert log.not_representable["side-events"] == 4
+
+
+def test_a_timeline_is_read_on_request_and_from_several_files(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jfr", tmp_path / "b.jfr"]
+    for path in paths:
+        path.write_bytes(spans().bytes())
+    assert fastprof.info(paths[0], jfr={"events": True}).facts["view"] == "timeline"
+    assert fastprof.info(paths[0]).facts["view"] == "stacks"
+    log = fastprof.convert(paths, tmp_path / "out.trace.json")
+    assert log.not_representable["instant-events"] == 4
+
+
+def test_the_order_of_spans_does_not_depend_on_memory(tmp_path: Path) -> None:
+    chunk = Chunk({"app.Step": (Field("startTime", "long"), DURATION, THREAD)})
+    threads = [chunk.thread(f"t{i}", i + 1, i + 1) for i in range(3)]
+    for i in range(3000):
+        chunk.event("app.Step", (i * 7919) % 3000 * 10, 5 + i % 7, threads[i % 3])
+    path = tmp_path / "x.jfr"
+    path.write_bytes(chunk.bytes())
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    fastprof.convert(path, one, to="trace-event")
+    fastprof.convert(path, other, to="trace-event", max_memory=1 << 14)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_file_of_stacks_has_no_timeline() -> None:
+    with pytest.raises(UsageError, match="stacks do not have times"):
+        fastprof.convert(io.BytesIO(b"a;b 1\n"), io.BytesIO(), from_="folded", to="perfetto")
+
+
+# ---- real recordings: async-profiler's own collapsed stacks
+
+
+@pytest.mark.parametrize(
+    ("name", "peer", "value", "class_frames"),
+    [
+        ("real-ap-25-all", "cpu", "samples", False),
+        ("real-ap-25-all", "wall-samples", "wall_samples", False),
+        ("real-ap-25-all", "nativemem", "malloc_bytes", False),
+        ("real-ap-17-ctimer", "cpu", "samples", False),
+        ("real-11-tlab", "alloc-total", "alloc_in_new_tlab_bytes alloc_outside_tlab_bytes", True),
+        ("real-17-lock", "lock-total", "delay park_delay", True),
+        ("real-25-cputime", "cputime", "cpu_time_samples", False),
+    ],
+)
+def test_collapsed_stacks_are_those_of_async_profiler(name: str, peer: str, value: str, class_frames: bool) -> None:
+    """But for how frames ran: jfrconv shows one kind for all frames of a name below the same callers."""
+    expected = SHARED / "expected" / f"{name}.jfrconv-{peer}.gz"
+    if not expected.exists():
+        pytest.skip("needs the recordings beside the repository")
+    data = gzip.decompress((SHARED / f"{name}.jfr.gz").read_bytes())
+    mine: Counter[str] = Counter()
+    for one in value.split():
+        mine += counted(folded(data, one, kinds=True, class_frames=class_frames, nanoseconds=True))
+    assert mine == counted(gzip.decompress(expected.read_bytes()).decode())
+
+
+def counted(text: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        found[re.sub(r"_\[[0j1ik]\](?=;|$)", "", stack)] += int(count)
+    return found
