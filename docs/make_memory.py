@@ -42,6 +42,8 @@ single figure add up nothing and refuse `--max-memory`.
 
 These inputs have few parts and threads.  Each part of a profile takes 3 KB more in `report` and in estimates of
 stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox Profiler's format.
+Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc.  Of
+a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 5 KB, at most 32 KB.
 """
 ABOUT = {
     "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly every
@@ -73,8 +75,9 @@ files that become a call graph or sums of functions.""",
         {"graph": "convert to (pprof|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
     "c": (
-        """A page lists callers and callees of functions, so distinct arcs stay in memory in addition to contexts.  If
-contexts exceed the limit, their smaller half is dropped.""",
+        """A page lists callers and callees of functions, so distinct arcs of stacks stay in memory in addition to
+contexts, and what the page shows takes 50 MiB while it is made.  If contexts exceed the limit, their smaller half is
+dropped; a timeline's arcs are written away.""",
         {"timeline": "report", "stacks": "report"},
     ),
     "d": (
@@ -90,6 +93,10 @@ here, in the 2,000 lines of one file.""",
     "f": (
         "DuckDB's library takes 35 to 80 MiB, and has its own limit for sorting and grouping.",
         dict.fromkeys(TABLES, "sql"),
+    ),
+    "g": (
+        """Label sets of a page, here one for each sample, take some 90 bytes each while their values are chosen.""",
+        {"labelled": "report"},
     ),
 }
 

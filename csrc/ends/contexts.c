@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "bridges/project/project_private.h"
-
-enum { NODE_PARENT = 0, NODE_FUNCTION = 1, NODE_THREAD = 2, NODE_WIDTH = 3 };
+#include "ends/contexts_private.h"
 
 struct fp_contexts *fp_contexts_new(void) {
     struct fp_contexts *c = calloc(1, sizeof *c);
@@ -68,6 +67,13 @@ static int widen(const struct fp_contexts *c, int64_t **values, uint32_t *cap, u
     return 0;
 }
 
+int fp_contexts_widen(struct fp_contexts *c, uint32_t n_values) {
+    if (n_values <= c->n_values) return 0;
+    if (widen(c, &c->own, &c->cap_own, n_values) || widen(c, &c->cut, &c->cap_cut, n_values)) return FP_E_NOMEM;
+    c->n_values = n_values;
+    return 0;
+}
+
 /* The node of a stack's frame below `node`.  FP_NO_ID when memory ran out. */
 static uint32_t below(struct fp_contexts *c, const struct fp_project *s, uint32_t node, uint32_t stack) {
     const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
@@ -100,11 +106,7 @@ static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s,
 }
 
 int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err) {
-    if (s->n_values > c->n_values) {
-        if (widen(c, &c->own, &c->cap_own, s->n_values) || widen(c, &c->cut, &c->cap_cut, s->n_values))
-            return no_memory(err);
-        c->n_values = s->n_values;
-    }
+    if (fp_contexts_widen(c, s->n_values)) return no_memory(err);
     const size_t n_stacks = s->model->stacks.n;
     struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0, NULL};
     int status = w.node_of && w.thread_of ? 0 : no_memory(err);
@@ -373,7 +375,7 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err) {
     int status = find_shares(c, err);
     if (status != FP_DONE) return status;
-    uint8_t *kept = choose(c, 0, most);
+    uint8_t *kept = share_above(c, most, &c->above) ? NULL : choose(c, 0, most);
     status = kept ? move_up(c, kept, err) : no_memory(err);
     if (!status) status = rebuild(c, kept, err);
     free(kept);

@@ -8,11 +8,13 @@
  *   main > a > b 5, main > a > (cut) 1, main > d 94
  *
  * Memory: linear in the distinct contexts that were added.  When there are too many, the caller cuts the smaller ones
- * by their costs so far; if they come again, they start from 0.
+ * by their costs so far; if they come again, they start from 0.  From then on a new context of a timeline is only added
+ * if its cost since the stack machine was emptied is at least half of what was too small then.
  */
 #ifndef FP_CONTEXTS_H
 #define FP_CONTEXTS_H
 
+#include "bridges/fold/fold.h"
 #include "ends/context_labels.h"
 
 /* cffi-begin */
@@ -32,7 +34,9 @@ struct fp_contexts {
     /* private from here on */
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
-    double *share; /* by node */
+    double *share;   /* by node */
+    double above;    /* the share up to which contexts were cut by the last fp_contexts_shrink; 0: none were */
+    double total[2]; /* of a timeline, by enum fp_fold_column: in ticks, and calls */
 };
 
 /* NULL when memory ran out. */
@@ -43,7 +47,16 @@ void fp_contexts_free(struct fp_contexts *c);
  * ones of `c`, which gets as many.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
 
-/* May be called between two calls of it: keeps at most `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or
+/* The same of a timeline, the only input: adds the tree of the stack machine, after which the caller drops it
+ * (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,
+ * FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_take(struct fp_contexts *c, const struct fp_fold *f, struct fp_err *err);
+
+/* After the last of these: ticks become nanoseconds, rounded in each context; 0 ticks a second: unchanged.  FP_DONE or
+ * FP_E_OVERFLOW. */
+int fp_contexts_scale(struct fp_contexts *c, uint64_t ticks_per_second, struct fp_err *err);
+
+/* May be called between two calls of either: keeps at most `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or
  * FP_E_OVERFLOW. */
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 

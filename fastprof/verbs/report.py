@@ -199,7 +199,7 @@ class _Page:
             for input_ in pipeline.inputs
         ]
         prune = asked[PRUNE] or bridges.PRUNE.default
-        self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune)
+        self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
         shown.end()

@@ -307,6 +307,10 @@ class Finder:
         total = self._costs.sum("self") if self._cycles else 0
         return [self._row(item, total, 0) for item in self._cycle_items()]
 
+    @property
+    def has_cycles(self) -> bool:
+        return bool(self._cycles)
+
     def cycle_of(self, function: int) -> int | None:
         """The number of the cycle that the function belongs to."""
         return self._cycles.get(self._costs.cycle_of(function)) if self._cycles else None

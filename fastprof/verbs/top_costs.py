@@ -113,8 +113,8 @@ class Costs:
     def sums(self) -> fp_top:
         return ffi.addressof(self._c)
 
-    def begin_timeline(self) -> None:
-        lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+    def begin_timeline(self, *, arcs: bool = True) -> None:
+        lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs and arcs)
 
     def begin_graph(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
@@ -403,16 +403,12 @@ class Costs:
         n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, arcs, most, self._err))
         return ffi.unpack(ffi.cast("uint32_t *", arcs), 6 * min(n, most))[not into :: 6]
 
-    def arcs_with(self, function: int, into: bool, others: list[int]) -> list[Arc]:
-        """The arcs with these other ends."""
-        n = len(others)
-        arcs = ffi.new("struct fp_top_arc[]", n)
-        return _arcs(
-            arcs,
-            self._arc_count(
-                lib.fp_top_functions_arcs_with(self._functions, function, into, others, n, arcs, self._err)
-            ),
-        )
+    def arcs_with(self, function: int, into: bool, others: list[int]) -> Iterator[tuple[int, int, int, int]]:
+        """The arcs with these other ends: what an Arc has."""
+        arcs = ffi.new("struct fp_top_arc[]", len(others))
+        c, n = self._functions, len(others)
+        n = self._arc_count(lib.fp_top_functions_arcs_with(c, function, into, others, n, arcs, self._err))
+        return iter_unpack("=IIqq", ffi.buffer(arcs, 24 * n))
 
     def _arc_count(self, n: int) -> int:
         self._fits(min(0, n))

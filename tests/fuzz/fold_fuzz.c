@@ -8,6 +8,7 @@
 
 #include "bridges/fold/arc_runs.h"
 #include "bridges/fold/fold.h"
+#include "ends/contexts.h"
 #include "ends/top.h"
 #include "core/buf.h"
 #include "core/shares.h"
@@ -218,6 +219,26 @@ static void add_graph(struct fp_fold *f, struct totals *t) {
     free(arcs);
 }
 
+/* A page's contexts of the tree: the totals stay, whatever is cut. */
+static void take_contexts(const struct fp_fold *f, int spill) {
+    struct fp_contexts *c = fp_contexts_new();
+    struct fp_err err;
+    uint64_t calls = 0, kept = 0;
+    if (!c) abort();
+    int status = FP_DONE;
+    for (int times = 0; times < 2 && status == FP_DONE; times++) {
+        status = fp_contexts_take(c, f, &err);
+        if (status == FP_DONE && spill & 1) status = fp_contexts_shrink(c, 3, &err);
+    }
+    if (status == FP_DONE) status = fp_contexts_scale(c, 3, &err);
+    if (status == FP_DONE) status = fp_contexts_end(c, &err);
+    if (status == FP_DONE) status = fp_contexts_cut(c, 0, (uint32_t)spill & 7, &err);
+    for (uint32_t i = 0; i < f->n_arcs; i++) calls += 2 * f->arcs[i].calls;
+    for (uint32_t i = 0; status == FP_DONE && i < c->n; i++) kept += (uint64_t)c->self[(size_t)c->n + i];
+    if (status == FP_DONE && kept != calls) abort();
+    fp_contexts_free(c);
+}
+
 /* `spill`: bits JOIN, ONCE, and a mask of the batches after which to spill. */
 static struct totals fold(const uint8_t *data, size_t n, int into, int by, int spill) {
     struct fp_model *m = new_model();
@@ -246,6 +267,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
             if (c.inclusive[i] < 0) abort();
         fp_top_clear(&c);
     }
+    if (t.status == FP_DONE && into == FP_FOLD_TREE) take_contexts(f, spill);
     if (t.status == FP_DONE && into == FP_FOLD_ARCS) add_graph(f, &t);
     if (t.status == FP_DONE && into == FP_FOLD_TREE) {
         write_away(f, &away, 1000);

@@ -5,6 +5,14 @@
 #include "core/array.h"
 
 enum { FUNCTION = 0, PAGE = 1, WIDTH = 2 }; /* columns of `pages` */
+#if defined(FP_DEBUG)
+enum { MANY_CALLS = 4 }; /* so that tests and fuzzers reach it */
+#else
+enum { MANY_CALLS = 512 }; /* of a function with an index, which takes 4 bytes for each of them */
+#endif
+
+_Static_assert(FP_DURATIONS_PAGES *FP_DURATIONS_PAGE >= (64 - FP_DURATIONS_BITS + 1) << FP_DURATIONS_BITS,
+               "a page for each bucket");
 
 struct fp_durations *fp_durations_new(void) {
     struct fp_durations *d = calloc(1, sizeof *d);
@@ -18,6 +26,7 @@ struct fp_durations *fp_durations_new(void) {
 void fp_durations_free(struct fp_durations *d) {
     if (!d) return;
     fp_table_clear(&d->pages);
+    for (uint32_t i = 0; i < d->n_functions; i++) free(d->by_function[i].rows);
     free(d->counts);
     free(d->by_function);
     free(d);
@@ -34,6 +43,16 @@ static uint32_t row_of(struct fp_durations *d, uint32_t function, uint32_t page)
     return row;
 }
 
+/* The row of a page, from the index if the function has one. */
+static uint32_t indexed_row(struct fp_durations *d, uint32_t function, uint32_t page) {
+    struct fp_durations_function *const f = &d->by_function[function];
+    if (f->rows && f->rows[page]) return f->rows[page];
+    const uint32_t row = row_of(d, function, page);
+    if (!f->rows && f->calls >= MANY_CALLS) f->rows = calloc(FP_DURATIONS_PAGES, sizeof *f->rows); /* NULL: as before */
+    if (f->rows) f->rows[page] = row;
+    return row;
+}
+
 static uint32_t bucket_of(uint64_t duration) {
     if (duration >> FP_DURATIONS_BITS <= 1) return (uint32_t)duration;
     const uint32_t shift = 63 - FP_DURATIONS_BITS - (uint32_t)__builtin_clzll(duration);
@@ -41,18 +60,30 @@ static uint32_t bucket_of(uint64_t duration) {
 }
 
 int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {
-    struct fp_durations_function *const f = &d->by_function[function];
-    const uint32_t bucket = bucket_of(duration), page = bucket / FP_DURATIONS_PAGE;
-    if (f->page != page || !f->row) {
-        const uint32_t row = row_of(d, function, page);
-        if (!row) return FP_E_NOMEM;
-        f->page = page;
-        f->row = row;
+    __builtin_prefetch(&d->by_function[function]);
+    d->waiting[d->n_waiting++] = (struct fp_durations_call){.duration = duration, .function = function};
+    return d->n_waiting == FP_DURATIONS_WAITING ? fp_durations_end(d) : 0;
+}
+
+int fp_durations_end(struct fp_durations *d) {
+    struct fp_durations_call *const calls = d->waiting;
+    const uint32_t n = d->n_waiting;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t duration = calls[i].duration;
+        struct fp_durations_function *const f = &d->by_function[calls[i].function];
+        if (duration < f->min || !f->calls) f->min = duration;
+        if (duration > f->max) f->max = duration;
+        f->calls++;
+        if (f->rows) __builtin_prefetch(&f->rows[bucket_of(duration) / FP_DURATIONS_PAGE]);
     }
-    d->counts[f->row][bucket % FP_DURATIONS_PAGE]++;
-    if (duration < f->min || !f->calls) f->min = duration;
-    if (duration > f->max) f->max = duration;
-    f->calls++;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t bucket = bucket_of(calls[i].duration);
+        calls[i].row = indexed_row(d, calls[i].function, bucket / FP_DURATIONS_PAGE);
+        if (!calls[i].row) return FP_E_NOMEM;
+        __builtin_prefetch(&d->counts[calls[i].row][bucket % FP_DURATIONS_PAGE], 1);
+    }
+    for (uint32_t i = 0; i < n; i++) d->counts[calls[i].row][bucket_of(calls[i].duration) % FP_DURATIONS_PAGE]++;
+    d->n_waiting = 0;
     return 0;
 }
 

@@ -7,8 +7,9 @@
  *   bucket     1 .. 127        128        129   ...        191          192   ...
  *
  * Only runs of 8 buckets that have a call are stored (pages), in one table for all functions.  Memory is linear in
- * them: at most 472 pages a function, usually fewer than 50, and never more than there are calls.  Counts are integers,
- * so histograms of different threads are added up exactly, in any order.
+ * them: at most 472 pages a function, usually fewer than 50, and never more than there are calls.  A function with many
+ * calls also gets an index of its pages, which is quicker than the table.  Counts are integers, so histograms of
+ * different threads are added up exactly, in any order.
  */
 #ifndef FP_DURATIONS_H
 #define FP_DURATIONS_H
@@ -16,11 +17,19 @@
 #include "core/model.h"
 
 enum { FP_DURATIONS_BITS = 6, FP_DURATIONS_PAGE = 8 }; /* 2^6 buckets a power of two */
+enum { FP_DURATIONS_PAGES = 472 };                     /* of 64 bits: (64 - 6) * 64 + 64 buckets, rounded up */
 
 struct fp_durations_function {
     uint64_t calls, min, max;
-    uint32_t page, row; /* the page that was used last, and its row; row 0: none */
+    uint32_t *rows; /* of FP_DURATIONS_PAGES pages, 0: none; NULL for a function with few calls */
 };
+
+/* A call that is not yet counted. */
+struct fp_durations_call {
+    uint64_t duration;
+    uint32_t function, row;
+};
+enum { FP_DURATIONS_WAITING = 512 };
 
 struct fp_durations {
     struct fp_table pages;                 /* (function, page) */
@@ -28,6 +37,9 @@ struct fp_durations {
     uint32_t cap_counts;
     struct fp_durations_function *by_function; /* by id */
     uint32_t n_functions;
+    /* Counts are all over memory, so calls are counted many at a time, which the cache fetches side by side. */
+    struct fp_durations_call waiting[FP_DURATIONS_WAITING];
+    uint32_t n_waiting;
 };
 
 /* NULL when memory ran out. */
@@ -40,7 +52,10 @@ int fp_durations_room(struct fp_durations *d, uint32_t n);
 /* Adds a call of a function, for which there must be room.  0 or FP_E_NOMEM. */
 int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration);
 
-/* Adds the calls of `other`.  0 or FP_E_NOMEM. */
+/* After the last call: counts those that wait.  0 or FP_E_NOMEM. */
+int fp_durations_end(struct fp_durations *d);
+
+/* Adds the calls of `other`, after its end.  0 or FP_E_NOMEM. */
 int fp_durations_join(struct fp_durations *d, const struct fp_durations *other);
 
 /* The middle of a bucket, rounded down. */

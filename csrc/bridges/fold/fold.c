@@ -547,6 +547,7 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         f->stats.placed +=
             f->by_function[i].entered && (row[FP_FUNCTION_OBJECT] || row[FP_FUNCTION_FILE] || row[FP_FUNCTION_LINE]);
     }
+    if (f->durations && fp_durations_end(f->durations)) return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
     return too_long(f, overflowed) ? fp_fold_fail_too_long(f, err) : FP_DONE;
 }
 

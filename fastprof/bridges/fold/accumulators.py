@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import RLock
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -157,6 +158,28 @@ class _PathRuns(Sorted):
     def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
         return self._check(lib.fp_fold_tree_pull(merge, to, n, got, err), err), int(got[0])
+
+
+class Given(Accumulator):
+    """Call paths that someone else takes whenever there are many."""
+
+    def __init__(self, fold: fp_fold, check: Check, lock: RLock, take: Callable[[fp_fold], None]) -> None:
+        super().__init__(fold, _MANY_CONTEXTS * _ARC_BYTES, check, lock)
+        fold.many = _MANY_CONTEXTS
+        self._take = take
+
+    def end(self) -> None:
+        super().end()
+        self._write_away(keep_hot=False)
+
+    def _order(self, keep_hot: bool = False) -> None:
+        pass
+
+    def _write_away(self, keep_hot: bool) -> None:
+        self._take(self.fold)
+
+    def is_long(self) -> bool:
+        return False
 
 
 class Paths(Accumulator):

@@ -15,7 +15,7 @@ from copy import copy
 from itertools import chain, groupby
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, log_missing_labels, separating_labels
-from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Paths
+from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Given, Paths
 from fastprof.bridges.fold.reported import REPORTED
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph
@@ -116,7 +116,7 @@ def to_stacks(
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold_out, fp_top, fp_top_durations
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold, fp_fold_out, fp_top, fp_top_durations
 
     Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top, int]]]
     M = TypeVar("M", bound="_Machine")
@@ -197,12 +197,15 @@ class _Machine:
         self._err = ffi.new("struct fp_err *")
 
     def _new(self, share: int | None = None) -> Accumulator:
+        return self.table(self._fold(share), self._limit, self._check, self._model.lock)
+
+    def _fold(self, share: int | None) -> fp_fold:
         what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
         fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
         fold.cpu = self._model.intern("cpu")
         if share is not None:
             fold.share, fold.shares = share, self._shares
-        return self.table(fold, self._limit, self._check, self._model.lock)
+        return fold
 
     def read(self, batches: Iterable[Batch]) -> None:
         batches = self._in_one_clock(batches)
@@ -368,6 +371,23 @@ class _Graph(_Machine):
         out.unknown_file = self._model.intern("???")
         out.nodes, out.arcs = nodes.c, arcs.c
         return out
+
+
+class ContextTree(_Machine):
+    """Call paths of each thread, which `take` gets whenever there are many: the tree of a struct fp_fold *.  One core
+    folds the rows."""
+
+    def __init__(self, model: Model, options: Options, take: Callable[[fp_fold], None]) -> None:
+        self._take = take
+        super().__init__(model, options, Log(), "stacks", lib.FP_FOLD_BY_THREAD, _Mended(model, Log()))
+
+    def _new(self, share: int | None = None) -> Accumulator:
+        return Given(self._fold(share), self._check, self._model.lock, self._take)
+
+    @property
+    def ticks_per_second(self) -> int:
+        """0: times stay in ticks."""
+        return self._ticks_per_second
 
 
 class _Stacks(_Machine):

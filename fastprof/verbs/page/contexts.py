@@ -11,10 +11,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import compress
+from struct import iter_unpack
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
-from fastprof.bridges.fold.fold import Functions
+from fastprof.bridges.fold.fold import ContextTree, Functions
 from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import Room, calls_of
 from fastprof.core._c import ffi, lib
@@ -22,7 +23,7 @@ from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import CORES, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
@@ -31,7 +32,7 @@ from fastprof.verbs.page.labels import Labels
 from fastprof.verbs.top_costs import Costs, add_projected, new_durations
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_contexts, fp_project, fp_top_durations
+    from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_listed, fp_project, fp_top, fp_top_durations
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit a page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
@@ -49,8 +50,11 @@ class Column(NamedTuple):
 class Shown:
     """Adds up a page's data: `add` once for each side and view, then `end`."""
 
-    def __init__(self, model: Model, options: Options, log: Log, *, compared: bool, prune: float) -> None:
-        self._model, self._log, self._compared = model, log, compared
+    def __init__(
+        self, model: Model, options: Options, log: Log, *, compared: bool, prune: float, alone: bool = False
+    ) -> None:
+        """`alone`: the page is of one view."""
+        self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
         # of the bridges to stacks
         self._bridging = options.with_given(
             **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
@@ -64,6 +68,7 @@ class Shown:
         self.costs: list[Costs] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._has_labels = False  # those that are shown
+        self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
         self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
@@ -71,13 +76,15 @@ class Shown:
         self._project = self._new_project()
         self._only_contexts = self._new_project()
         self.durations: fp_top_durations | None = None  # of single calls
+        self.listed: fp_listed | None = None  # callers and callees of a timeline, instead of those in `costs`
 
     def _new_project(self) -> fp_project:
         new = lib.fp_project_new(self._model.c, not self._compared, True)
         return owned(new, lib.fp_project_free, "the sums of stacks")
 
     def _fits(self, status: int) -> None:
-        check_sums(status, self._err, self._model, "report", [self.events[c.event] for c in self.columns])
+        types = [self.events[c.event] for c in self.columns] or [ValueType("time"), ValueType("calls")]
+        check_sums(status, self._err, self._model, "report", types)
 
     # ---- adding up
 
@@ -101,20 +108,43 @@ class Shown:
         return folded(batches, self._model, self._bridging, self._log) if view == "timeline" else batches
 
     def _timeline(self, side: int, batches: Iterable[Batch]) -> None:
-        options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1})
+        # arcs may take less than contexts, because what does not fit is written away, and not cut
+        limit = self._options[MAX_MEMORY] // 4
+        options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1, MAX_MEMORY.name: limit})
         self.durations = None if self._compared else new_durations()
-        functions = Functions(self._model, options, Log(), self.durations)
-        # the model drops stacks between batches, so they must be added at once
-        rows = folded(functions.through(batches), self._model, self._bridging, self._log, Holds(keeps_stacks=False))
-        found = self._stacks(side, "timeline", rows, self._only_contexts, at_once=True)
-        for k in found:
-            self.costs[k].begin_timeline()
-        for batch in functions.rows(lambda types: [(self.costs[k].sums, value) for value, k in enumerate(found)]):
+        if self._alone:
+            self.listed = owned(ffi.new("struct fp_listed *"), lib.fp_listed_clear, "callers and callees")
+        functions = Functions(self._model, options, self._log if self._alone else Log(), self.durations)
+        rows = functions.through(batches)
+        if self._alone:
+            tree = ContextTree(self._model, options, self._take_tree)
+            tree.read(rows)
+            self._fits(lib.fp_contexts_scale(self.contexts, tree.ticks_per_second, self._err))
+        else:
+            # the model drops stacks between batches, so they must be added at once
+            rows = folded(rows, self._model, self._bridging, self._log, Holds(keeps_stacks=False))
+            self._stacks(side, "timeline", rows, self._only_contexts, at_once=True)
+        found = list[int]()
+
+        def inclusive(types: list[ValueType]) -> list[tuple[fp_top, int]]:
+            found.extend(self._columns_of(side, "graph", Part(types)))
+            for k in found:
+                self.costs[k].begin_timeline(arcs=self.listed is None)
+            return [(self.costs[k].sums, value) for value, k in enumerate(found)]
+
+        for batch in functions.rows(inclusive):
+            if self.listed is not None:
+                self._fits(lib.fp_listed_put(self.listed, batch.c, self._err))
             for value, k in enumerate(found):
                 self.costs[k].put(batch, value, calls=lib.FP_FOLD_CALLS)
             self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
         for k in found:
             self.costs[k].end_part()
+
+    def _take_tree(self, fold: fp_fold) -> None:
+        self._fits(lib.fp_contexts_take(self.contexts, fold, self._err))
+        # fewer than 2^19 with those that come at a time, above which arrays would double
+        self._shrink(2, _CONTEXT_BYTES + 13)
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)
@@ -122,11 +152,10 @@ class Shown:
             self.times.put(batch)
             yield batch
 
-    def _columns_of(self, side: int, view: str, batch: Batch) -> list[int]:
-        """The column of each value of a batch."""
-        part = self._model.parts[batch.part]
+    def _columns_of(self, side: int, view: str, part: Part) -> list[int]:
+        """The column of each value of a part."""
         found = []
-        for event in match_part(self._model, batch.part, batch.c.n_values, self.events):
+        for event in match_part(self._model, part, len(part.value_types), self.events):
             column = Column(event, side)
             if column not in self.columns:
                 self.columns.append(column)
@@ -141,35 +170,29 @@ class Shown:
 
     def _stacks(
         self, side: int, view: str, batches: Iterable[Batch], project: fp_project, *, at_once: bool = False
-    ) -> list[int]:
-        """Returns the columns of the last part's values."""
-        found = list[int]()
+    ) -> None:
         columns: dict[int, Pointer[int]] = {}
         room = Room(self._options[MAX_MEMORY])
         for batch in batches:
             if batch.part not in columns:
-                found = self._columns_of(side, view, batch)
+                found = self._columns_of(side, view, self._model.parts[batch.part])
                 columns[batch.part] = ffi.new("uint32_t[]", found or [0])
                 if lib.fp_project_set_values(project, len(self.columns)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
-            labels = self.labels.c
-            self._fits(lib.fp_context_labels_put(labels, project, batch.c, columns[batch.part], self._err))
-            if at_once or room.is_full(project, batch.c.n) or labels.samples.n > self._most(_LABEL_BYTES):
+            self._fits(lib.fp_context_labels_put(self.labels.c, project, batch.c, columns[batch.part], self._err))
+            if at_once or room.is_full(project, batch.c.n) or self._has_many_labels():
                 self._take(project, side)
         self._take(project, side)
         if project == self._project:
             self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
-        return found
 
     def _take(self, project: fp_project, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
         self._fits(lib.fp_project_end(project, self._err))
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
-        most = self._most(_CONTEXT_BYTES)
-        if self.contexts.nodes.n > most:
-            self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
-        self.labels.shrink(self._most(_LABEL_BYTES))
+        self._shrink(len(self.columns))
+        self.labels.shrink(self._most(_LABEL_BYTES, len(self.columns)))
         if project == self._project:
             mine = [k for k, column in enumerate(self.columns) if column.side == side]
             events = [self.events[column.event] for column in self.columns]
@@ -181,9 +204,18 @@ class Shown:
                 self.costs[k].calls_known &= calls >= 0
         lib.fp_project_empty(project)
 
-    def _most(self, nbytes: int) -> int:
+    def _has_many_labels(self) -> bool:
+        return bool(self.labels.c.samples.n > self._most(_LABEL_BYTES, len(self.columns)))
+
+    def _shrink(self, n_values: int, nbytes: int = _CONTEXT_BYTES) -> None:
+        """Cuts the smaller half of the contexts if there are too many."""
+        most = self._most(nbytes, n_values)
+        if self.contexts.nodes.n > most:
+            self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
+
+    def _most(self, nbytes: int, n_values: int) -> int:
         """Sums that are kept, each of `nbytes` and its values."""
-        return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * len(self.columns)))
+        return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * n_values))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their functions' costs are added up."""
@@ -193,7 +225,7 @@ class Shown:
                 for column in found:
                     self.costs[column].end_part()
                 current = batch.part
-                found = self._columns_of(side, "graph", batch)
+                found = self._columns_of(side, "graph", self._model.parts[batch.part])
                 for column in found:
                     self.costs[column].begin_graph()
             for value, column in enumerate(found):
@@ -222,6 +254,12 @@ class Shown:
         """Is every self cost of the default event 0?"""
         own = zip(self.columns, self.costs, strict=True)
         return all(costs.is_zero for column, costs in own if column.event == self.default)
+
+    def listed_arcs(self, function: int, into: bool) -> Iterator[tuple[int, int, int, int]]:
+        """Of `listed`: the other function, time, inclusive calls, and calls."""
+        assert self.listed is not None
+        n = lib.fp_listed_get(self.listed, function, into, self._arcs)
+        return iter_unpack("=I4xqqq", ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_listed_arc")))
 
     def first_line(self, function: int) -> int:
         """The first line of a function; 0 if unknown."""

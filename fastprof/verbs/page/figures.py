@@ -97,6 +97,7 @@ class Table:
                     self._found.setdefault(places[i], {})[c] = i
             for row in finder.cycle_rows():
                 self._found.setdefault(Place(row.name, row.file, row.object), {})[c] = row
+        self._has_cycles = any(finder.has_cycles for finder in self._finders.values())
         self._ranked = self._rank()
         self._made: list[Figures] = []
 
@@ -154,6 +155,10 @@ class Table:
     def _arcs(self, found: dict[int, int | Row]) -> list[Arc]:
         arcs = []
         functions = dict.fromkeys(of for of in found.values() if isinstance(of, int))
+        if len(functions) == 1 and self._shown.listed is not None:
+            return self._listed(next(iter(functions)))
+        if len(functions) == 1 and not self._has_cycles:
+            return self._arcs_of(next(iter(functions)), found)
         for is_callee, into in enumerate((True, False)):
             others = {function: self._others(function, into) for function in functions}
             by_place: dict[Place, dict[int, tuple[int, int | None]]] = {}
@@ -166,6 +171,43 @@ class Table:
                 for c in reversed(by):
                     counts[self._shown.columns[c].side] = by[c][1] or 0
                 arcs.append(Arc(place, is_callee, [by[c][0] if c in by else 0 for c in self._kept], counts))
+        return arcs
+
+    def _listed(self, function: int) -> list[Arc]:
+        """The same of a timeline, whose value columns are time and calls."""
+        arcs = list[Arc]()
+        for is_callee, into in enumerate((True, False)):
+            by_place = dict[Place, Arc]()
+            for other, *values, calls in self._shown.listed_arcs(function, into):
+                place = self._places[other]
+                arc = by_place.get(place)
+                if arc is None:
+                    arc = by_place[place] = Arc(place, is_callee, [0] * len(self._kept), [0, 0])
+                for k, c in enumerate(self._kept):
+                    arc.costs[k] += values[c]
+                arc.calls[0] += calls
+            arcs += sorted(by_place.values(), key=_by_cost)
+        return arcs
+
+    def _arcs_of(self, function: int, found: dict[int, int | Row]) -> list[Arc]:
+        """The same without cycles, where each other function has one arc."""
+        arcs = list[Arc]()
+        kept, columns, places = self._kept, self._shown.columns, self._places
+        positions = {c: k for k, c in enumerate(kept)}
+        for is_callee, into in enumerate((True, False)):
+            listed, by_other = self._others(function, into), dict[int, Arc]()
+            for c in reversed(found):  # of several columns of a side, the first has its calls
+                costs, k, side = self._shown.costs[c], positions[c], columns[c].side
+                known = costs.calls_known
+                for caller, callee, cost, calls in costs.arcs_with(function, into, listed):
+                    other = caller if into else callee
+                    arc = by_other.get(other)
+                    if arc is None:
+                        arc = by_other[other] = Arc(places[other], is_callee, [0] * len(kept), [0, 0])
+                    arc.costs[k] = cost
+                    if known:
+                        arc.calls[side] = calls
+            arcs += sorted(by_other.values(), key=_by_cost)
         return arcs
 
     def _others(self, function: int, into: bool) -> list[int]:
@@ -192,6 +234,10 @@ class Table:
         known = costs.calls_known
         rows = sorted((-abs(cost), -calls * known, place, cost, calls) for (place, _), (cost, calls) in sums.items())
         return [(place, cost, calls if known else None) for _, _, place, cost, calls in rows]
+
+
+def _by_cost(arc: Arc) -> tuple[int, Place]:
+    return -abs(arc.costs[0]), arc.place
 
 
 def _of_cycle(row: Row, into: bool) -> _Calls:

@@ -1,0 +1,95 @@
+#include "ends/listed.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+/* The arc with the least |cost| comes first. */
+struct fp_listed_heap {
+    struct fp_listed_arc *arcs;
+    uint32_t n, cap;
+};
+
+void fp_listed_clear(struct fp_listed *l) {
+    for (uint32_t i = 0; i < l->cap_heaps; i++) free(l->heaps[i].arcs);
+    free(l->heaps);
+    *l = (struct fp_listed){0};
+}
+
+static uint64_t size_of(const struct fp_listed_arc *arc, int k) {
+    return arc->costs[k] < 0 ? -(uint64_t)arc->costs[k] : (uint64_t)arc->costs[k];
+}
+
+/* Of two that cost the same, the one with the larger number is less. */
+static int is_less(const struct fp_listed_arc *a, const struct fp_listed_arc *b, int k) {
+    const uint64_t x = size_of(a, k), y = size_of(b, k);
+    return x != y ? x < y : a->other > b->other;
+}
+
+static void swap(struct fp_listed_arc *a, struct fp_listed_arc *b) {
+    const struct fp_listed_arc c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static void sift_down(struct fp_listed_arc *arcs, uint32_t n, int k) {
+    for (uint32_t i = 0, child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && is_less(&arcs[child + 1], &arcs[child], k)) child++;
+        if (!is_less(&arcs[child], &arcs[i], k)) return;
+        swap(&arcs[i], &arcs[child]);
+    }
+}
+
+/* 0 or FP_E_NOMEM. */
+static int add(struct fp_listed_heap *h, const struct fp_listed_arc *arc, int k) {
+    if (h->n == FP_LISTED) {
+        if (!is_less(&h->arcs[0], arc, k)) return 0;
+        h->arcs[0] = *arc;
+        sift_down(h->arcs, h->n, k);
+        return 0;
+    }
+    if (fp_array_room(&h->arcs, &h->cap, (uint64_t)h->n + 1, sizeof *h->arcs)) return FP_E_NOMEM;
+    h->arcs[h->n] = *arc;
+    for (uint32_t i = h->n++; i && is_less(&h->arcs[i], &h->arcs[(i - 1) / 2], k); i = (i - 1) / 2)
+        swap(&h->arcs[i], &h->arcs[(i - 1) / 2]);
+    return 0;
+}
+
+static struct fp_listed_heap *heaps_of(const struct fp_listed *l, uint32_t function, int into) {
+    return l->heaps + ((size_t)function * 2 + (size_t)into) * FP_LISTED_VALUES;
+}
+
+int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err *err) {
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (in->kind[i] != FP_CALL) continue;
+        const uint32_t caller = in->function[i], callee = in->callee[i], last = caller > callee ? caller : callee;
+        if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "the calls of an arc", FP_NO_COLUMN, "2^63 - 1");
+        if (fp_array_zeroed(&l->heaps, &l->cap_heaps, ((uint64_t)last + 1) * 2 * FP_LISTED_VALUES, sizeof *l->heaps))
+            return fp_fail(err, FP_E_NOMEM, 0, "callers and callees");
+        struct fp_listed_arc arc = {.calls = (int64_t)in->count[i]};
+        for (uint32_t k = 0; k < FP_LISTED_VALUES && k < in->n_values; k++)
+            arc.costs[k] = in->values[(size_t)k * in->cap + i];
+        for (int into = 0; into < 2; into++) {
+            arc.other = into ? caller : callee;
+            for (int k = 0; k < FP_LISTED_VALUES; k++)
+                if (add(&heaps_of(l, into ? callee : caller, into)[k], &arc, k))
+                    return fp_fail(err, FP_E_NOMEM, 0, "callers and callees");
+        }
+    }
+    return FP_DONE;
+}
+
+uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, struct fp_listed_arc *arcs) {
+    uint32_t n = 0;
+    if (((uint64_t)function + 1) * 2 * FP_LISTED_VALUES > l->cap_heaps) return 0;
+    for (int k = 0; k < FP_LISTED_VALUES; k++) {
+        const struct fp_listed_heap *h = &heaps_of(l, function, into)[k];
+        const uint32_t before = n;
+        for (uint32_t i = 0; i < h->n; i++) {
+            uint32_t at = 0;
+            while (at < before && arcs[at].other != h->arcs[i].other) at++;
+            if (at == before) arcs[n++] = h->arcs[i];
+        }
+    }
+    return n;
+}

@@ -1,0 +1,44 @@
+/* ends/listed.h - the most expensive callers and callees of each function, of arcs that come once each.
+ *
+ * For each function, direction and value column the FP_LISTED arcs with the highest |cost| are kept, so memory is
+ * linear in functions, however many arcs there are: at most 2 KB each.
+ *
+ *   rows   a -> b 5, a -> c 9, a -> d 1, with FP_LISTED 2        callees of a: c 9, b 5        callers of d: a 1
+ */
+#ifndef FP_LISTED_H
+#define FP_LISTED_H
+
+#include "core/batch.h"
+
+/* cffi-begin */
+
+enum { FP_LISTED = 15, FP_LISTED_VALUES = 2 };
+
+/* An arc of a function. */
+struct fp_listed_arc {
+    uint32_t other; /* the other function */
+    uint32_t unused;
+    int64_t costs[FP_LISTED_VALUES];
+    int64_t calls;
+};
+
+struct fp_listed {
+    /* private */
+    struct fp_listed_heap *heaps; /* of function f, direction d, column k: [(f * 2 + d) * FP_LISTED_VALUES + k] */
+    uint32_t cap_heaps;
+};
+
+/* A zeroed struct has none. */
+void fp_listed_clear(struct fp_listed *l);
+
+/* Adds the calls of a graph batch with FP_LISTED_VALUES values, each arc for the first time.  FP_DONE, FP_E_NOMEM or
+ * FP_E_OVERFLOW. */
+int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err *err);
+
+/* The callers (`into`) or callees of a function that are among the most expensive ones in any column, in any order,
+ * each once.  `arcs` has room for FP_LISTED * FP_LISTED_VALUES.  Returns their number. */
+uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, struct fp_listed_arc *arcs);
+
+/* cffi-end */
+
+#endif
