@@ -244,6 +244,25 @@ def make(
     return plan
 
 
+def checked(
+    end: End,
+    sides: Sequence[Sequence[Input]],
+    options: Options,
+    *,
+    merge: bool = False,
+    optimistic: bool = False,
+    idle: Callable[[Option[Any]], None] | None = None,
+) -> Plan:
+    """The plan of a verb for open inputs.
+
+    `idle` is called with options that do nothing here, instead of refusing them.
+    Errors: UsageError for a view that cannot be reached, and for options without effect.
+    """
+    made = make(sides, end, options, merge=merge, optimistic=optimistic)
+    refuse_idle(options, made, idle)
+    return made
+
+
 def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
     """Filters must apply to every input, other options to at least one."""
     sources = [formats.get(input_.format) for input_ in inputs if input_.format]

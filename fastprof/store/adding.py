@@ -59,8 +59,7 @@ def _write(
     reader = open_reader(input_, from_, model, asked, log, progress)
     with reader.source as source:
         archive = formats.get(ArchiveWriter.format)
-        made = plan.make([[reader]], plan.writing(archive), asked)
-        plan.refuse_idle(asked, made, idle)
+        made = plan.checked(plan.writing(archive), [[reader]], asked, idle=idle)
         member.about = {"format": reader.format}
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity

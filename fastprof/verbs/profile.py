@@ -19,7 +19,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.source import Source
 from fastprof.inputs import open_reader, pinned
-from fastprof.verbs.run import planned, result_of
+from fastprof.verbs.run import result_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -164,7 +164,7 @@ class Profile:
 
     def _refuse_idle(self) -> None:
         """Errors: UsageError for an option that tables do not use; they use those of batches, too."""
-        planned(table_end(None), [[self._reader]], self._options)
+        plan.checked(table_end(None), [[self._reader]], self._options)
 
     def _show(self, shown: _Pass) -> None:
         self.log, self.model.parts, self.model.inputs = shown.log, shown.model.parts, shown.model.inputs

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 from fastprof import plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
@@ -70,7 +69,7 @@ def run(
             ]
             if not all(opened):
                 raise FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last[-1]))
-            made = planned(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
+            made = plan.checked(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
             return result_of(made, model, options, log, given)
 
     if not keep_going and repeatable([path for paths in found for path in paths]):
@@ -81,24 +80,6 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
-
-
-def planned(
-    end: plan.End,
-    sides: Sequence[Sequence[Input]],
-    options: Options,
-    *,
-    merge: bool = False,
-    optimistic: bool = False,
-    idle: Idle | None = None,
-) -> plan.Plan:
-    """The plan for open inputs.
-
-    Errors: UsageError for a view that cannot be reached, and for options without effect.
-    """
-    made = plan.make(sides, end, options, merge=merge, optimistic=optimistic)
-    plan.refuse_idle(options, made, idle)
-    return made
 
 
 def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: Mapping[str, Any] | None = None) -> Any:
