@@ -155,6 +155,8 @@ def test_off_cpu_times_of_older_versions_are_ordinary_samples_without_a_time() -
     data = PerfData(ALL, period=1, event=BPF_OUTPUT).named(b"offcpu-time").sample(7, [0x70], 1000, 3, tid=8)
     data.sample(7, [0x71], (1 << 64) - (1 << 32) + 1, 5_000_000, tid=8)
     assert rows(data, "offcpu-time") == [(8, 1000, 3, [0x70]), (8, 0, 5_000_000, [0x71])]
+    facts = info(data).facts
+    assert "period" not in facts and facts["last_time_ns"] == 1000
 
 
 def test_the_text_of_perf_script_has_nanoseconds_too() -> None:

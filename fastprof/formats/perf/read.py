@@ -439,7 +439,8 @@ class PerfReader(Reader):
         extra: dict[str, Any] = {}
         if self._columns and len(self._types) > 2:  # as perf shows the first event first
             extra["default_sample_type"] = self._types[1].name
-        if len(self._events) == 1 and first.attr.period and not first.attr.is_frequency:
+        is_periodic = first.attr.period and not first.attr.is_frequency and not first.is_off_cpu_time
+        if len(self._events) == 1 and is_periodic:
             what = ("cpu", first.unit) if first.unit == "nanoseconds" else (first.name, first.unit)
             extra["period"], extra["period_type"] = first.attr.period, what
         if features.duration_ns:
