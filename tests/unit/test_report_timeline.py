@@ -76,7 +76,7 @@ def test_contexts_that_memory_does_not_hold_stay_in_the_total(tmp_path: Path) ->
 
 def test_memory_does_not_follow_contexts_and_arcs(tmp_path: Path) -> None:
     peaks = []
-    for n in (50_000, 200_000):
+    for n in (100_000, 300_000):
         calls(tmp_path / "t.xray", n, 700)
         peaks.append(peak("report", tmp_path / "t.xray", "-o", tmp_path / "p.html", "-q", "--max-memory", "4M"))
     assert peaks[1] < peaks[0] + (24 << 20)  # also calls in time order, up to 250,000
