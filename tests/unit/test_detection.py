@@ -116,7 +116,6 @@ FOREIGN = {
     b"-" * 80 + b"\nI1 cache:         32768 B\n": "text printed by an annotate tool",
     b"goroutine 1 [running]:\n": "a dump of Go's stacks",
     b"go 1.21 trace\0\0\0": "a Go execution trace: `go tool trace",
-    b"FLR\0\0\x02\0\1": "a Java Flight Recorder recording",
     b"JAVA PROFILE 1.0.2\0": "a Java heap dump (HPROF)",
     b"gmon\1\0\0\0": "a gmon.out of gprof",
     b"desc: (none)\ncmd: ./a\ntime_unit: i\n": "a Massif profile: record with",

@@ -73,6 +73,18 @@ class _Function(NamedTuple):
     name: bytes
 
 
+def _called(f: _Function) -> bytes:
+    """The name; of an address its offset: [app+0x1136] was [app-1.4+0x1136]."""
+    name = f.name[:_LONGEST]
+    return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
+
+
+def _of_common_names(olds: list[_Function], news: list[_Function]) -> tuple[list[_Function], list[_Function]]:
+    """Those whose names both sides have, as each rule asks for."""
+    names = {*map(_called, olds)} & {*map(_called, news)}
+    return [f for f in olds if _called(f) in names], [f for f in news if _called(f) in names]
+
+
 class Pairs:
     """Note all rows of both sides, then `find` the pairs, then replace the ids of all rows.
 
@@ -182,22 +194,17 @@ class Pairs:
     ) -> None:
         for same in olds.keys() & news.keys():  # their lines may differ
             self._replace(olds[same], news[same], "")
-        left = [f for f in olds if f not in news], [f for f in news if f not in olds]
+        left = _of_common_names([f for f in olds if f not in news], [f for f in news if f not in olds])
         paired: set[_Function] = set()
 
         def moved(f: _Function) -> int:
             """The object in the new profile."""
             return objects[f.object][0] if f in olds else f.object
 
-        def called(f: _Function) -> bytes:
-            """The name; of an address its offset: [app+0x1136] was [app-1.4+0x1136]."""
-            name = f.name[:_LONGEST]
-            return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
-
         rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
-            ("", lambda f: (moved(f), called(f), f.file), lambda f: True),
-            (FILE, lambda f: (moved(f), called(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
-            (NO_FILE, lambda f: (moved(f), called(f)), lambda f: True),
+            ("", lambda f: (moved(f), _called(f), f.file), lambda f: True),
+            (FILE, lambda f: (moved(f), _called(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
+            (NO_FILE, lambda f: (moved(f), _called(f)), lambda f: True),
         )
         for rule, key, applies in rules:
             free = [

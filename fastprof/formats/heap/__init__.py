@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from re import compile as pattern
+from re import match
 
 from fastprof.core.engine import NO, SURE, Format
 
+# One of them is in each file.  The patterns are compiled for these alone.
+_WORDS = (b"heap profile:", b"heap_v2/", b"--- ", b" profile: total ")
 # The first line that is neither blank nor a comment.
-_FIRST = pattern(
+_FIRST = (
     rb"(?:[ \t]*(?:#.*)?\r?\n)*"
     rb"(?:heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@|heap_v2/\d+[ \t]*\r?\n"
     rb"|--- (?:contentionz|heapz|growthz|threadz) \d+ ---|--- (?:contention|mutex):|--- Thread [0-9a-f]+ \(name: "
     rb"|\S{1,200} profile: total \d+[ \t]*\r?(?:\n|$))"
 )
-_SYMBOLIZED = pattern(rb"--- symbol\r?\n(?s:.*?)\n--- (?:heap|growth|contention)\r?\n")
+_SYMBOLIZED = rb"--- symbol\r?\n(?s:.*?)\n--- (?:heap|growth|contention)\r?\n"
 
 
 def sniff(head: bytes) -> int:
-    return SURE if _FIRST.match(head) or _SYMBOLIZED.match(head) else NO
+    if not any(word in head for word in _WORDS):
+        return NO
+    return SURE if match(_FIRST, head) or match(_SYMBOLIZED, head) else NO
 
 
 FORMATS = (
