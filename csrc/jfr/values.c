@@ -5,14 +5,15 @@
 
 /* ---- times ---- */
 
-/* n ticks in nanoseconds, rounded towards 0. */
+/* n ticks in nanoseconds, rounded towards 0; beyond 64 bits the largest number. */
 static int64_t nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
     __extension__ typedef __int128 i128;
     const int64_t rate = (int64_t)r->ticks_per_second;
     if (rate == 1000000000) return n;
     if (rate < INT64_MAX / 1000000000 && n / rate < INT64_MAX / 1000000000 - 1 && n / rate > INT64_MIN / 1000000000 + 1)
         return n / rate * 1000000000 + n % rate * 1000000000 / rate;
-    return (int64_t)((i128)n * 1000000000 / rate);
+    const i128 ns = (i128)n * 1000000000 / rate;
+    return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
 }
 
 uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
