@@ -72,7 +72,7 @@ files that become a call graph or sums of functions.""",
     "b": (
         """The estimate of stacks keeps each place and arc of the graph, and up to 2 million contexts (64 MiB)
 ([bridges.md](bridges.md#graph-to-stacks)).""",
-        {"graph": "convert to (pprof|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
+        {"graph": "convert to (pprof|otlp|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
     "c": (
         """A page lists callers and callees of functions, so distinct arcs of stacks stay in memory in addition to

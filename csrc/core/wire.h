@@ -90,8 +90,9 @@ static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct
     }
 }
 
-/* The type of each field of a message: kinds[number] is 'V' for a varint, 'B' for bytes, 'L' for a list of varints,
- * packed or not; a blank or 0 if there is no such field.  kinds[0] is blank: no field has number 0. */
+/* The type of each field of a message: kinds[number] is 'V' for a varint, 'B' for bytes, 'F' for 8 fixed bytes, 'L' for
+ * a list of varints and 'X' for one of fixed 8 bytes, packed or not; a blank or 0 if there is no such field.  kinds[0]
+ * is blank: no field has number 0. */
 struct fp_wire_schema {
     char kinds[32];
 };
@@ -104,6 +105,8 @@ static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct
     switch (f->number < sizeof schema->kinds ? schema->kinds[f->number] : 0) {
         case 'V': return f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
         case 'B': return f->wire == FP_WIRE_BYTES ? FP_WIRE_KNOWN : FP_WIRE_BAD;
+        case 'F': return f->wire == FP_WIRE_FIXED64 ? FP_WIRE_KNOWN : FP_WIRE_BAD;
+        case 'X': return f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_FIXED64 ? FP_WIRE_KNOWN : FP_WIRE_BAD;
         case 'L': return f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
         default: return FP_WIRE_UNKNOWN;
     }

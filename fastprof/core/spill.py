@@ -23,10 +23,15 @@ class Spilled:
         self._file: Any = None
         self.nbytes = 0
 
-    def append(self, data: memoryview) -> None:
-        """Append all of `data`."""
+    def file(self) -> Any:
+        """The file object, to be read from its beginning."""
         if self._file is None:
             self._file = temporary_file()
+        return self._file
+
+    def append(self, data: memoryview) -> None:
+        """Append all of `data`."""
+        self.file()
         try:
             while len(data):
                 done = self._file.write(data)
@@ -64,6 +69,10 @@ class Groups(Spilled):
         if buffer.n:
             self.add(group, buffer)
             lib.fp_buf_free(ffi.addressof(buffer))
+
+    def size(self, group: int) -> int:
+        """Bytes written of a group."""
+        return sum(n for _, n in self._blocks.get(group, ()))
 
     def windows(self, group: int, buffer: fp_buf) -> Iterator[fp_in]:
         """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""

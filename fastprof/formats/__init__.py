@@ -24,6 +24,7 @@ ROOMS = (
     "gperftools",
     "callgrind",
     "pprof",
+    "otlp",
     "folded",
     "perf",
     "perf_script",

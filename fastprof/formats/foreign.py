@@ -7,7 +7,6 @@ import re
 from fastprof.core.words import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
-_BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
 _PRINTED = "pass the profile itself"
 _XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
@@ -49,12 +48,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`importtime-convert --output-format flamegraph.pl` converts it to folded stacks",
     ),
     (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` converts it to folded stacks"),
-    (
-        rb"\s*\{\s*\"(?:resourceProfiles|resource_profiles)\"|\n(?s:.{1,4}?)\n(?s:.{1,2}?)\n(?s:.)\n(?s:.)"
-        rb"(?:process|service|host|telemetry|container|k8s|os|deployment)\.",
-        "an OpenTelemetry profile (OTLP)",
-        _BACKEND,
-    ),
     (
         rb"\t?[^\n]{0,100}Time and Allocation Profiling Report",
         "a profile of GHC",

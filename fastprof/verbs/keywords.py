@@ -32,6 +32,10 @@ class Pprof(TypedDict, total=False):
     name_addresses: bool
 
 
+class Otlp(TypedDict, total=False):
+    encoding: Literal["binary", "json"] | None
+
+
 class Folded(TypedDict, total=False):
     counts: int | None
     decimals: int
@@ -158,6 +162,7 @@ class ConvertOptions(InfoOptions, total=False):
     time_ns: int | None
     comments: Sequence[str]
     name_addresses: bool
+    encoding: Literal["binary", "json"] | None
     root: str | None
     nanoseconds: bool
     budget: int | None
@@ -166,6 +171,7 @@ class ConvertOptions(InfoOptions, total=False):
     level: int | None
     callgrind: Callgrind
     pprof: Pprof
+    otlp: Otlp
 
 
 class TopOptions(InfoOptions, total=False):
@@ -240,6 +246,7 @@ class DiffOptions(InfoOptions, total=False):
     time_ns: int | None
     comments: Sequence[str]
     name_addresses: bool
+    encoding: Literal["binary", "json"] | None
     root: str | None
     nanoseconds: bool
     budget: int | None
@@ -248,6 +255,7 @@ class DiffOptions(InfoOptions, total=False):
     level: int | None
     callgrind: Callgrind
     pprof: Pprof
+    otlp: Otlp
 
 
 class ReportOptions(InfoOptions, total=False):
@@ -307,6 +315,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     time_ns: int | None
     comments: Sequence[str]
     name_addresses: bool
+    encoding: Literal["binary", "json"] | None
     root: str | None
     nanoseconds: bool
     budget: int | None
@@ -315,6 +324,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     level: int | None
     callgrind: Callgrind
     pprof: Pprof
+    otlp: Otlp
 
 
 class BatchMergeOptions(InfoOptions, total=False):
@@ -349,6 +359,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     time_ns: int | None
     comments: Sequence[str]
     name_addresses: bool
+    encoding: Literal["binary", "json"] | None
     root: str | None
     nanoseconds: bool
     budget: int | None
@@ -357,6 +368,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     level: int | None
     callgrind: Callgrind
     pprof: Pprof
+    otlp: Otlp
 
 
 class BatchArchiveOptions(InfoOptions, total=False):

@@ -30,7 +30,7 @@ SLACK = 6 << 20  # bytes
 # Sums may grow to --max-memory (32 MiB) before rows are written away; those of the estimate are smaller.
 MORE_SLACK = {
     "cachegrind": 32 << 20,
-    **dict.fromkeys(("firefox", "folded", "pprof", "speedscope"), 16 << 20),
+    **dict.fromkeys(("firefox", "folded", "otlp", "pprof", "speedscope"), 16 << 20),
     "archive": 24 << 20,  # also batches of which several threads have one each
     **dict.fromkeys(("arrow", "parquet"), 32 << 20),  # a few batches of 128 Ki rows, which a short file does not fill
 }
@@ -82,6 +82,26 @@ def perf_script(path: Path, times: int) -> None:
         for i in range(20_000 * times):
             frames = "".join(f"\t{0x400000 + 16 * k:16x} f{k}+0x1 (/opt/app)\n" for k in range(i % 1000, i % 1000 + 5))
             file.write(f"app {i % 7:5d}/{i % 7:<5d} {i // 1000:5d}.{i % 1000:06d}:     250000 cpu-clock: \n{frames}\n")
+
+
+def otlp(path: Path, times: int) -> None:
+    """A profile with samples of 100 stacks, before their dictionary."""
+    samples = b"".join(bytes((0x12, 6, 8, i + 1, 0x22, 2, 0x87, 1)) for i in range(100)) * (times * 2000)
+    stacks = b"".join(b"\x3a\4\x0a\2" + bytes((i + 1, 1)) for i in range(100))
+    locations = b"\x12\0" + b"".join(b"\x12\2\x10" + bytes((i + 1,)) for i in range(101))
+    message = b"\x0a\4\x08\1\x10\2" + samples
+    for number in (2, 2, 1):
+        message = bytes((number << 3 | 2,)) + length(len(message)) + message
+    dictionary = locations + b"\x2a\0\x2a\3cpu\x2a\2ns\x3a\0" + stacks
+    path.write_bytes(message + b"\x12" + length(len(dictionary)) + dictionary)
+
+
+def length(n: int) -> bytes:
+    found = bytearray()
+    while n > 127:
+        found.append(n & 127 | 128)
+        n >>= 7
+    return bytes((*found, n))
 
 
 def folded(path: Path, times: int) -> None:
@@ -219,6 +239,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "callgrind": callgrind,
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
+    "otlp": otlp,
     "folded": folded,
     "perf": perf,
     "jfr": jfr,

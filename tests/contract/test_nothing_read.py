@@ -30,6 +30,7 @@ EMPTY = {
     "callgrind": EMPTY_GRAPH,
     "cachegrind": b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nsummary: 0\n",
     "pprof": b"\x0a\4\x08\1\x10\2\x32\0\x32\7samples\x32\5count",
+    "otlp": b'{"resourceProfiles":[],"dictionary":{"stringTable":[""]}}',
     "folded": b"# nothing was sampled\n",
     "perf": PerfData().bytes(),
     "jfr": Chunk().bytes(),

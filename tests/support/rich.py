@@ -294,6 +294,7 @@ def sources() -> dict[str, Source]:
         Source("callgrind", "callgrind", CALLGRIND),
         Source("cachegrind", "cachegrind", CACHEGRIND),
         Source("pprof", "pprof", _pprof()),
+        Source("otlp", "otlp", _corpus("otlp/good/v1.10-both.otlp")),
         Source("folded", "folded", FOLDED),
         Source("gperftools", "gperftools", _corpus("gperftools/good/build_var.prof")),
         Source("gperftools, symbolized", "gperftools", _corpus("gperftools/good/symbolized.prof")),

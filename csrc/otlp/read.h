@@ -1,0 +1,196 @@
+/* otlp/read.h - reads OpenTelemetry profiles, a protocol buffer (core/wire.h).
+ *
+ *   ProfilesData        1: ResourceProfiles ...   2: ProfilesDictionary
+ *   ResourceProfiles    1: Resource               2: ScopeProfiles ...
+ *   ScopeProfiles       1: InstrumentationScope   2: Profile ...
+ *   Profile             1: ValueType  2: Sample ...  3: time  4: duration  5: ValueType  6: period  ...
+ *
+ *   12 0b 08 01 12 02 05 06 22 03 0a 0a 0a     a sample of 1.10, 11 bytes: stack 1, attributes 5 and 6, values 10 10 10
+ *
+ * Samples refer by index to the dictionary, which usually follows them.  A file may have several of these messages,
+ * each with its own dictionary.  So the input is read in passes, which walk the nested messages (otlp/walk.h):
+ *
+ *   fp_otlp_scan      the whole input: where messages begin, and which release's layout samples have
+ *   fp_otlp_scanned   decides the layout
+ *   then for each message:
+ *   fp_otlp_tables    the dictionary, resources, scopes and heads of profiles
+ *   fp_otlp_resolve   adds them to the model
+ *   fp_otlp_feed      the samples
+ *
+ * Field numbers of a sample:      values  attributes  link  timestamps
+ *   1.8 and 1.9                   2       3           4     5
+ *   1.10 and 1.11                 4       2           3     5
+ *
+ * Memory: linear in the tables of the largest message, in profiles of a message, and in distinct label sets.
+ * Source: opentelemetry-proto, opentelemetry/proto/profiles/v1development/profiles.proto of tags v1.8.0 to v1.11.0.
+ */
+#ifndef FP_OTLP_READ_H
+#define FP_OTLP_READ_H
+
+#include "core/batch.h"
+#include "core/model.h"
+#include "otlp/walk.h"
+
+/* cffi-begin */
+
+enum { FP_OTLP_MOST_TYPES = 1024 }; /* a batch has a column for each */
+
+enum fp_otlp_layout { FP_OTLP_UNDECIDED = 0, FP_OTLP_1_8 = 1, FP_OTLP_1_9 = 2, FP_OTLP_1_10 = 3 };
+
+struct fp_otlp_stats {
+    uint64_t samples, profiles, resources;
+    uint64_t no_observation;      /* samples with neither values nor timestamps: value 0 */
+    uint64_t no_zero_entry;       /* tables whose first entry is not empty */
+    uint64_t as_text;             /* attribute values that are neither text nor whole numbers */
+    uint64_t mapping_attributes;  /* other than build ids */
+    uint64_t location_attributes; /* other than pprof's is_folded */
+    uint64_t profile_ids, payloads, schema_urls, dropped_attributes, unknown_fields;
+    uint64_t other_periods; /* profiles whose period is not that of the first */
+    uint64_t wide_lines, negative_lines;
+    /* lenient: losses */
+    uint64_t bad_samples, bad_entries, bad_references;
+};
+
+/* What samples without a field of their layout alone look like. */
+struct fp_otlp_evidence {
+    uint64_t n_old, n_new;      /* samples that only 1.8 and 1.9, or only 1.10, can have */
+    uint64_t n_open, n_timed;   /* other samples with field 2; of these with timestamps */
+    uint64_t n_unequal;         /* of the timed ones, with more or fewer numbers than timestamps */
+    uint64_t largest, smallest; /* numbers in field 2 */
+    uint64_t least_attributes;  /* of a message */
+    uint64_t n_profiles_1_8, n_profiles_1_9;
+};
+
+struct fp_otlp_message {
+    uint64_t start, end; /* absolute */
+    int32_t has_dictionary, has_resources;
+};
+
+/* An attribute.  Values that need words of their own (a double, an array ...) are `raw`, and the caller sets `string`
+ * between fp_otlp_resolve_strings and fp_otlp_resolve. */
+enum fp_otlp_value { FP_OTLP_NOTHING = 0, FP_OTLP_TEXT, FP_OTLP_INDEX, FP_OTLP_NUMBER, FP_OTLP_RAW };
+
+struct fp_otlp_attribute {
+    uint64_t at;
+    uint64_t key, unit; /* indices into the string table; after resolving, strings of the model */
+    uint64_t raw;       /* RAW: offset in r->raw of an AnyValue.  INDEX: into the string table */
+    int64_t number;     /* NUMBER; RAW: bytes */
+    uint32_t string;    /* TEXT: of the model */
+    uint8_t kind;       /* enum fp_otlp_value */
+    uint8_t has_key;    /* the key is a string of the model already */
+    uint8_t odd;        /* the value is neither text nor a whole number, and was not counted yet */
+};
+
+struct fp_otlp_profile {
+    uint64_t at;
+    uint64_t type, unit, period_type, period_unit; /* as keys of attributes */
+    uint64_t time, duration;
+    int64_t period;
+    uint32_t first, n;             /* attributes of it, in r->lists */
+    uint32_t comments, n_comments; /* 1.8: in r->lists */
+    uint32_t scope, column;
+    uint8_t has_period_type;
+};
+
+/* Strings of the model that the reader needs; set by the caller. */
+struct fp_otlp_words {
+    uint32_t process_pid, thread_id, trace_id, span_id, scope_name, scope_version, value, zero, yes, no;
+    uint32_t gnu, go, is_folded, has_functions, has_filenames, has_inline_frames, has_line_numbers;
+    uint32_t comment, doc_url, drop_frames, keep_frames, default_sample_type, sample_type_order;
+};
+
+struct fp_otlp_reader {
+    struct fp_model *model;
+    struct fp_otlp_words words;
+    struct fp_otlp_walk walk;
+    struct fp_otlp_stats stats;
+    struct fp_otlp_evidence evidence;
+    uint32_t input; /* number of the input, for threads */
+    int32_t lenient;
+    int32_t layout; /* enum fp_otlp_layout */
+    int32_t guessed;
+    struct fp_otlp_message *messages;
+    uint32_t n_messages;
+    uint64_t first_time, last_time; /* of profiles: the first start and the last end; 0: none */
+    struct fp_table types;          /* row k + 1: name and unit of value column k */
+    /* of the current message */
+    struct fp_otlp_attribute *attributes; /* the table */
+    struct fp_otlp_attribute *own;        /* of resources and scopes */
+    uint32_t n_attributes, n_own;
+    struct fp_otlp_profile *profiles;
+    uint32_t n_profiles;
+    uint32_t *lists; /* indices into the attribute table, or (1.8's comments) into the string table */
+    struct fp_buf raw;
+    uint32_t *raws; /* RAW attributes: 2 * index, + 1 for those of `own` */
+    uint32_t n_raws;
+    /* pprof's fields, strings of the model or, `comments`, attributes with an array; reset by the caller */
+    uint32_t doc_url, drop_frames, keep_frames, default_sample_type;
+    uint32_t *comments; /* attributes */
+    uint32_t n_comments;
+    int32_t has_period;
+    int64_t period;
+    uint32_t period_type, period_unit;
+
+    /* private from here on */
+    uint32_t cap_messages, cap_attributes, cap_own, cap_raws, cap_profiles, cap_lists, n_lists, cap_comments;
+    int32_t dictionary_first;
+    uint64_t profile_time, profile_duration; /* scan: of the current profile */
+    int32_t profile_fields;
+    struct fp_otlp_scope *scopes; /* in the order of profiles */
+    uint32_t n_scopes, cap_scopes;
+    struct fp_otlp_resource *resources;
+    uint32_t n_resources, cap_resources;
+    uint32_t *strings;
+    uint32_t n_strings, cap_strings;
+    struct fp_otlp_mapping *mappings;
+    struct fp_otlp_function *functions;
+    struct fp_otlp_location *locations;
+    struct fp_otlp_line *lines;
+    struct fp_otlp_link *links;
+    struct fp_otlp_stack *stacks;
+    uint32_t n_mappings, cap_mappings, n_functions, cap_functions, n_locations, cap_locations, n_lines, cap_lines;
+    uint32_t n_links, cap_links, n_stacks, cap_stacks;
+    uint32_t *stack_locations;
+    uint32_t n_stack_locations, cap_stack_locations;
+    uint32_t n_emptied; /* of the model: when this changes, nodes of stacks are invalid */
+    uint32_t *path;     /* frames of a stack */
+    uint32_t cap_path;
+    /* rows */
+    uint32_t profile, base, base_pid, base_tid; /* profiles begun; labels of the current one */
+    struct fp_strings label_sets;
+    struct fp_otlp_labels *labels; /* by label set */
+    uint32_t cap_labels, last_set;
+    struct fp_buf key, raw_piece, values_buf, times_buf;
+    /* observations of a sample that do not fit the batch */
+    int64_t *values;
+    uint64_t *times;
+    uint32_t n_values, cap_values, n_times, cap_times, pending, n_pending;
+    uint32_t pending_stack, pending_label, pending_thread;
+};
+
+/* Borrows the model; caller owns.  NULL when memory ran out. */
+struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient);
+void fp_otlp_reader_free(struct fp_otlp_reader *r);
+
+/* Whether these first bytes of a file can be such a profile.  1 or 0. */
+int fp_otlp_sniff(const uint8_t *p, size_t n);
+
+/* Begins a pass, the scan over the whole input, the others over a message. */
+enum fp_otlp_pass { FP_OTLP_SCAN = 0, FP_OTLP_TABLES = 1, FP_OTLP_ROWS = 2 };
+void fp_otlp_begin(struct fp_otlp_reader *r, int pass);
+
+/* FP_MORE, FP_DONE or an error. */
+int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err);
+
+/* 0 or an error. */
+int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err);
+int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err);
+int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err);
+
+/* A row for each timestamp of a sample, or one.  FP_MORE, FP_FULL, FP_DONE or an error. */
+int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

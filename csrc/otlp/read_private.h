@@ -1,0 +1,78 @@
+/* otlp/read_private.h - shared by the C files of the reader: read.c finds messages and their layout, tables.c reads the
+ * dictionary, resolve.c adds it to the model, samples.c makes rows. */
+#ifndef FP_OTLP_READ_PRIVATE_H
+#define FP_OTLP_READ_PRIVATE_H
+
+#include "core/array.h"
+#include "otlp/read.h"
+
+/* Fields of containers. */
+enum { FP_OTLP_RESOURCE = 1, FP_OTLP_SCOPE = 1, FP_OTLP_SAMPLE = 2, FP_OTLP_SCHEMA_URL = 3 };
+
+struct fp_otlp_resource {
+    uint32_t first, n; /* in r->own */
+};
+
+struct fp_otlp_scope {
+    uint32_t resource;
+    uint32_t name, version; /* strings of the model */
+    uint32_t first, n;      /* in r->own */
+};
+
+struct fp_otlp_mapping {
+    uint64_t start, limit, offset, filename, at;
+    uint32_t first, n;   /* attributes, in r->lists */
+    uint32_t object, id; /* of the model, after resolving */
+};
+
+struct fp_otlp_function {
+    uint64_t name, system_name, filename, at;
+    int64_t line;
+};
+
+struct fp_otlp_line {
+    uint64_t function;
+    int64_t line, column;
+};
+
+struct fp_otlp_location {
+    uint64_t mapping, address, at;
+    uint32_t first_line, n_lines;
+    uint32_t first, n; /* attributes */
+    uint32_t frame;    /* of the model, after resolving */
+};
+
+struct fp_otlp_link {
+    uint32_t trace, span; /* strings of the model: hexadecimal digits; 0: none */
+};
+
+struct fp_otlp_stack {
+    uint64_t at;
+    uint32_t first, n; /* in r->stack_locations */
+    uint32_t node;     /* of the model; FP_NO_ID: not made yet */
+    uint32_t bad;      /* one of its locations does not exist (lenient) */
+};
+
+struct fp_otlp_labels {
+    uint32_t chain, thread; /* FP_NO_ID: not made yet */
+};
+
+static inline uint64_t fp_otlp_offset(const struct fp_in *in, const uint8_t *p) {
+    return in->base + (uint64_t)(p - in->p);
+}
+
+/* A malformed entry: an error or, when lenient, counted and 0. */
+static inline int fp_otlp_bad_entry(struct fp_otlp_reader *r, uint64_t at, const char *what, struct fp_err *err) {
+    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
+    r->stats.bad_entries++;
+    return 0;
+}
+
+/* An index that must be less than n: 1; 0 when lenient, and counted; or an error. */
+int fp_otlp_check_index(struct fp_otlp_reader *r, uint64_t index, uint32_t n, uint64_t at, const char *what,
+                        struct fp_err *err);
+
+/* Looks at the fields of a sample for what only one layout has. */
+void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_field *sample);
+
+#endif

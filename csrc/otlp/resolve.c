@@ -1,0 +1,248 @@
+/* Between the passes over a message: its tables are added to the model. */
+#include <stdlib.h>
+
+#include "otlp/read_private.h"
+
+/* ---- strings ---- */
+
+/* *id becomes the model's id of a string; 0 for an index beyond the table when lenient, or of a file without one. */
+static int string_of(struct fp_otlp_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err) {
+    *id = 0;
+    if (!index && !r->n_strings) return 0;
+    const int known = fp_otlp_check_index(r, index, r->n_strings, at, "an index into the string table", err);
+    if (known > 0) *id = r->strings[index];
+    return known < 0 ? known : 0;
+}
+
+static int resolve_attribute(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, struct fp_err *err) {
+    uint32_t key = 0, unit = 0;
+    int status = a->has_key ? 0 : string_of(r, a->key, a->at, &key, err);
+    if (!status) status = string_of(r, a->unit, a->at, &unit, err);
+    if (!status && a->kind == FP_OTLP_INDEX) status = string_of(r, a->raw, a->at, &a->string, err);
+    if (status) return status;
+    if (!a->has_key) a->key = key;
+    a->unit = unit;
+    if (a->kind == FP_OTLP_INDEX) a->kind = FP_OTLP_TEXT;
+    if (a->kind == FP_OTLP_NUMBER && !a->number) { /* pprof has no label with number 0 */
+        a->kind = FP_OTLP_TEXT;
+        a->string = r->words.zero;
+    }
+    return 0;
+}
+
+int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err) {
+    int status;
+    for (uint32_t i = 0; i < r->n_attributes; i++)
+        if ((status = resolve_attribute(r, &r->attributes[i], err))) return status;
+    for (uint32_t i = 0; i < r->n_own; i++)
+        if ((status = resolve_attribute(r, &r->own[i], err))) return status;
+    return 0;
+}
+
+/* ---- mappings, functions, locations ---- */
+
+/* The attribute of a list's element; NULL when there is none (lenient).  Entry 0 is usually empty. */
+static int attribute_of(struct fp_otlp_reader *r, uint32_t index, uint64_t at, const struct fp_otlp_attribute **a,
+                        struct fp_err *err) {
+    const int known = fp_otlp_check_index(r, index, r->n_attributes, at, "an index into the attribute table", err);
+    *a = known > 0 ? &r->attributes[index] : NULL;
+    return known < 0 ? known : 0;
+}
+
+static int resolve_mapping(struct fp_otlp_reader *r, struct fp_otlp_mapping *m, struct fp_err *err) {
+    const struct fp_otlp_words *words = &r->words;
+    uint32_t filename, build_id = 0, flags = 0;
+    int status = string_of(r, m->filename, m->at, &filename, err);
+    for (uint32_t i = 0; !status && i < m->n; i++) {
+        const struct fp_otlp_attribute *a;
+        if ((status = attribute_of(r, r->lists[m->first + i], m->at, &a, err)) || !a || !a->key) continue;
+        const int is_true = a->kind == FP_OTLP_TEXT && a->string == words->yes;
+        if (a->key == words->gnu || (a->key == words->go && !build_id))
+            build_id = a->string;
+        else if (a->key == words->has_functions)
+            flags |= is_true ? FP_MAPPING_HAS_FUNCTIONS : 0;
+        else if (a->key == words->has_filenames)
+            flags |= is_true ? FP_MAPPING_HAS_FILENAMES : 0;
+        else if (a->key == words->has_line_numbers)
+            flags |= is_true ? FP_MAPPING_HAS_LINES : 0;
+        else if (a->key == words->has_inline_frames)
+            flags |= is_true ? FP_MAPPING_HAS_INLINES : 0;
+        else
+            r->stats.mapping_attributes++;
+    }
+    if (status) return status;
+    m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
+    if (m->object == FP_NO_ID) return fp_no_memory(err);
+    /* one without addresses only names its object */
+    const int is_one = m->start || m->limit || m->offset || flags;
+    m->id = is_one ? fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, flags) : 0;
+    return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* A line or column for the model. */
+static uint32_t narrow(struct fp_otlp_reader *r, int64_t v) {
+    if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
+    if (v < 0)
+        r->stats.negative_lines++;
+    else
+        r->stats.wide_lines++;
+    return 0;
+}
+
+static int resolve_function(struct fp_otlp_reader *r, const struct fp_otlp_function *f, uint32_t object,
+                            uint32_t *function, struct fp_err *err) {
+    uint32_t name, system_name, filename;
+    int status = string_of(r, f->name, f->at, &name, err);
+    if (!status) status = string_of(r, f->system_name, f->at, &system_name, err);
+    if (!status) status = string_of(r, f->filename, f->at, &filename, err);
+    if (status) return status;
+    *function = 0;
+    if (!name && !system_name && !filename && !f->line) return 0;
+    *function =
+        fp_model_function(r->model, object, filename, name, system_name == name ? 0 : system_name, narrow(r, f->line));
+    return *function == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* The line chain of a location.  The innermost line comes first in the file, and last here. */
+static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location *l, uint32_t object, uint32_t *chain,
+                         struct fp_err *err) {
+    *chain = 0;
+    for (uint32_t i = l->n_lines; i-- > 0;) {
+        const struct fp_otlp_line *line = &r->lines[l->first_line + i];
+        if (!line->function && !r->n_functions) continue;
+        uint32_t function = 0;
+        int status = fp_otlp_check_index(r, line->function, r->n_functions, l->at, "the function of a line", err);
+        if (status > 0) status = resolve_function(r, &r->functions[line->function], object, &function, err);
+        if (status < 0) return status;
+        if (!function) continue;
+        *chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), *chain);
+        if (*chain == FP_NO_ID) return fp_no_memory(err);
+    }
+    return 0;
+}
+
+static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l, struct fp_err *err) {
+    uint32_t flags = 0, mapping = 0, object = 0, chain;
+    int status = 0;
+    if (l->mapping || r->n_mappings) {
+        status = fp_otlp_check_index(r, l->mapping, r->n_mappings, l->at, "the mapping of a location", err);
+        if (status < 0) return status;
+        if (status) {
+            mapping = r->mappings[l->mapping].id;
+            object = r->mappings[l->mapping].object;
+        }
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct fp_otlp_attribute *a;
+        if ((status = attribute_of(r, r->lists[l->first + i], l->at, &a, err))) return status;
+        if (!a || !a->key) continue;
+        if (a->key == r->words.is_folded)
+            flags |= a->string == r->words.yes ? FP_FRAME_FOLDED : 0;
+        else
+            r->stats.location_attributes++;
+    }
+    if ((status = resolve_lines(r, l, object, &chain, err))) return status;
+    if (!mapping && !l->address && !flags && !chain) return 0; /* entry 0: made where a stack has it */
+    l->frame = fp_model_frame(r->model, mapping, l->address, flags, chain);
+    return l->frame == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* ---- stacks ---- */
+
+static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct fp_err *err) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t location = r->stack_locations[s->first + i];
+        const int known = fp_otlp_check_index(r, location, r->n_locations, s->at, "the location of a stack", err);
+        if (known < 0) return known;
+        s->bad |= !known;
+    }
+    return 0;
+}
+
+/* ---- profiles ---- */
+
+/* Fields of pprof that have attributes of their own. */
+static int profile_attribute(struct fp_otlp_reader *r, uint32_t index, const struct fp_otlp_attribute *a) {
+    const struct fp_otlp_words *words = &r->words;
+    if (a->key == words->doc_url) r->doc_url = a->string;
+    if (a->key == words->drop_frames) r->drop_frames = a->string;
+    if (a->key == words->keep_frames) r->keep_frames = a->string;
+    if (a->key != words->comment) return 0;
+    if (fp_array_room(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, 4)) return FP_E_NOMEM;
+    r->comments[r->n_comments++] = index;
+    return 0;
+}
+
+/* The value column of a profile, whose type may be new. */
+static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
+    uint32_t row[2];
+    int status = string_of(r, p->type, p->at, &row[0], err);
+    if (!status) status = string_of(r, p->unit, p->at, &row[1], err);
+    if (status) return status;
+    if (!row[0]) row[0] = r->words.value;
+    const uint32_t id = fp_table_intern(&r->types, row);
+    if (id != FP_NO_ID && id > FP_OTLP_MOST_TYPES)
+        return fp_fail_got(err, FP_E_MALFORMED, p->at, "the number of sample types", FP_GOT_UNSIGNED, id, "at most %",
+                           FP_OTLP_MOST_TYPES);
+    p->column = id - 1;
+    return id == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_err *err) {
+    uint32_t type, unit;
+    int status = string_of(r, p->period_type, p->at, &type, err);
+    if (!status) status = string_of(r, p->period_unit, p->at, &unit, err);
+    if (status || !p->has_period_type || !p->period) return status;
+    if (r->has_period) {
+        r->stats.other_periods += p->period != r->period || type != r->period_type || unit != r->period_unit;
+        return 0;
+    }
+    r->has_period = 1;
+    r->period = p->period;
+    r->period_type = type;
+    r->period_unit = unit;
+    return 0;
+}
+
+static int resolve_profile(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
+    int status = resolve_type(r, p, err);
+    if (!status) status = resolve_period(r, p, err);
+    for (uint32_t i = 0; !status && i < p->n; i++) {
+        const struct fp_otlp_attribute *a;
+        const uint32_t index = r->lists[p->first + i];
+        status = attribute_of(r, index, p->at, &a, err);
+        if (a && profile_attribute(r, index, a)) status = fp_no_memory(err);
+    }
+    for (uint32_t i = 0; !status && i < p->n_comments; i++) {
+        uint32_t *comment = &r->lists[p->comments + i];
+        status = string_of(r, *comment, p->at, comment, err);
+    }
+    return status;
+}
+
+int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
+    int status;
+    for (uint32_t i = 0; i < r->n_mappings; i++)
+        if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
+    for (uint32_t i = 0; i < r->n_locations; i++)
+        if ((status = resolve_location(r, &r->locations[i], err))) return status;
+    for (uint32_t i = 0; i < r->n_functions; i++) { /* also those that no location refers to */
+        const struct fp_otlp_function *f = &r->functions[i];
+        uint32_t id;
+        if ((status = string_of(r, f->name, f->at, &id, err)) ||
+            (status = string_of(r, f->system_name, f->at, &id, err)) ||
+            (status = string_of(r, f->filename, f->at, &id, err)))
+            return status;
+    }
+    for (uint32_t i = 0; i < r->n_stacks; i++)
+        if ((status = check_stack(r, &r->stacks[i], err))) return status;
+    r->n_comments = 0;
+    for (uint32_t i = 0; i < r->n_profiles; i++)
+        if ((status = resolve_profile(r, &r->profiles[i], err))) return status;
+    for (uint32_t i = 0; i < r->n_scopes; i++)
+        for (uint32_t k = 0; k < r->scopes[i].n; k++) {
+            const struct fp_otlp_attribute *a = &r->own[r->scopes[i].first + k];
+            if (a->key == r->words.default_sample_type) r->default_sample_type = a->string;
+        }
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* The samples of a message: the second pass. */
+#include "otlp/read_private.h"
+
+static const struct fp_wire_schema schema[] = {
+    [FP_OTLP_1_8] = {" VLLVX"},
+    [FP_OTLP_1_9] = {" VLLVX"},
+    [FP_OTLP_1_10] = {" VLVLX"},
+};
+
+/* A sample whose fields were found.  Lists in several pieces were joined. */
+struct seen_sample {
+    uint64_t at, stack, link;
+    struct fp_wire attributes, values, times;
+};
+
+/* ---- labels ---- */
+
+/* Adds an attribute in front of a chain; notes ids of processes and threads.  FP_NO_ID when memory ran out. */
+static uint32_t add_label(struct fp_otlp_reader *r, uint32_t chain, struct fp_otlp_attribute *a, uint32_t *pid,
+                          uint32_t *tid) {
+    const struct fp_otlp_words *w = &r->words;
+    if (!a->key || a->kind == FP_OTLP_NOTHING) return chain;
+    r->stats.as_text += a->odd;
+    a->odd = 0;
+    const int is_id = a->kind == FP_OTLP_NUMBER && a->number > 0 && a->number <= UINT32_MAX;
+    if (is_id && a->key == w->process_pid) *pid = (uint32_t)a->number;
+    if (is_id && a->key == w->thread_id) *tid = (uint32_t)a->number;
+    const int is_number = a->kind == FP_OTLP_NUMBER;
+    return fp_model_label(r->model, chain, (uint32_t)a->key, is_number ? 0 : a->string, is_number ? a->number : 0,
+                          (uint32_t)a->unit);
+}
+
+static int is_of_part(const struct fp_otlp_words *w, uint64_t key) {
+    return key == w->comment || key == w->doc_url || key == w->drop_frames || key == w->keep_frames;
+}
+
+/* `otel.scope.` and the key of a scope's attribute.  FP_NO_ID when memory ran out. */
+static uint32_t scope_key(struct fp_otlp_reader *r, uint32_t key) {
+    size_t n;
+    const uint8_t *p = fp_string(&r->model->strings, key, &n);
+    r->key.n = 0;
+    if (fp_buf_put(&r->key, "otel.scope.", 11) || fp_buf_put(&r->key, p, n)) return FP_NO_ID;
+    return fp_strings_intern(&r->model->strings, r->key.p, r->key.n);
+}
+
+static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scope *scope, uint32_t chain) {
+    const struct fp_otlp_words *w = &r->words;
+    struct fp_model *m = r->model;
+    for (uint32_t i = scope->n; i-- > 0 && chain != FP_NO_ID;) {
+        struct fp_otlp_attribute a = r->own[scope->first + i];
+        if (!a.key || a.key == w->default_sample_type || a.key == w->sample_type_order) continue;
+        a.key = scope_key(r, (uint32_t)a.key);
+        uint32_t ignored;
+        chain = a.key == FP_NO_ID ? FP_NO_ID : add_label(r, chain, &a, &ignored, &ignored);
+        r->own[scope->first + i].odd = 0;
+    }
+    if (scope->version && chain != FP_NO_ID) chain = fp_model_label(m, chain, w->scope_version, scope->version, 0, 0);
+    if (scope->name && chain != FP_NO_ID) chain = fp_model_label(m, chain, w->scope_name, scope->name, 0, 0);
+    return chain;
+}
+
+/* Labels that all samples of the current profile have: of its resource, its scope and itself. */
+static int begin_profile(struct fp_otlp_reader *r, struct fp_err *err) {
+    const struct fp_otlp_profile *p = &r->profiles[r->profile++];
+    const struct fp_otlp_scope *scope = &r->scopes[p->scope];
+    const struct fp_otlp_resource *resource = &r->resources[scope->resource];
+    uint32_t chain = 0;
+    r->base_pid = r->base_tid = r->last_set = 0;
+    for (uint32_t i = resource->n; i-- > 0 && chain != FP_NO_ID;)
+        chain = add_label(r, chain, &r->own[resource->first + i], &r->base_pid, &r->base_tid);
+    if (chain != FP_NO_ID) chain = scope_labels(r, scope, chain);
+    for (uint32_t i = p->n; i-- > 0 && chain != FP_NO_ID;) {
+        const uint32_t index = r->lists[p->first + i];
+        if (index >= r->n_attributes || is_of_part(&r->words, r->attributes[index].key)) continue;
+        chain = add_label(r, chain, &r->attributes[index], &r->base_pid, &r->base_tid);
+    }
+    if (chain == FP_NO_ID) return fp_no_memory(err);
+    r->base = chain;
+    return 0;
+}
+
+/* The labels of a sample that no sample had before. */
+static int new_labels(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
+                      struct fp_err *err) {
+    struct fp_wire list = s->attributes;
+    uint32_t n = 0, chain = r->base, pid = r->base_pid, tid = r->base_tid;
+    uint64_t v;
+    int status;
+    while ((status = fp_wire_next_number(&list, &v)) > 0) {
+        const int known = fp_otlp_check_index(r, v, r->n_attributes, s->at, "an index into the attribute table", err);
+        if (known < 0) return known;
+        if (!known) return FP_E_MALFORMED;
+        if (fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, 4)) return fp_no_memory(err);
+        r->path[n++] = (uint32_t)v;
+    }
+    if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "an attribute of a sample is malformed");
+    if (s->link || r->n_links) {
+        const int known = fp_otlp_check_index(r, s->link, r->n_links, s->at, "the link of a sample", err);
+        if (known < 0) return known;
+        if (!known) return FP_E_MALFORMED;
+        const struct fp_otlp_link *link = &r->links[s->link];
+        if (link->span) chain = fp_model_label(r->model, chain, r->words.span_id, link->span, 0, 0);
+        if (link->trace && chain != FP_NO_ID)
+            chain = fp_model_label(r->model, chain, r->words.trace_id, link->trace, 0, 0);
+    }
+    while (n-- > 0 && chain != FP_NO_ID) chain = add_label(r, chain, &r->attributes[r->path[n]], &pid, &tid);
+    if (chain == FP_NO_ID) return fp_no_memory(err);
+    labels->chain = chain;
+    labels->thread = pid || tid ? fp_model_thread(r->model, r->input, pid, tid) : 0;
+    return labels->thread == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* The label set of a sample: its profile's labels, its link and its attributes, as bytes. */
+static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
+                     struct fp_err *err) {
+    const size_t n = (size_t)(s->attributes.end - s->attributes.p);
+    const uint32_t head[] = {r->base, (uint32_t)s->link};
+    if (FP_UNLIKELY(s->link > UINT32_MAX)) { /* beyond any table */
+        return new_labels(r, s, labels, err);
+    }
+    r->key.n = 0;
+    if (fp_buf_put(&r->key, head, sizeof head) || (n && fp_buf_put(&r->key, s->attributes.p, n)))
+        return fp_no_memory(err);
+    uint32_t set = r->last_set; /* most samples have the labels of the one before */
+    if (set) {
+        size_t had;
+        const uint8_t *p = fp_string(&r->label_sets, set, &had);
+        if (had != r->key.n || memcmp(p, r->key.p, had)) set = 0;
+    }
+    if (!set) {
+        const uint32_t before = r->label_sets.n;
+        set = fp_strings_intern(&r->label_sets, r->key.p, r->key.n);
+        if (set == FP_NO_ID || fp_array_room(&r->labels, &r->cap_labels, (uint64_t)set + 1, sizeof *r->labels))
+            return fp_no_memory(err);
+        if (set == before) r->labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
+        if (r->labels[set].chain == FP_NO_ID) {
+            const int status = new_labels(r, s, &r->labels[set], err);
+            if (status) return status;
+        }
+        r->last_set = set;
+    }
+    *labels = r->labels[set];
+    return 0;
+}
+
+/* ---- stacks ---- */
+
+static int stack_of(struct fp_otlp_reader *r, const struct seen_sample *s, uint32_t *node, struct fp_err *err) {
+    *node = 0;
+    if (!s->stack && !r->n_stacks) return 0;
+    const int known = fp_otlp_check_index(r, s->stack, r->n_stacks, s->at, "the stack of a sample", err);
+    if (known < 0) return known;
+    if (!known || r->stacks[s->stack].bad) return FP_E_MALFORMED;
+    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) {
+        r->n_emptied = r->model->n_emptied;
+        for (uint32_t i = 0; i < r->n_stacks; i++) r->stacks[i].node = FP_NO_ID;
+    }
+    struct fp_otlp_stack *stack = &r->stacks[s->stack];
+    if (FP_UNLIKELY(stack->node == FP_NO_ID)) {
+        uint32_t at = 0;
+        for (uint32_t i = stack->n; i-- > 0;) { /* the leaf is the first */
+            struct fp_otlp_location *l = &r->locations[r->stack_locations[stack->first + i]];
+            if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
+            at = l->frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, at, l->frame);
+            if (at == FP_NO_ID) return fp_no_memory(err);
+        }
+        stack->node = at;
+    }
+    *node = stack->node;
+    return 0;
+}
+
+/* ---- observations ---- */
+
+/* A list that may come in pieces: the first one is used in place, others are joined. */
+static int add_piece(struct fp_wire *list, struct fp_buf *joined, const struct fp_wire_field *f) {
+    if (list->p == list->end) {
+        *list = fp_wire_inside(f);
+        joined->n = 0;
+        return 0;
+    }
+    if (!joined->n && fp_buf_put(joined, list->p, (size_t)(list->end - list->p))) return FP_E_NOMEM;
+    if (fp_buf_put(joined, f->p, f->n)) return FP_E_NOMEM;
+    *list = (struct fp_wire){joined->p, joined->p + joined->n};
+    return 0;
+}
+
+static int sample_fields(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                         struct seen_sample *s, struct fp_err *err) {
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    const int is_new = r->layout == FP_OTLP_1_10;
+    const uint32_t values = is_new ? 4 : 2, attributes = is_new ? 2 : 3, link = is_new ? 3 : 4;
+    int kind;
+    *s = (struct seen_sample){.at = fp_otlp_offset(in, entry->at)};
+    while ((kind = fp_wire_next(&m, &schema[r->layout], &f)) > 0) {
+        int status = 0;
+        if (kind == FP_WIRE_UNKNOWN)
+            r->stats.unknown_fields++;
+        else if (f.number == 1)
+            s->stack = f.v;
+        else if (f.number == values)
+            status = add_piece(&s->values, &r->values_buf, &f);
+        else if (f.number == attributes)
+            status = add_piece(&s->attributes, &r->raw_piece, &f);
+        else if (f.number == link)
+            s->link = f.v;
+        else
+            status = add_piece(&s->times, &r->times_buf, &f);
+        if (status) return fp_no_memory(err);
+    }
+    if (kind == FP_WIRE_BAD) return fp_fail(err, FP_E_MALFORMED, fp_otlp_offset(in, m.p), "a sample is malformed");
+    return 0;
+}
+
+static int add_overflows(int64_t a, int64_t b, int64_t *sum) {
+    return __builtin_add_overflow(a, b, sum);
+}
+
+/* Decodes the values and timestamps into r->values and r->times, whose n_times may be 0: the sum of the values is one
+ * row without a time.  0 or an error. */
+static int observations(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_err *err) {
+    struct fp_wire list = s->values;
+    const size_t n_bytes = (size_t)(s->times.end - s->times.p);
+    uint64_t v;
+    int status;
+    r->n_values = 0;
+    r->n_times = (uint32_t)(n_bytes / 8);
+    while ((status = fp_wire_next_number(&list, &v)) > 0) {
+        if (fp_array_room(&r->values, &r->cap_values, (uint64_t)r->n_values + 1, 8)) return fp_no_memory(err);
+        r->values[r->n_values++] = (int64_t)v;
+    }
+    if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a value of a sample is malformed");
+    if (n_bytes % 8) return fp_fail(err, FP_E_MALFORMED, s->at, "a timestamp of a sample is malformed");
+    if (r->n_times && r->n_values && r->n_times != r->n_values)
+        return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of timestamps of a sample", FP_GOT_UNSIGNED,
+                           r->n_times, "%, one for each value", r->n_values);
+    if (fp_array_room(&r->times, &r->cap_times, (uint64_t)r->n_times + 1, 8) ||
+        fp_array_room(&r->values, &r->cap_values, (uint64_t)r->n_times + 1, 8))
+        return fp_no_memory(err);
+    if (n_bytes) memcpy(r->times, s->times.p, n_bytes);
+    if (!r->n_values) { /* each timestamp is one */
+        for (uint32_t i = 0; i < r->n_times; i++) r->values[i] = 1;
+        r->n_values = r->n_times;
+    }
+    if (r->n_times) return 0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < r->n_values; i++)
+        if (add_overflows(sum, r->values[i], &sum))
+            return fp_fail(err, FP_E_OVERFLOW, s->at, "the values of a sample add up to more than 64 bits");
+    r->stats.no_observation += !r->n_values;
+    r->values[0] = sum;
+    r->n_values = 1;
+    r->times[0] = 0;
+    return 0;
+}
+
+/* Rows for the pending observations, as far as there is room.  FP_FULL or 0. */
+static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out) {
+    const uint32_t column = r->profiles[r->profile - 1].column;
+    while (r->pending < r->n_pending) {
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t row = out->n++, i = r->pending++;
+        for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = 0;
+        out->values[(size_t)column * out->cap + row] = r->values[i];
+        out->stack[row] = r->pending_stack;
+        out->label[row] = r->pending_label;
+        out->thread[row] = r->pending_thread;
+        out->time[row] = r->times[i];
+    }
+    return 0;
+}
+
+static int take_sample(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                       struct fp_err *err) {
+    struct seen_sample s;
+    struct fp_otlp_labels labels;
+    int status = sample_fields(r, in, entry, &s, err);
+    if (!status) status = observations(r, &s, err);
+    if (!status) status = stack_of(r, &s, &r->pending_stack, err);
+    if (!status) status = labels_of(r, &s, &labels, err);
+    if (status) {
+        if (!r->lenient || status == FP_E_NOMEM) return status;
+        r->stats.bad_samples++;
+        return 0;
+    }
+    r->stats.samples++;
+    r->pending_label = labels.chain;
+    r->pending_thread = labels.thread;
+    r->pending = 0;
+    r->n_pending = r->n_values;
+    return 0;
+}
+
+int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    if (out->n_values != r->types.n - 1 && fp_batch_set_values(out, r->types.n - 1)) return fp_no_memory(err);
+    for (;;) {
+        struct fp_wire_field f;
+        int status = r->pending < r->n_pending ? put_rows(r, out) : 0;
+        if (status) return status;
+        status = fp_otlp_next(&r->walk, in, &f, err);
+        if (status == FP_OTLP_BEGIN) {
+            status = fp_otlp_inside(&r->walk) == FP_OTLP_PROFILE ? begin_profile(r, err) : 0;
+        } else if (status == FP_OTLP_END) {
+            status = 0;
+        } else if (status == FP_OTLP_FIELD) {
+            const int is_sample = fp_otlp_inside(&r->walk) == FP_OTLP_PROFILE && f.number == FP_OTLP_SAMPLE;
+            status = is_sample ? take_sample(r, in, &f, err) : 0;
+        } else {
+            return status;
+        }
+        if (status) return status;
+    }
+}

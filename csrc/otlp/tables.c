@@ -1,0 +1,527 @@
+/* The first pass over a message: its dictionary, and everything of its profiles but the samples. */
+#include "otlp/read_private.h"
+
+enum message {
+    MAPPING,
+    LOCATION,
+    LINE,
+    FUNCTION,
+    LINK,
+    ATTRIBUTE,
+    STACK,
+    VALUE_TYPE,
+    KEY_VALUE,
+    ANY_VALUE,
+    ATTRIBUTES,
+    SCOPE
+};
+static const struct fp_wire_schema schema[] = {
+    [MAPPING] = {" VVVVL"}, [LOCATION] = {" VVBL"},      [LINE] = {" VVV"},      [FUNCTION] = {" VVVV"},
+    [LINK] = {" BB"},       [ATTRIBUTE] = {" VBV"},      [STACK] = {" L"},       [VALUE_TYPE] = {" VV"},
+    [KEY_VALUE] = {" BBV"}, [ANY_VALUE] = {" BVVFBBBV"}, [ATTRIBUTES] = {" BV"}, [SCOPE] = {" BBBV"},
+};
+
+/* Appends the numbers of a list to r->lists.  0, FP_E_NOMEM, or FP_E_MALFORMED: to which the caller adds the place. */
+static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
+    struct fp_wire list = fp_wire_inside(f);
+    uint64_t v;
+    int status;
+    while ((status = fp_wire_next_number(&list, &v)) > 0) {
+        if (fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + 1, sizeof *r->lists)) return FP_E_NOMEM;
+        r->lists[r->n_lists++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* What to return for add_list's status. */
+static int listed(struct fp_otlp_reader *r, int status, uint64_t at, const char *what, struct fp_err *err) {
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    return status ? fp_otlp_bad_entry(r, at, what, err) : 0;
+}
+
+/* ---- attributes ---- */
+
+static uint32_t intern(struct fp_otlp_reader *r, const uint8_t *p, size_t n) {
+    return fp_strings_intern(&r->model->strings, p, n);
+}
+
+static int raw_value(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, const uint8_t *p, size_t n) {
+    a->kind = FP_OTLP_RAW;
+    a->raw = r->raw.n;
+    a->number = (int64_t)n;
+    return fp_buf_put(&r->raw, p, n);
+}
+
+/* Reads an AnyValue.  Several fields: the last one counts.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *value, struct fp_otlp_attribute *a) {
+    struct fp_wire m = fp_wire_inside(value);
+    struct fp_wire_field f;
+    int kind, status = 0;
+    a->kind = FP_OTLP_NOTHING;
+    while (!status && (kind = fp_wire_next(&m, &schema[ANY_VALUE], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1:
+                a->kind = FP_OTLP_TEXT;
+                if ((a->string = intern(r, f.p, f.n)) == FP_NO_ID) status = FP_E_NOMEM;
+                break;
+            case 2:
+                a->kind = FP_OTLP_TEXT;
+                a->string = f.v ? r->words.yes : r->words.no;
+                a->odd = 1;
+                break;
+            case 3:
+                a->kind = FP_OTLP_NUMBER;
+                a->number = (int64_t)f.v;
+                break;
+            case 8:
+                a->kind = FP_OTLP_INDEX;
+                a->raw = f.v;
+                break;
+            default:
+                a->odd = 1;
+                status = raw_value(r, a, value->p, value->n);
+                break;
+        }
+    }
+    return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
+}
+
+static int add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
+    if (attribute > UINT32_MAX || fp_array_room(&r->raws, &r->cap_raws, (uint64_t)r->n_raws + 1, 4)) return FP_E_NOMEM;
+    r->raws[r->n_raws++] = (uint32_t)attribute;
+    return 0;
+}
+
+static int add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
+    if (fp_array_room(&r->attributes, &r->cap_attributes, (uint64_t)r->n_attributes + 1, sizeof *a)) return FP_E_NOMEM;
+    if (a->kind == FP_OTLP_RAW && add_raw(r, 2 * (uint64_t)r->n_attributes)) return FP_E_NOMEM;
+    r->attributes[r->n_attributes++] = *a;
+    return 0;
+}
+
+/* Reads an entry of the attribute table, KeyValueAndUnit, or (`own`) a KeyValue with its own strings. */
+static int read_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *entry, struct fp_otlp_attribute *a,
+                          int own) {
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind, status = 0;
+    while (!status && (kind = fp_wire_next(&m, &schema[own ? KEY_VALUE : ATTRIBUTE], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+        } else if (f.number == 2) {
+            status = read_value(r, &f, a);
+        } else if (f.number == 1 && own) {
+            a->has_key = 1;
+            a->key = intern(r, f.p, f.n);
+            if (a->key == FP_NO_ID) status = FP_E_NOMEM;
+        } else if (f.number == 1 || own) {
+            a->has_key = 0;
+            a->key = f.v;
+        } else {
+            a->unit = f.v;
+        }
+    }
+    return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
+}
+
+/* A malformed entry still takes its place in the table. */
+static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at,
+                          struct fp_err *err) {
+    struct fp_otlp_attribute a = {.at = at};
+    int status = read_attribute(r, entry, &a, 0);
+    if (status == FP_E_MALFORMED) {
+        status = fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
+        if (status) return status;
+        a = (struct fp_otlp_attribute){.at = at};
+    }
+    return status || add_attribute(r, &a) ? fp_no_memory(err) : 0;
+}
+
+/* An attribute of a resource or scope, which has those from *first on.  If it is in several pieces, others may follow
+ * the first ones, which are then copied. */
+static int own_attribute(struct fp_otlp_reader *r, uint64_t at, const struct fp_wire_field *f, uint32_t *first,
+                         uint32_t *n, struct fp_err *err) {
+    struct fp_otlp_attribute a = {.at = at};
+    const int status = read_attribute(r, f, &a, 1);
+    if (status == FP_E_MALFORMED) return fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
+    const int moves = *n && *first + *n != r->n_own;
+    if (status || fp_array_room(&r->own, &r->cap_own, (uint64_t)r->n_own + 1 + (moves ? *n : 0), sizeof a))
+        return fp_no_memory(err);
+    for (uint32_t i = 0; moves && i < *n; i++) {
+        r->own[r->n_own + i] = r->own[*first + i];
+        if (r->own[*first + i].kind == FP_OTLP_RAW && add_raw(r, 2 * ((uint64_t)r->n_own + i) + 1))
+            return fp_no_memory(err);
+    }
+    if (moves || !*n) *first = r->n_own;
+    if (moves) r->n_own += *n;
+    if (a.kind == FP_OTLP_RAW && add_raw(r, 2 * (uint64_t)r->n_own + 1)) return fp_no_memory(err);
+    r->own[r->n_own++] = a;
+    ++*n;
+    return 0;
+}
+
+static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                         struct fp_err *err) {
+    struct fp_otlp_resource *resource = &r->resources[r->n_resources - 1];
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[ATTRIBUTES], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+        } else if (f.number == 2) {
+            r->stats.dropped_attributes += f.v;
+        } else {
+            const uint64_t at = fp_otlp_offset(in, f.at);
+            const int status = own_attribute(r, at, &f, &resource->first, &resource->n, err);
+            if (status) return status;
+        }
+    }
+    return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a resource is malformed", err) : 0;
+}
+
+static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                      struct fp_err *err) {
+    struct fp_otlp_scope *scope = &r->scopes[r->n_scopes - 1];
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[SCOPE], &f)) > 0) {
+        const uint64_t at = fp_otlp_offset(in, f.at);
+        int status = 0;
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+        } else if (f.number == 3) {
+            status = own_attribute(r, at, &f, &scope->first, &scope->n, err);
+        } else if (f.number == 4) {
+            r->stats.dropped_attributes += f.v;
+        } else {
+            const uint32_t text = intern(r, f.p, f.n);
+            if (text == FP_NO_ID) status = fp_no_memory(err);
+            *(f.number == 1 ? &scope->name : &scope->version) = text;
+        }
+        if (status) return status;
+    }
+    return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a scope is malformed", err) : 0;
+}
+
+/* ---- the dictionary ---- */
+
+/* Each take_... adds an entry to its table, an empty one for a malformed one when lenient: the others keep their
+ * indices. */
+
+static int take_mapping(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    struct fp_otlp_mapping e = {.at = at, .first = r->n_lists};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind, status = 0;
+    while (!status && (kind = fp_wire_next(&m, &schema[MAPPING], &f)) > 0) {
+        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
+            case 1: e.start = f.v; break;
+            case 2: e.limit = f.v; break;
+            case 3: e.offset = f.v; break;
+            case 4: e.filename = f.v; break;
+            case 5: status = add_list(r, &f); break;
+            default: r->stats.unknown_fields++;
+        }
+    }
+    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
+    e.n = r->n_lists - e.first;
+    if (status) {
+        e = (struct fp_otlp_mapping){.at = at};
+        if ((status = listed(r, status, at, "a mapping is malformed", err))) return status;
+    }
+    if (fp_array_room(&r->mappings, &r->cap_mappings, (uint64_t)r->n_mappings + 1, sizeof e)) return fp_no_memory(err);
+    r->mappings[r->n_mappings++] = e;
+    return 0;
+}
+
+/* Adds a line to r->lines.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
+    struct fp_otlp_line e = {0};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[LINE], &f)) > 0) {
+        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
+            case 1: e.function = f.v; break;
+            case 2: e.line = (int64_t)f.v; break;
+            case 3: e.column = (int64_t)f.v; break;
+            default: r->stats.unknown_fields++;
+        }
+    }
+    if (kind == FP_WIRE_BAD) return FP_E_MALFORMED;
+    if (fp_array_room(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof e)) return FP_E_NOMEM;
+    r->lines[r->n_lines++] = e;
+    return 0;
+}
+
+static int take_location(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    struct fp_otlp_location e = {.at = at, .first = r->n_lists, .first_line = r->n_lines};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind, status = 0;
+    while (!status && (kind = fp_wire_next(&m, &schema[LOCATION], &f)) > 0) {
+        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
+            case 1: e.mapping = f.v; break;
+            case 2: e.address = f.v; break;
+            case 3: status = add_line(r, &f); break;
+            case 4: status = add_list(r, &f); break;
+            default: r->stats.unknown_fields++;
+        }
+    }
+    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
+    e.n = r->n_lists - e.first;
+    e.n_lines = r->n_lines - e.first_line;
+    if (status) {
+        e = (struct fp_otlp_location){.at = at};
+        if ((status = listed(r, status, at, "a location is malformed", err))) return status;
+    }
+    if (fp_array_room(&r->locations, &r->cap_locations, (uint64_t)r->n_locations + 1, sizeof e))
+        return fp_no_memory(err);
+    r->locations[r->n_locations++] = e;
+    return 0;
+}
+
+static int take_function(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    struct fp_otlp_function e = {.at = at};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[FUNCTION], &f)) > 0) {
+        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
+            case 1: e.name = f.v; break;
+            case 2: e.system_name = f.v; break;
+            case 3: e.filename = f.v; break;
+            case 4: e.line = (int64_t)f.v; break;
+            default: r->stats.unknown_fields++;
+        }
+    }
+    if (kind == FP_WIRE_BAD) {
+        e = (struct fp_otlp_function){.at = at};
+        const int status = fp_otlp_bad_entry(r, at, "a function is malformed", err);
+        if (status) return status;
+    }
+    if (fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof e))
+        return fp_no_memory(err);
+    r->functions[r->n_functions++] = e;
+    return 0;
+}
+
+/* The string of an id in hexadecimal; 0 for an empty one or only zeros. */
+static int hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f, uint32_t *string) {
+    size_t zeros = 0;
+    while (zeros < f->n && !f->p[zeros]) zeros++;
+    *string = 0;
+    if (zeros == f->n) return 0;
+    r->key.n = 0;
+    if (fp_buf_hex(&r->key, f->p, f->n)) return FP_E_NOMEM;
+    *string = intern(r, r->key.p, r->key.n);
+    return *string == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+static int take_link(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    struct fp_otlp_link e = {0};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[LINK], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN)
+            r->stats.unknown_fields++;
+        else if (hex_id(r, &f, f.number == 1 ? &e.trace : &e.span))
+            return fp_no_memory(err);
+    }
+    if (kind == FP_WIRE_BAD) {
+        e = (struct fp_otlp_link){0};
+        const int status = fp_otlp_bad_entry(r, at, "a link is malformed", err);
+        if (status) return status;
+    }
+    if (fp_array_room(&r->links, &r->cap_links, (uint64_t)r->n_links + 1, sizeof e)) return fp_no_memory(err);
+    r->links[r->n_links++] = e;
+    return 0;
+}
+
+/* Adds locations of a stack.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int add_locations(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
+    struct fp_wire list = fp_wire_inside(f);
+    uint64_t v;
+    int status;
+    while ((status = fp_wire_next_number(&list, &v)) > 0) {
+        if (fp_array_room(&r->stack_locations, &r->cap_stack_locations, (uint64_t)r->n_stack_locations + 1, 4))
+            return FP_E_NOMEM;
+        r->stack_locations[r->n_stack_locations++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+static int take_stack(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    struct fp_otlp_stack e = {.at = at, .first = r->n_stack_locations, .node = FP_NO_ID};
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind, status = 0;
+    while (!status && (kind = fp_wire_next(&m, &schema[STACK], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN)
+            r->stats.unknown_fields++;
+        else
+            status = add_locations(r, &f);
+    }
+    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
+    e.n = r->n_stack_locations - e.first;
+    if (status) {
+        e.n = 0;
+        e.bad = 1;
+        if ((status = listed(r, status, at, "a stack is malformed", err))) return status;
+    }
+    if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)r->n_stacks + 1, sizeof e)) return fp_no_memory(err);
+    r->stacks[r->n_stacks++] = e;
+    return 0;
+}
+
+static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
+    const uint32_t id = intern(r, entry->p, entry->n);
+    if (id == FP_NO_ID || fp_array_room(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof id))
+        return fp_no_memory(err);
+    r->strings[r->n_strings++] = id;
+    return 0;
+}
+
+static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+                      struct fp_err *err) {
+    static const uint8_t tables_with_zero[] = {[1] = 1, [2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1};
+    const uint64_t at = fp_otlp_offset(in, f->at);
+    const uint32_t n[] = {0,          r->n_mappings, r->n_locations,  r->n_functions,
+                          r->n_links, r->n_strings,  r->n_attributes, r->n_stacks};
+    if (f->number >= sizeof tables_with_zero) {
+        r->stats.unknown_fields++;
+        return 0;
+    }
+    r->stats.no_zero_entry += !n[f->number] && f->n;
+    switch (f->number) {
+        case 1: return take_mapping(r, f, at, err);
+        case 2: return take_location(r, f, at, err);
+        case 3: return take_function(r, f, at, err);
+        case 4: return take_link(r, f, at, err);
+        case 5: return take_string(r, f, err);
+        case 6: return take_attribute(r, f, at, err);
+        default: return take_stack(r, f, at, err);
+    }
+}
+
+/* ---- profiles ---- */
+
+static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                      uint64_t *type, uint64_t *unit, struct fp_err *err) {
+    struct fp_wire m = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&m, &schema[VALUE_TYPE], &f)) > 0)
+        if (kind == FP_WIRE_KNOWN) *(f.number == 1 ? type : unit) = f.v; /* 1.8 has a third one, the aggregation */
+    return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
+}
+
+static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+                             uint32_t *first, uint32_t *n, struct fp_err *err) {
+    const int moves = *n && *first + *n != r->n_lists; /* in several pieces */
+    if (fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + (moves ? *n : 0), 4)) return fp_no_memory(err);
+    if (moves) memcpy(r->lists + r->n_lists, r->lists + *first, 4 * (size_t)*n);
+    if (moves || !*n) *first = r->n_lists;
+    if (moves) r->n_lists += *n;
+    const int status = add_list(r, f);
+    *n = r->n_lists - *first;
+    return listed(r, status, fp_otlp_offset(in, f->at), "a list of a profile is malformed", err);
+}
+
+/* The fields from 7 on, whose numbers differ between releases. */
+static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *p, const struct fp_in *in,
+                              const struct fp_wire_field *f, struct fp_err *err) {
+    const int is_1_8 = r->layout == FP_OTLP_1_8;
+    const uint32_t number = f->number - (uint32_t)is_1_8; /* as in 1.9 */
+    const int is_list = f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_VARINT;
+    if (is_1_8 && f->number == 7 && is_list) return take_profile_list(r, in, f, &p->comments, &p->n_comments, err);
+    switch (number) {
+        case 7: r->stats.profile_ids += f->n != 0; return 0;
+        case 8: r->stats.dropped_attributes += f->v; return 0;
+        case 9: return 0; /* the format of the payload */
+        case 10: r->stats.payloads += f->n != 0; return 0;
+        case 11:
+            if (is_list) return take_profile_list(r, in, f, &p->first, &p->n, err);
+            break;
+        default: break;
+    }
+    r->stats.unknown_fields++;
+    return 0;
+}
+
+static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+                              struct fp_err *err) {
+    struct fp_otlp_profile *p = &r->profiles[r->n_profiles - 1];
+    switch (f->number) {
+        case 1: return value_type(r, in, f, &p->type, &p->unit, err);
+        case FP_OTLP_SAMPLE: return 0;
+        case 3: p->time = fp_u64(f->p); return 0;
+        case 4: p->duration = f->v; return 0;
+        case 5: p->has_period_type = 1; return value_type(r, in, f, &p->period_type, &p->period_unit, err);
+        case 6: p->period = (int64_t)f->v; return 0;
+        default: return late_profile_field(r, p, in, f, err);
+    }
+}
+
+static int take_begin(struct fp_otlp_reader *r, struct fp_err *err) {
+    switch (fp_otlp_inside(&r->walk)) {
+        case FP_OTLP_RESOURCE_PROFILES:
+            if (fp_array_room(&r->resources, &r->cap_resources, (uint64_t)r->n_resources + 1, sizeof *r->resources))
+                return fp_no_memory(err);
+            r->resources[r->n_resources++] = (struct fp_otlp_resource){0};
+            r->stats.resources++;
+            return 0;
+        case FP_OTLP_SCOPE_PROFILES:
+            if (fp_array_room(&r->scopes, &r->cap_scopes, (uint64_t)r->n_scopes + 1, sizeof *r->scopes))
+                return fp_no_memory(err);
+            r->scopes[r->n_scopes++] = (struct fp_otlp_scope){.resource = r->n_resources - 1};
+            return 0;
+        case FP_OTLP_PROFILE:
+            if (fp_array_room(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
+                return fp_no_memory(err);
+            r->profiles[r->n_profiles++] = (struct fp_otlp_profile){.at = r->walk.at, .scope = r->n_scopes - 1};
+            r->stats.profiles++;
+            return 0;
+        default: return 0;
+    }
+}
+
+int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err) {
+    for (;;) {
+        struct fp_wire_field f;
+        int status = fp_otlp_next(&r->walk, in, &f, err);
+        if (status == FP_OTLP_BEGIN) {
+            status = take_begin(r, err);
+        } else if (status == FP_OTLP_END) {
+            status = 0;
+        } else if (status != FP_OTLP_FIELD) {
+            return status;
+        } else {
+            switch (fp_otlp_inside(&r->walk)) {
+                case FP_OTLP_DICTIONARY: status = take_entry(r, in, &f, err); break;
+                case FP_OTLP_PROFILE: status = take_profile_field(r, in, &f, err); break;
+                case FP_OTLP_RESOURCE_PROFILES:
+                case FP_OTLP_SCOPE_PROFILES: {
+                    const int is_resource = fp_otlp_inside(&r->walk) == FP_OTLP_RESOURCE_PROFILES;
+                    status = 0;
+                    if (f.number == FP_OTLP_SCHEMA_URL)
+                        r->stats.schema_urls += f.n != 0;
+                    else if (f.number == FP_OTLP_RESOURCE)
+                        status = is_resource ? take_resource(r, in, &f, err) : take_scope(r, in, &f, err);
+                    else
+                        r->stats.unknown_fields++;
+                    break;
+                }
+                default: r->stats.unknown_fields++; status = 0;
+            }
+        }
+        if (status) return status;
+    }
+}

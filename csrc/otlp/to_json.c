@@ -1,0 +1,118 @@
+#include "otlp/to_json.h"
+
+#include "core/digits.h"
+#include "core/json.h"
+
+/* Ours alone is translated, so it is well-formed: a field that is not is the end. */
+static int next(struct fp_wire *m, struct fp_wire_field *f) {
+    if (m->p >= m->end || fp_wire_read_head(m->p, m->end, f) <= 0 || f->n > (size_t)(m->end - f->p)) return 0;
+    m->p = f->p + f->n;
+    return 1;
+}
+
+static int put(struct fp_buf *out, const char *text) {
+    return fp_buf_put(out, text, strlen(text));
+}
+
+static int put_number(struct fp_buf *out, char kind, uint64_t v) {
+    const int quoted = kind == 'l' || kind == 'x';
+    if (kind == 'b') return put(out, v ? "true" : "false");
+    if (fp_buf_reserve(out, FP_DIGITS_ROOM + 2)) return FP_E_NOMEM;
+    uint8_t *to = out->p + out->n;
+    if (quoted) *to++ = '"';
+    to = kind == 'x' ? fp_put_decimal(to, v) : fp_put_signed(to, (int64_t)v);
+    if (quoted) *to++ = '"';
+    out->n = (size_t)(to - out->p);
+    return 0;
+}
+
+static int put_bytes(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
+    uint64_t replaced = 0;
+    int status = put(out, "\"");
+    if (!status) status = field->kind == 'h' ? fp_buf_hex(out, f->p, f->n) : fp_json_text(out, f->p, f->n, &replaced);
+    return status ? status : put(out, "\"");
+}
+
+/* Addresses are unsigned, like times. */
+static char kind_of(const struct fp_otlp_json_field *field) {
+    const int is_unsigned = field->kind == 'l' && ((field->message == FP_OTLP_J_MAPPING && field->number <= 3) ||
+                                                   (field->message == FP_OTLP_J_LOCATION && field->number == 2));
+    return is_unsigned ? 'x' : (char)field->kind;
+}
+
+/* The numbers of a packed list. */
+static int put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
+    struct fp_wire list = fp_wire_inside(f);
+    int status = put(out, "[");
+    for (int first = 1; !status && list.p < list.end; first = 0) {
+        uint64_t v = 0;
+        if (field->kind == 'x') {
+            v = fp_u64(list.p);
+            list.p += 8;
+        } else if (fp_wire_next_number(&list, &v) <= 0) {
+            break;
+        }
+        if (!first) status = put(out, ",");
+        if (!status) status = put_number(out, (char)field->kind, v);
+    }
+    return status ? status : put(out, "]");
+}
+
+/* Deeper than any message that the writer makes. */
+enum { DEEPEST = 16 };
+
+static int members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out);
+
+static int put_value(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f,
+                     int depth) {
+    if (field->kind == 'm') {
+        int status = put(out, "{");
+        if (!status) status = members(f->p, f->n, field->of, depth + 1, out);
+        return status ? status : put(out, "}");
+    }
+    if (f->wire == FP_WIRE_BYTES) return put_bytes(out, field, f);
+    return put_number(out, kind_of(field), f->wire == FP_WIRE_FIXED64 ? fp_u64(f->p) : f->v);
+}
+
+static int members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out) {
+    struct fp_wire m = {p, p + n};
+    struct fp_wire_field f;
+    uint32_t before = 0; /* the field whose list is open */
+    int status = 0, first = 1;
+    while (!status && depth < DEEPEST && next(&m, &f)) {
+        const struct fp_otlp_json_field *field = fp_otlp_json_number(message, f.number);
+        if (!field) continue;
+        const int is_packed = field->repeated && field->kind != 'm' && field->kind != 's';
+        const int in_list = field->repeated && !is_packed;
+        if (before == f.number) {
+            status = put(out, ",");
+        } else {
+            if (before) status = put(out, "]");
+            if (!status && !first) status = put(out, ",");
+            if (!status) status = put(out, "\"");
+            if (!status) status = put(out, field->name);
+            if (!status) status = put(out, in_list ? "\":[" : "\":");
+            before = in_list ? f.number : 0;
+        }
+        first = 0;
+        if (!status) status = is_packed ? put_packed(out, field, &f) : put_value(out, field, &f, depth);
+    }
+    return !status && before ? put(out, "]") : status;
+}
+
+int fp_otlp_members(const uint8_t *p, size_t n, uint32_t message, struct fp_buf *out) {
+    return members(p, n, message, 0, out);
+}
+
+int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t number, int first, struct fp_buf *out) {
+    struct fp_wire m = {p, p + n};
+    struct fp_wire_field f;
+    const struct fp_otlp_json_field *field = fp_otlp_json_number(message, number);
+    int status = 0;
+    while (!status && field && next(&m, &f)) {
+        if (!first) status = put(out, ",\n");
+        first = 0;
+        if (!status) status = put_value(out, field, &f, 0);
+    }
+    return status;
+}

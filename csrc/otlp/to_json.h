@@ -1,0 +1,18 @@
+/* otlp/to_json.h - messages as protocol buffers -> OTLP's JSON, for the writer. */
+#ifndef FP_OTLP_TO_JSON_H
+#define FP_OTLP_TO_JSON_H
+
+#include "otlp/json_fields.h"
+
+/* cffi-begin */
+
+/* Appends the elements of a list, `"a","b"` or `{...},{...}`: the run of n bytes at p, of whole fields, each an element
+ * of field `number` of message `message`.  `first`: no comma comes before the first one.  0 or FP_E_NOMEM. */
+int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t number, int first, struct fp_buf *out);
+
+/* Appends the members of a message, `"a":1,"b":2`, without brackets.  0 or FP_E_NOMEM. */
+int fp_otlp_members(const uint8_t *p, size_t n, uint32_t message, struct fp_buf *out);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,180 @@
+#include "otlp/walk.h"
+
+/* Fields that differ between releases are blank: read.c and tables.c check these. */
+static const struct fp_wire_schema schema[] = {
+    [FP_OTLP_FILE] = {""},
+    [FP_OTLP_DATA] = {" BB"},
+    [FP_OTLP_RESOURCE_PROFILES] = {" BBB"},
+    [FP_OTLP_SCOPE_PROFILES] = {" BBB"},
+    [FP_OTLP_PROFILE] = {" BBFVBV"},
+    [FP_OTLP_DICTIONARY] = {" BBBBBBB"},
+};
+
+const struct fp_wire_schema *fp_otlp_schema(unsigned container) {
+    return &schema[container];
+}
+
+void fp_otlp_walk_begin(struct fp_otlp_walk *w, unsigned container) {
+    w->depth = 1;
+    w->levels[0] = (struct fp_otlp_level){.end = UINT64_MAX, .message = (uint8_t)container};
+    w->skip = 0;
+    w->lost = 0;
+}
+
+static int cut_short(struct fp_otlp_walk *w, struct fp_in *in, uint64_t at, struct fp_err *err) {
+    const uint64_t end = in->base + in->n;
+    in->pos = in->n;
+    if (!w->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a message");
+    if (w->counts) {
+        w->lost_bytes += end - at;
+        w->bad_fields++;
+    }
+    return FP_DONE;
+}
+
+/* Skips w->skip bytes.  0 when done. */
+static int pass_over(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *err) {
+    const size_t left = in->n - in->pos, n = w->skip < left ? (size_t)w->skip : left;
+    in->pos += n;
+    w->skip -= n;
+    if (w->lost && w->counts) w->lost_bytes += n;
+    if (!w->skip) {
+        w->lost = 0;
+        return 0;
+    }
+    if (!in->eof) return FP_MORE;
+    if (!w->lost) return cut_short(w, in, in->base + in->pos, err);
+    return FP_DONE;
+}
+
+/* A field is malformed.  When lenient, the rest of its message is skipped. */
+static int damaged(struct fp_otlp_walk *w, uint64_t at, const char *what, struct fp_err *err) {
+    if (!w->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
+    const uint64_t end = w->levels[w->depth - 1].end;
+    w->bad_fields += w->counts != 0;
+    w->skip = end == UINT64_MAX ? UINT64_MAX : end - at;
+    w->lost = 1;
+    return 0;
+}
+
+static int begin(struct fp_otlp_walk *w, unsigned container, uint64_t end) {
+    w->levels[w->depth++] = (struct fp_otlp_level){.end = end, .message = (uint8_t)container};
+    return FP_OTLP_BEGIN;
+}
+
+static int end(struct fp_otlp_walk *w, uint64_t at) {
+    w->depth--;
+    w->end_at = at;
+    return FP_OTLP_END;
+}
+
+/* A frame: a message after its length. */
+static int next_frame(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *err) {
+    const size_t left = in->n - in->pos;
+    const uint64_t at = in->base + in->pos;
+    if (left < 4 && !in->eof) return FP_MORE;
+    if (!left) return FP_DONE;
+    if (left < 4) return cut_short(w, in, at, err);
+    const uint32_t n = __builtin_bswap32(fp_u32(in->p + in->pos));
+    in->pos += 4;
+    w->at = at;
+    return begin(w, FP_OTLP_DATA, at + 4 + n);
+}
+
+/* Layouts before 1.8 show by the kind of some fields: tables in ProfilesData (1.6), a list of locations or tables in
+ * the profile (1.7, 1.5), a container around it (1.3), a duration where 1.8 has the type of the period. */
+static int is_before_1_8(unsigned container, const struct fp_wire_field *f) {
+    if (container == FP_OTLP_DATA) return f->number >= 3 && f->number <= 8 && f->wire == FP_WIRE_BYTES;
+    if (container != FP_OTLP_PROFILE) return 0;
+    return (f->number == 3 && f->wire == FP_WIRE_BYTES) || (f->number == 2 && f->wire == FP_WIRE_FIXED64) ||
+           (f->number == 5 && f->wire == FP_WIRE_VARINT);
+}
+
+/* The field whose head was read and takes `used` bytes.  0: it is damaged, and skipped. */
+static int take_field(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, size_t used,
+                      struct fp_err *err) {
+    const unsigned inside = fp_otlp_inside(w);
+    const uint64_t at = w->at, limit = w->levels[w->depth - 1].end;
+    const size_t left = in->n - in->pos - used;
+    if (is_before_1_8(inside, f))
+        return fp_fail(err, FP_E_VERSION, at, "the layout is that of OTLP profiles before 1.8, which is not read");
+    if (used > limit - at || f->n > limit - at - used)
+        return damaged(w, at, "a field extends beyond the message it is in", err);
+    if (fp_wire_kind(&schema[inside], f) == FP_WIRE_BAD) {
+        if (!w->lenient)
+            return fp_fail_got(err, FP_E_MALFORMED, at, "the wire type of a field", FP_GOT_UNSIGNED, f->wire,
+                               "that of the schema", 0);
+        return damaged(w, at, "", err);
+    }
+    const int wanted = f->number < 32 && w->wanted[inside] >> f->number & 1;
+    const unsigned container = fp_otlp_container(inside, f->number);
+    if (container && wanted) {
+        in->pos += used;
+        return begin(w, container, at + used + f->n);
+    }
+    if (wanted && f->n > FP_OTLP_MAX_MESSAGE) {
+        if (!w->lenient)
+            return fp_fail_got(err, FP_E_MALFORMED, at, "the length of a field", FP_GOT_UNSIGNED, f->n, "at most %",
+                               FP_OTLP_MAX_MESSAGE);
+        w->bad_fields += w->counts != 0;
+        in->pos += used;
+        w->skip = f->n;
+        w->lost = 1;
+        return 0;
+    }
+    if (f->n <= left) {
+        in->pos += used + f->n;
+    } else if (!wanted) {
+        in->pos += used;
+        w->skip = f->n;
+    } else {
+        return in->eof ? cut_short(w, in, at, err) : FP_MORE;
+    }
+    return FP_OTLP_FIELD;
+}
+
+/* The begin or end of a group, which is one byte.  0: it is neither. */
+static int group(struct fp_otlp_walk *w, struct fp_in *in) {
+    const uint8_t tag = in->p[in->pos];
+    if ((tag & 7) == 4) {
+        const uint64_t at = in->base + in->pos++;
+        return end(w, at);
+    }
+    if ((tag & 7) != 3) return 0;
+    in->pos++;
+    return begin(w, fp_otlp_container(fp_otlp_inside(w), tag >> 3), UINT64_MAX);
+}
+
+int fp_otlp_next(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, struct fp_err *err) {
+    for (;;) {
+        if (FP_UNLIKELY(w->skip)) {
+            const int status = pass_over(w, in, err);
+            if (status) return status;
+        }
+        const uint64_t at = in->base + in->pos;
+        if (FP_UNLIKELY(at == w->levels[w->depth - 1].end)) return end(w, at);
+        if (FP_UNLIKELY(w->depth == 1 && w->form == FP_OTLP_FRAMED && fp_otlp_inside(w) == FP_OTLP_FILE))
+            return next_frame(w, in, err);
+        if (FP_UNLIKELY(in->pos == in->n)) {
+            if (!in->eof) return FP_MORE;
+            return w->depth == 1 ? FP_DONE : cut_short(w, in, at, err);
+        }
+        w->at = at;
+        if (w->form == FP_OTLP_GROUPED) {
+            const int found = group(w, in);
+            if (found) return found;
+        }
+        const int used = fp_wire_read_head(in->p + in->pos, in->p + in->n, f);
+        int status = 0;
+        if (FP_UNLIKELY(used == FP_WIRE_CUT)) {
+            if (!in->eof) return FP_MORE;
+            return cut_short(w, in, at, err);
+        }
+        if (FP_UNLIKELY(used == FP_WIRE_BAD)) {
+            status = damaged(w, at, "a field has an invalid tag or length", err);
+        } else {
+            status = take_field(w, in, f, (size_t)used, err);
+        }
+        if (status) return status;
+    }
+}

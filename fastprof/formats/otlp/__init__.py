@@ -1,0 +1,60 @@
+"""OpenTelemetry profiles (OTLP).  See docs/formats/otlp.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.options import Option, Words
+
+ENCODING: Option[str | None] = Option(
+    "encoding",
+    Words("binary", "json"),
+    None,
+    format="otlp",
+    help="write protocol buffers or JSON; default: by the output's suffix",
+)
+
+
+def sniff(head: bytes) -> int:
+    """JSON with the message's first field; else the structure of its protocol buffer, also in frames."""
+    from re import match
+
+    from fastprof.core._c import lib
+
+    if match(rb'\s*\{\s*"(?:resourceProfiles|resource_profiles)"\s*:\s*\[', head):
+        return SURE
+    if match(rb'\s*\{\s*"dictionary"\s*:\s*\{\s*"\w+(?:Table|_table)"\s*:\s*\[', head):
+        return SURE
+    return MAYBE if lib.fp_otlp_sniff(head, len(head)) else NO
+
+
+FORMATS = (
+    Format(
+        name="otlp",
+        view="stacks",
+        title="OpenTelemetry profiles (OTLP), binary or JSON",
+        suffixes=(".otlp", ".otlp.json", ".otlp.jsonl"),
+        sniff=sniff,
+        reader="read:OtlpReader",
+        writer="write:OtlpWriter",
+        holds=Holds(
+            model_order=True,
+            keeps_stacks=False,
+            repeats_frames=True,
+            lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
+            header=frozenset(
+                {
+                    "command",
+                    "comments",
+                    "descriptions",
+                    "doc_url",
+                    "drop_frames",
+                    "duration_ns",
+                    "keep_frames",
+                    "period",
+                    "time_ns",
+                }
+            ),
+        ),
+        writes=(ENCODING,),
+    ),
+)

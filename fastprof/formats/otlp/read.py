@@ -1,0 +1,289 @@
+"""Reads OpenTelemetry profiles (csrc/otlp/read.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError, check
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.core.spill import Spilled
+from fastprof.formats.otlp.reported import REPORTED
+from fastprof.formats.otlp.values import Malformed, text_of, texts_of
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute
+
+# Strings that the decoder compares with, by its names for them.
+WORDS = {
+    "process_pid": "process.pid",
+    "thread_id": "thread.id",
+    "trace_id": "trace_id",
+    "span_id": "span_id",
+    "scope_name": "otel.scope.name",
+    "scope_version": "otel.scope.version",
+    "value": "value",
+    "zero": "0",
+    "yes": "true",
+    "no": "false",
+    "gnu": "process.executable.build_id.gnu",
+    "go": "process.executable.build_id.go",
+    "is_folded": "pprof.location.is_folded",
+    "has_functions": "pprof.mapping.has_functions",
+    "has_filenames": "pprof.mapping.has_filenames",
+    "has_inline_frames": "pprof.mapping.has_inline_frames",
+    "has_line_numbers": "pprof.mapping.has_line_numbers",
+    "comment": "pprof.profile.comment",
+    "doc_url": "pprof.profile.doc_url",
+    "drop_frames": "pprof.profile.drop_frames",
+    "keep_frames": "pprof.profile.keep_frames",
+    "default_sample_type": "pprof.scope.default_sample_type",
+    "sample_type_order": "pprof.scope.sample_type_order",
+}
+
+
+class OtlpReader(Reader):
+    """Samples of all messages of a file.  Each name and unit of a profile's values is a value type.
+
+    The input is read several times; a pipe or a compressed file is spooled to a temporary file first.
+    """
+
+    format = "otlp"
+    view = "stacks"
+    addresses = True
+    renews_stacks = True
+    remarks = frozenset(
+        {
+            "attributes-as-text",
+            "dropped-attributes",
+            "frame-attributes",
+            "mapping-attributes",
+            "negative-line-numbers",
+            "other-periods",
+            "profile-ids",
+            "schema-urls",
+            "unknown-fields",
+            "wide-line-numbers",
+        }
+    )
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        new = lib.fp_otlp_reader_new(model.c, options[LENIENT])
+        self._r = r = owned(new, lib.fp_otlp_reader_free, "the OTLP decoder")
+        r.input = model.input()
+        for name, text in WORDS.items():
+            setattr(r.words, name, model.intern(text))
+        self._err = ffi.new("struct fp_err *")
+        self._pass = lib.FP_OTLP_SCAN
+        self._part = -1
+        self._encoding = "binary"
+        self._json: Source | None = None  # the input, if it is JSON
+        self._translated: Any = None  # struct fp_otlp_json *
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        r = self._r
+        self.source.spool()
+        head = self.source.head
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+            self._encoding, r.walk.form = "JSON", lib.FP_OTLP_GROUPED
+            self._translate()
+        elif head[:1] < b"\x08" and head:
+            self._encoding, r.walk.form = "framed", lib.FP_OTLP_FRAMED
+        yield from self._begin(lib.FP_OTLP_SCAN, 0, None)
+        self._check(lib.fp_otlp_scanned(r, self._err))
+        for k in range(r.n_messages):
+            message = r.messages[k]
+            start, length = int(message.start), int(message.end - message.start)
+            yield from self._begin(lib.FP_OTLP_TABLES, start, length)
+            self._resolve()
+            yield from self._begin(lib.FP_OTLP_ROWS, start, length)
+        if self._part < 0:
+            self._new_part()
+
+    def _begin(self, which: int, start: int, length: int | None) -> Iterator[tuple[int, int | None]]:
+        self._pass = which
+        lib.fp_otlp_begin(self._r, which)
+        yield start, length
+
+    def _translate(self) -> None:
+        """JSON becomes protocol buffers in a temporary file, which is then the source."""
+        self._json = self.source
+        spilled = Spilled()
+        self._translated = self._run_translation(spilled.append, 0)
+        self.source = Source(spilled.file(), self._json.name)
+
+    def _run_translation(self, write: Callable[[memoryview], Any], find: int) -> Any:
+        """`find`: a byte of the output whose place in the input is wanted."""
+        source, err = self._json, self._err
+        assert source is not None
+        j = owned(lib.fp_otlp_json_new(), lib.fp_otlp_json_free, "the translation of JSON")
+        j.lenient, j.find = self.options[LENIENT], find
+        out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "messages")
+        source.select(0)
+        status = lib.FP_MORE
+        while status != lib.FP_DONE:
+            status = lib.fp_otlp_json_feed(j, source.in_, out, err)
+            check(status, err, source.name, self.format)
+            if status != lib.FP_MORE and out.n:
+                write(memoryview(ffi.buffer(out.p, out.n)))
+                out.n = 0
+            if status == lib.FP_MORE:
+                source.refill()
+        return j
+
+    def _locate(self, err: fp_err) -> None:
+        """The place of an error in JSON: that of the message that it is in."""
+        if self._json is not None:
+            err.offset = self._run_translation(len, err.offset).found
+
+    def _check(self, status: int) -> None:
+        if status < 0:
+            self._locate(self._err)
+        check(status, self._err, self.source.name, self.format)
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r = self._r
+        if self._pass == lib.FP_OTLP_SCAN:
+            status = lib.fp_otlp_scan(r, in_, err)
+        elif self._pass == lib.FP_OTLP_TABLES:
+            status = lib.fp_otlp_tables(r, in_, err)
+        elif batch.part != self._part and batch.n:
+            status = lib.FP_FULL
+        else:
+            batch.part = self._part
+            status = lib.fp_otlp_feed(r, in_, batch, err)
+        if status < 0:
+            self._locate(err)
+        return int(status)
+
+    # ---- a message
+
+    def _resolve(self) -> None:
+        r = self._r
+        self._check(lib.fp_otlp_resolve_strings(r, self._err))
+        raw = bytes(ffi.buffer(r.raw.p, r.raw.n)) if r.raw.n else b""
+        for k in range(r.n_raws):
+            index = r.raws[k]
+            attribute = (r.own if index & 1 else r.attributes)[index >> 1]
+            attribute.string = self.model.intern(self._text(attribute, raw))
+        self._check(lib.fp_otlp_resolve(r, self._err))
+        if self._part < 0 or len(self.model.parts[self._part].value_types) < r.types.n - 1:
+            self._new_part()
+        self._describe(self.model.parts[self._part], raw)
+
+    def _text(self, attribute: fp_otlp_attribute, raw: bytes) -> bytes:
+        try:
+            return text_of(raw[attribute.raw : attribute.raw + attribute.number])
+        except (Malformed, RecursionError):
+            if not self.options[LENIENT]:
+                detail = "the value of an attribute is malformed"
+                self._err.offset = attribute.at
+                self._locate(self._err)
+                offset = int(self._err.offset)
+                raise FormatError(
+                    self.source.name, self.format, detail, offset=offset, code=lib.FP_E_MALFORMED
+                ) from None
+            self._r.stats.bad_entries += 1
+            return b""
+
+    def _name(self, string_id: int) -> str:
+        return self.model.string(string_id).decode("utf-8", "surrogateescape")
+
+    def _new_part(self) -> None:
+        """A part for all value types so far."""
+        r = self._r
+        types = [
+            ValueType(self._name(r.types.words[2 * i]), self._name(r.types.words[2 * i + 1]))
+            for i in range(1, r.types.n)
+        ]
+        before = self.model.parts[self._part] if self._part >= 0 else Part()
+        part = Part(types or [ValueType("samples", "count")], comments=before.comments, extra=before.extra)
+        self._part = self.model.add_part(part)
+
+    def _describe(self, part: Part, raw: bytes) -> None:
+        """Fields of the part, which are those of pprof."""
+        r, extra = self._r, part.extra
+        if r.first_time:
+            extra["time_ns"] = int(r.first_time)
+            if r.last_time > r.first_time:
+                extra["duration_ns"] = int(r.last_time - r.first_time)
+        if r.has_period:
+            extra["period"] = int(r.period)
+            extra["period_type"] = (self._name(r.period_type), self._name(r.period_unit))
+        for key in ("drop_frames", "keep_frames", "doc_url"):
+            if value := getattr(r, key):
+                extra[key] = self.model.string(value)
+        if r.default_sample_type:
+            extra["default_sample_type"] = self._name(r.default_sample_type)
+        for comment in self._comments(raw):
+            if comment not in part.comments:
+                part.comments.append(comment)
+
+    def _comments(self, raw: bytes) -> Iterator[bytes]:
+        r = self._r
+        for k in range(r.n_comments):
+            attribute = r.attributes[r.comments[k]]
+            if attribute.kind == lib.FP_OTLP_RAW:
+                yield from texts_of(raw[attribute.raw : attribute.raw + attribute.number])
+            else:
+                yield self.model.string(attribute.string)
+        if r.layout == lib.FP_OTLP_1_8:
+            for k in range(r.n_profiles):
+                profile = r.profiles[k]
+                for i in range(profile.n_comments):
+                    yield self.model.string(r.lists[profile.comments + i])
+
+    # ---- the end
+
+    def finish(self) -> None:
+        r, log = self._r, self.log
+        stats = r.stats
+        log.count_all(
+            REPORTED,
+            {
+                "tables-without-zero-entry": stats.no_zero_entry,
+                "samples-without-observation": stats.no_observation,
+                "attributes-as-text": stats.as_text,
+                "mapping-attributes": stats.mapping_attributes,
+                "frame-attributes": stats.location_attributes,
+                "profile-ids": stats.profile_ids,
+                "original-payloads": stats.payloads,
+                "schema-urls": stats.schema_urls,
+                "dropped-attributes": stats.dropped_attributes,
+                "unknown-fields": stats.unknown_fields,
+                "other-periods": stats.other_periods,
+                "wide-line-numbers": stats.wide_lines,
+                "negative-line-numbers": stats.negative_lines,
+                "damaged-samples": stats.bad_samples,
+                "damaged-entries": stats.bad_entries,
+                "damaged-fields": r.walk.bad_fields,
+                "dangling-references": stats.bad_references,
+                "skipped-bytes": r.walk.lost_bytes,
+            },
+        )
+        if r.guessed:
+            log.warn(REPORTED["guessed-layout"], file=self.source.name)
+        if (j := self._translated) is not None:
+            log.count(REPORTED["unknown-fields"], j.unknown_keys)
+            log.count(REPORTED["damaged-fields"], j.bad_values)
+            log.count(REPORTED["skipped-bytes"], j.lost_bytes)
+        part = self.model.parts[self._part]
+        facts: dict[str, Any] = log.facts
+        names = {lib.FP_OTLP_1_8: "1.8", lib.FP_OTLP_1_9: "1.9", lib.FP_OTLP_1_10: "1.10"}
+        facts["layout"], facts["encoding"] = names[r.layout], self._encoding
+        facts["messages"], facts["resources"], facts["profiles"] = (
+            int(r.n_messages),
+            int(stats.resources),
+            int(stats.profiles),
+        )
+        facts["sample_types"] = [f"{t.name}/{t.unit}" for t in part.value_types]
+        for key in ("period", "time_ns", "duration_ns"):
+            if key in part.extra:
+                facts[key] = part.extra[key]
