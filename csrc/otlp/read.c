@@ -88,9 +88,29 @@ static int sniff_attributes(const uint8_t *p, const uint8_t *end) {
     return key.p[key.n] == 0x12 ? SURELY : NOT; /* 2: the value */
 }
 
+/* The type of a profile's values: two small numbers. */
+static int sniff_value_type(const struct fp_wire_field *content) {
+    static const struct fp_wire_schema value_type = {" VVV"};
+    struct fp_wire m = fp_wire_inside(content);
+    struct fp_wire_field f;
+    int kind = FP_WIRE_BAD;
+    while (m.p < m.end && (kind = fp_wire_next(&m, &value_type, &f)) == FP_WIRE_KNOWN) continue;
+    return kind == FP_WIRE_KNOWN;
+}
+
+/* A sample of any layout: a stack, then lists and numbers. */
+static int sniff_sample(const struct fp_wire_field *content) {
+    static const struct fp_wire_schema sample = {" VLLLX"};
+    struct fp_wire m = fp_wire_inside(content);
+    struct fp_wire_field f;
+    int kind = FP_WIRE_BAD;
+    while (m.p < m.end && (kind = fp_wire_next(&m, &sample, &f)) == FP_WIRE_KNOWN) continue;
+    return kind == FP_WIRE_KNOWN;
+}
+
 /* The first fields of a container, to the depth of profiles.  How sure it is that they are those of OTLP. */
 static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *end, int cut) {
-    int found = PERHAPS;
+    int found = PERHAPS, typed = 0;
     while (p < end && found == PERHAPS) {
         struct fp_wire_field f;
         const int used = fp_wire_read_head(p, end, &f);
@@ -107,6 +127,10 @@ static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *
             found = sniff_attributes(f.p, limit);
         } else if (container == FP_OTLP_PROFILE && f.number == 3 && f.n == 8) {
             found = SURELY; /* a time of fixed length */
+        } else if (container == FP_OTLP_PROFILE && f.number <= 2 && f.n <= left) {
+            if (!(f.number == 1 ? sniff_value_type(&f) : sniff_sample(&f))) return NOT;
+            found = typed && f.number == 2 ? SURELY : PERHAPS;
+            typed |= f.number == 1;
         }
         if (inner == FP_OTLP_DICTIONARY && f.n > left) { /* a table's first entry is empty: 0a 00 12 00 ... */
             return f.n > 2 && left >= 2 && f.p[0] == 0x0a && !f.p[1] ? PERHAPS : NOT;

@@ -163,3 +163,14 @@ def test_a_value_type_without_samples_stays() -> None:
     written = convert_bytes(source.SerializeToString(), "pprof", "otlp").data
     back = profile_proto.parse(gzip.decompress(convert_bytes(written, "otlp", "pprof").data))
     assert [back.string_table[t.type] for t in back.sample_type] == ["samples", "cpu", "alloc"]
+
+
+def test_a_long_profile_without_attributes_is_recognized() -> None:
+    """The first 4 KiB have no resource, and the end of no message: only the type of the values and samples."""
+    sample = b"\x12\6\x08\1\x22\2\x87\1"
+    profile = b"\x0a\4\x08\1\x10\2" + sample * 2000
+    for number in (2, 2, 1):
+        profile = bytes((number << 3 | 2, len(profile) & 127 | 128, len(profile) >> 7)) + profile
+    table = b"\x12\0\x12\2\x10\7\x2a\0\x2a\3cpu\x2a\2ns\x3a\0\x3a\3\x0a\1\1"
+    facts = fastprof.info(profile + b"\x12" + bytes((len(table),)) + table).facts
+    assert facts["format"] == "otlp" and facts["records"] == 2000
