@@ -88,24 +88,32 @@ static int sniff_attributes(const uint8_t *p, const uint8_t *end) {
     return key.p[key.n] == 0x12 ? SURELY : NOT; /* 2: the value */
 }
 
-/* The type of a profile's values: two small numbers. */
-static int sniff_value_type(const struct fp_wire_field *content) {
-    static const struct fp_wire_schema value_type = {" VVV"};
+/* Is all of a field's content a message of this schema, without other fields? */
+static int sniff_message(const struct fp_wire_field *content, const struct fp_wire_schema *of) {
     struct fp_wire m = fp_wire_inside(content);
     struct fp_wire_field f;
-    int kind = FP_WIRE_BAD;
-    while (m.p < m.end && (kind = fp_wire_next(&m, &value_type, &f)) == FP_WIRE_KNOWN) continue;
-    return kind == FP_WIRE_KNOWN;
+    int kind;
+    while ((kind = fp_wire_next(&m, of, &f)) == FP_WIRE_KNOWN) continue;
+    return kind == FP_WIRE_END;
 }
 
-/* A sample of any layout: a stack, then lists and numbers. */
-static int sniff_sample(const struct fp_wire_field *content) {
-    static const struct fp_wire_schema sample = {" VLLLX"};
-    struct fp_wire m = fp_wire_inside(content);
+/* Entries of the dictionary's tables, and of a profile its type and samples (of any layout).  Strings can be anything.
+ */
+static const struct fp_wire_schema entries[] = {
+    [1] = {" VVVVL"}, [2] = {" VVBL"}, [3] = {" VVVV"}, [4] = {" BB"}, [6] = {" VBV"}, [7] = {" L"},
+};
+static const struct fp_wire_schema value_type = {" VVV"}, any_sample = {" VLLLX"};
+
+/* The dictionary, as far as it can be seen. */
+static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     struct fp_wire_field f;
-    int kind = FP_WIRE_BAD;
-    while (m.p < m.end && (kind = fp_wire_next(&m, &sample, &f)) == FP_WIRE_KNOWN) continue;
-    return kind == FP_WIRE_KNOWN;
+    while (p < end && fp_wire_read_head(p, end, &f) > 0) {
+        if (f.wire != FP_WIRE_BYTES || f.number > 7) return NOT;
+        if (f.n > (size_t)(end - f.p)) break;
+        if (f.number != 5 && !sniff_message(&f, &entries[f.number])) return NOT;
+        p = f.p + f.n;
+    }
+    return PERHAPS;
 }
 
 /* The first fields of a container, to the depth of profiles.  How sure it is that they are those of OTLP. */
@@ -128,13 +136,11 @@ static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *
         } else if (container == FP_OTLP_PROFILE && f.number == 3 && f.n == 8) {
             found = SURELY; /* a time of fixed length */
         } else if (container == FP_OTLP_PROFILE && f.number <= 2 && f.n <= left) {
-            if (!(f.number == 1 ? sniff_value_type(&f) : sniff_sample(&f))) return NOT;
+            if (!sniff_message(&f, f.number == 1 ? &value_type : &any_sample)) return NOT;
             found = typed && f.number == 2 ? SURELY : PERHAPS;
             typed |= f.number == 1;
         }
-        if (inner == FP_OTLP_DICTIONARY && f.n > left) { /* a table's first entry is empty: 0a 00 12 00 ... */
-            return f.n > 2 && left >= 2 && f.p[0] == 0x0a && !f.p[1] ? PERHAPS : NOT;
-        }
+        if (inner == FP_OTLP_DICTIONARY && !sniff_dictionary(f.p, limit)) return NOT;
         if (f.n > left) return found;
         p = f.p + f.n;
     }
