@@ -174,3 +174,13 @@ def test_a_long_profile_without_attributes_is_recognized() -> None:
     table = b"\x12\0\x12\2\x10\7\x2a\0\x2a\3cpu\x2a\2ns\x3a\0\x3a\3\x0a\1\1"
     facts = fastprof.info(profile + b"\x12" + bytes((len(table),)) + table).facts
     assert facts["format"] == "otlp" and facts["records"] == 2000
+
+
+def test_a_message_of_123_bytes_is_not_json() -> None:
+    """Its tag is a line feed and its length a brace."""
+    samples = b"\x12\5\x08\1\x22\1\7" + b"\x12\4\x22\2\x87\1" * 16 + b"\x12\6\x22\4\x87\x87\x87\1"
+    profile = b"\x0a\4\x08\1\x10\2" + samples + b"\x20\1"
+    data = b"\x0a{\x12" + bytes((len(profile) + 2,)) + b"\x12" + bytes((len(profile),)) + profile
+    assert len(data) == 125
+    facts = fastprof.info(data + b"\x12\x0f\x2a\0\x2a\3cpu\x2a\2ns\x3a\0\x3a\0", from_="otlp").facts
+    assert facts["encoding"] == "binary"

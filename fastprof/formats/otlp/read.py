@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from fastprof.core._c import ffi, lib
@@ -19,6 +20,9 @@ from fastprof.formats.otlp.values import Malformed, text_of, texts_of
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute
+
+# JSON, not a message of 123 bytes, which begins with a line feed (field 1) and a brace (its length).
+_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
 
 # Strings that the decoder compares with, by its names for them.
 WORDS = {
@@ -91,7 +95,7 @@ class OtlpReader(Reader):
         r = self._r
         self.source.spool()
         head = self.source.head
-        if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+        if _JSON.match(head):
             self._encoding, r.walk.form = "JSON", lib.FP_OTLP_GROUPED
             self._translate()
         elif head[:1] < b"\x08" and head:
