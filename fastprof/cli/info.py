@@ -92,10 +92,23 @@ def _shown(key: str, label: str, value: Any, facts: Mapping[str, Any]) -> Iterat
         yield "recorded times", f"{value:,} to {last:,} {'ns' if in_ns else 'ticks'}"
         if key == "first_time_ns" and "duration_ns" not in facts:
             yield "duration", quantity(last - value, "nanoseconds")
+    elif key == "snapshots":  # a series of Massif
+        yield label, [_snapshot(one, str(facts.get("time_unit", ""))) for one in value]
     elif key == "contexts":
         yield label, f"{value:,} (functions, each with its callers)" if value else 0
     elif key not in ("last_tick", "last_time_ns"):
         yield label, _in_units(key, value, facts)
+
+
+_SIZES = ("heap_bytes", "extra_bytes", "stacks_bytes", "total_bytes")
+
+
+def _snapshot(one: Mapping[str, Any], unit: str) -> str:
+    """`38 (peak, read): 1.08 MiB = heap 1.08 MiB + extra 18.6 KiB + stacks 0, at 1,162,240 B`"""
+    heap, extra, stacks, total = (quantity(one[key], "bytes") for key in _SIZES)
+    notes = ", ".join([one["tree"]] * bool(one["tree"]) + ["read"] * one["read"])
+    name = f"{one['number']}{f' ({notes})' if notes else ''}"
+    return f"{name}: {total} = heap {heap} + extra {extra} + stacks {stacks}, at {one['time']:,} {unit}"
 
 
 def _in_units(key: str, value: Any, facts: Mapping[str, Any]) -> Any:

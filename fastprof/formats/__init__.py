@@ -37,6 +37,7 @@ ROOMS = (
     "oprofile",
     "arrow",
     "heap",
+    "valgrind",
 )
 
 

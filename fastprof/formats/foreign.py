@@ -8,7 +8,6 @@ from fastprof.core.words import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _PRINTED = "pass the profile itself"
-_XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
 
 # The beginning of the input, its format, and advice.
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
@@ -28,8 +27,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`dotnet-trace convert --format speedscope` converts it to speedscope's JSON",
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
-    (rb"(?:desc: .*\n)+cmd: .*\ntime_unit: ", "a Massif profile", _XTREE),
-    (rb'\{"dhatFileVersion"', "a DHAT profile", _XTREE),
     (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` converts it to folded stacks"),
     (rb"memray\0", "a recording of memray", "`memray tree` shows it; record CPU time with py-spy instead"),
     (

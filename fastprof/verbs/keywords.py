@@ -79,6 +79,10 @@ class Oprofile(TypedDict, total=False):
     spec: Sequence[str]
 
 
+class Massif(TypedDict, total=False):
+    snapshot: int | str
+
+
 class InfoOptions(TypedDict, total=False):
     lenient: bool
     cores: int | None
@@ -111,6 +115,7 @@ class InfoOptions(TypedDict, total=False):
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
+    snapshot: int | str
     xray: Xray
     gperftools: Gperftools
     folded: Folded
@@ -121,6 +126,7 @@ class InfoOptions(TypedDict, total=False):
     perfetto: Perfetto
     archive: Archive
     oprofile: Oprofile
+    massif: Massif
 
 
 class OpenOptions(InfoOptions, total=False):

@@ -234,6 +234,24 @@ def heap(path: Path, times: int) -> None:
     path.write_text("heap profile: 1: 2 [1: 2] @ heap_v2/524288\n" + "".join(rows) * times * 1000)
 
 
+def massif(path: Path, times: int) -> None:
+    """Snapshots with trees of the same frames; their figures take 72 bytes each."""
+    nodes = "".join(f" n0: 10 0x{n:x}: function_with_a_long_name_{n} (source_file_{n}.c:{n})\n" for n in range(500))
+    tree = f"n500: 5000 (heap allocation functions)\n{nodes}"
+    with path.open("w") as file:
+        file.write("desc: (none)\ncmd: ./a\ntime_unit: i\n")
+        for n in range(times * 200):
+            figures = f"time={n}\nmem_heap_B=5000\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+            file.write(f"#-----------\nsnapshot={n}\n#-----------\n{figures}heap_tree=detailed\n{tree}")
+
+
+def dhat(path: Path, times: int) -> None:
+    points = [f'{{"tb":{n},"tbk":1,"fs":[{n},{n + 1},{n + 2}]}}\n' for n in range(1, 101)]
+    table = ",".join(f'"0x{n}: function{n} (a.c:{n})"' for n in range(103))
+    head = '{"dhatFileVersion":2,"mode":"copy","bklt":false,"bkacc":false,"pps":['
+    path.write_text(head + ",".join(points * (times * 1000)) + f'],"ftbl":[{table}]}}')
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -250,6 +268,8 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "speedscope": speedscope,
     "gperftools": gperftools,
     "heap": heap,
+    "massif": massif,
+    "dhat": dhat,
     "archive": archive,
     "oprofile": oprofile,
 }

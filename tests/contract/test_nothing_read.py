@@ -24,6 +24,8 @@ from tests.support.xraylog import FdrLog
 EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
 # By format: a valid input without a row.
 EMPTY = {
+    "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
+    "dhat": b'{"dhatFileVersion":2,"mode":"ad-hoc","pps":[],"ftbl":["[root]"]}',
     "heap": b"heap profile: 0: 0 [0: 0] @ heapprofile\n",
     "xray": FdrLog().bytes(),
     "gperftools": b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 10_000, 0, 0, 1, 0)),

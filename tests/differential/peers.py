@@ -34,6 +34,7 @@ PACKAGES = {
     "nm": "binutils",
     "objcopy": "binutils",
     "objdump": "binutils",
+    "ms_print": "valgrind",
     "munged": "munge",
     "perf": "linux-perf",
     "sbatch": "slurm-client",

@@ -48,6 +48,8 @@ INPUTS = {
     ".cachegrind": "cachegrind/good/newer.cachegrind",
     ".folded": "folded/good/plain.folded",
     ".heap": "heap/good/gperftools.heap",
+    "massif.out": "massif/good/inlined.massif",
+    "dhat.out": "dhat/good/heap.dhat.json",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
     ".pftrace": "perfetto/good/mixed.pftrace",
 }

@@ -1,0 +1,360 @@
+#include "valgrind/dhat.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+/* Codes of keys; those of texts and values follow. */
+enum dhat_key {
+    OTHER = 0,
+    VERSION,
+    PID,
+    END_TIME,
+    PEAK_TIME,
+    LIFETIMES,
+    ACCESSES,
+    POINTS,
+    TABLE,
+    FRAMES,
+    TEXT,
+    VALUE = TEXT + FP_VALGRIND_TEXTS
+};
+
+/* The number of open containers within each of these. */
+enum { IN_FILE = 1, IN_LIST = 2, IN_POINT = 3, IN_FRAMES = 4 };
+
+struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
+    struct fp_valgrind *d = calloc(1, sizeof *d);
+    if (!d) return NULL;
+    d->model = model;
+    d->lenient = lenient;
+    d->version = d->pid = d->end_time = d->peak_time = -1;
+    if (fp_strings_init(&d->texts) || fp_strings_init(&d->stacks)) {
+        fp_valgrind_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void fp_valgrind_free(struct fp_valgrind *d) {
+    if (!d) return;
+    fp_strings_clear(&d->texts);
+    fp_strings_clear(&d->stacks);
+    fp_buf_free(&d->scratch);
+    free(d->fs);
+    free(d->sums);
+    free(d->table);
+    free(d->places);
+    free(d->frames);
+    free(d);
+}
+
+static uint8_t key_of(const struct fp_valgrind *d) {
+    static const struct {
+        const char *key;
+        uint8_t code, depth;
+    } keys[] = {{"tb", VALUE + FP_VALGRIND_TB, IN_POINT},
+                {"tbk", VALUE + FP_VALGRIND_TBK, IN_POINT},
+                {"tl", VALUE + FP_VALGRIND_TL, IN_POINT},
+                {"mb", VALUE + FP_VALGRIND_MB, IN_POINT},
+                {"mbk", VALUE + FP_VALGRIND_MBK, IN_POINT},
+                {"gb", VALUE + FP_VALGRIND_GB, IN_POINT},
+                {"gbk", VALUE + FP_VALGRIND_GBK, IN_POINT},
+                {"eb", VALUE + FP_VALGRIND_EB, IN_POINT},
+                {"ebk", VALUE + FP_VALGRIND_EBK, IN_POINT},
+                {"rb", VALUE + FP_VALGRIND_RB, IN_POINT},
+                {"wb", VALUE + FP_VALGRIND_WB, IN_POINT},
+                {"fs", FRAMES, IN_POINT},
+                {"dhatFileVersion", VERSION, IN_FILE},
+                {"mode", TEXT + FP_VALGRIND_MODE, IN_FILE},
+                {"cmd", TEXT + FP_VALGRIND_CMD, IN_FILE},
+                {"tu", TEXT + FP_VALGRIND_TU, IN_FILE},
+                {"bu", TEXT + FP_VALGRIND_BU, IN_FILE},
+                {"bksu", TEXT + FP_VALGRIND_BKSU, IN_FILE},
+                {"bklt", LIFETIMES, IN_FILE},
+                {"bkacc", ACCESSES, IN_FILE},
+                {"pid", PID, IN_FILE},
+                {"te", END_TIME, IN_FILE},
+                {"tg", PEAK_TIME, IN_FILE},
+                {"pps", POINTS, IN_FILE},
+                {"ftbl", TABLE, IN_FILE}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].depth == d->json.depth && fp_json_is(&d->json, keys[i].key)) return keys[i].code;
+    return OTHER;
+}
+
+static uint32_t intern(struct fp_valgrind *d) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&d->json, &d->scratch, &n);
+    return p ? fp_strings_intern(&d->texts, p, n < FP_NAME_MOST ? n : FP_NAME_MOST) : FP_NO_ID;
+}
+
+/* A number that is not one: an error, or the point is not read. */
+static int bad_number(struct fp_valgrind *d, struct fp_in *in, const char *what, const char *want, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    d->bad = 1;
+    if (d->lenient) return 0;
+    return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, what, j->text,
+                        j->token >= FP_JSON_STRING ? j->text_n : 0, want);
+}
+
+/* ---- fields of the file ---- */
+
+static int field(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    const uint8_t key = d->path[IN_FILE];
+    if (key >= TEXT && j->token == FP_JSON_STRING) {
+        const uint32_t string = intern(d);
+        if (string == FP_NO_ID) return fp_no_memory(err);
+        d->text[key - TEXT] = string;
+    }
+    if (key == LIFETIMES) d->lifetimes = j->token == FP_JSON_WORD && j->text[0] == 't';
+    if (key == ACCESSES) d->accesses = j->token == FP_JSON_WORD && j->text[0] == 't';
+    int64_t *const number = key == VERSION     ? &d->version
+                            : key == PID       ? &d->pid
+                            : key == END_TIME  ? &d->end_time
+                            : key == PEAK_TIME ? &d->peak_time
+                                               : NULL;
+    if (number && (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, number, NULL) || *number < 0)) {
+        *number = -1;
+        if (!d->lenient) return bad_number(d, in, "a field of the file", "a whole number", err);
+    }
+    if (key == VERSION && *number != 1 && *number != 2 && !d->lenient)
+        return fp_fail_got(err, FP_E_MALFORMED, in->base + in->pos, "dhatFileVersion", FP_GOT_UNSIGNED,
+                           (uint64_t)*number, "1 or 2", 0);
+    return 0;
+}
+
+/* ---- points ---- */
+
+static int add(struct fp_valgrind *d, uint32_t stack, struct fp_err *err) {
+    struct fp_valgrind_sums sums = d->sums[stack];
+    for (uint32_t k = 0; k < FP_VALGRIND_VALUES; k++) {
+        if (!__builtin_add_overflow(sums.v[k], d->value[k], &sums.v[k])) continue;
+        if (!d->lenient) return fp_fail(err, FP_E_OVERFLOW, d->at, "the sum of a stack's values is 2^63 or more");
+        d->broken++;
+        return 0;
+    }
+    d->sums[stack] = sums;
+    return 0;
+}
+
+static int end_point(struct fp_valgrind *d, struct fp_err *err) {
+    const uint32_t needed = 1u << FP_VALGRIND_TB | 1u << FP_VALGRIND_TBK;
+    d->points++;
+    if (d->bad || (d->has & needed) != needed || !d->has_frames) {
+        if (!d->lenient) {
+            fp_fail(err, FP_E_MALFORMED, d->at, "a point is incomplete");
+            err->want = "\"tb\", \"tbk\" and \"fs\"";
+            return FP_E_MALFORMED;
+        }
+        d->broken++;
+        return 0;
+    }
+    for (uint32_t i = 0; i < d->n_fs; i++) {
+        if (d->fs[i] < d->highest) continue;
+        d->highest = d->fs[i];
+        d->highest_at = d->at;
+    }
+    const uint32_t stack = fp_strings_intern(&d->stacks, d->fs, d->n_fs * sizeof *d->fs);
+    if (stack == FP_NO_ID || fp_array_zeroed(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
+        return fp_no_memory(err);
+    return add(d, stack, err);
+}
+
+/* An element of "fs". */
+static int frame_index(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    int64_t index;
+    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index, NULL) || index < 0 ||
+        index >= FP_NO_ID)
+        return bad_number(d, in, "a frame of a point", "an index of the frame table", err);
+    if (fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs)) return fp_no_memory(err);
+    d->fs[d->n_fs++] = (uint32_t)index;
+    return 0;
+}
+
+static int point_token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
+        d->at = in->base + in->pos;
+        memset(d->value, 0, sizeof d->value);
+        d->has = d->n_fs = 0;
+        d->has_frames = d->bad = 0;
+        if (j->token == FP_JSON_OBJECT) return 0;
+        d->broken += (uint64_t)d->lenient;
+        return d->lenient ? 0 : fp_fail(err, FP_E_MALFORMED, d->at, "a point is not an object");
+    }
+    if (j->depth < IN_POINT || j->kinds[2] != '{') return 0;
+    const uint8_t key = d->path[IN_POINT];
+    if (j->depth == IN_POINT && j->token == FP_JSON_OBJECT_END) return end_point(d, err);
+    if (j->depth == IN_POINT && key == FRAMES) {
+        d->n_fs = 0;
+        d->has_frames = j->token == FP_JSON_ARRAY;
+    }
+    if (j->depth == IN_FRAMES && key == FRAMES && j->kinds[3] == '[' && j->token != FP_JSON_ARRAY_END)
+        return frame_index(d, in, err);
+    if (j->depth != IN_POINT || key < VALUE) return 0;
+    int64_t value;
+    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &value, NULL) || value < 0)
+        return bad_number(d, in, "a value of a point", "a number from 0 to 2^63 - 1", err);
+    d->value[key - VALUE] = value;
+    d->has |= 1u << (key - VALUE);
+    return 0;
+}
+
+/* ---- the frame table ---- */
+
+static int table_token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    if (j->depth != IN_LIST || j->token == FP_JSON_ARRAY_END) return 0;
+    uint32_t string = 0;
+    if (j->token == FP_JSON_STRING)
+        string = intern(d);
+    else if (!d->lenient)
+        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "an entry of the frame table is not a string");
+    if (string == FP_NO_ID || fp_array_room(&d->table, &d->cap_table, (uint64_t)d->n_table + 1, sizeof *d->table))
+        return fp_no_memory(err);
+    d->table[d->n_table++] = string;
+    return 0;
+}
+
+uint32_t fp_valgrind_n_table(const struct fp_valgrind *d) {
+    return d->n_table;
+}
+
+uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i) {
+    return d->table[i];
+}
+
+int fp_valgrind_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
+    if (fp_array_zeroed(&d->places, &d->cap_places, d->texts.n, sizeof *d->places)) return FP_E_NOMEM;
+    d->places[string] = (struct fp_valgrind_place){.address = address, .function = function, .line = line};
+    return 0;
+}
+
+/* ---- the text ---- */
+
+static int token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &d->json;
+    if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_OBJECT_END)
+        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is not a JSON object");
+    if (j->token == FP_JSON_KEY && j->depth < sizeof d->path) {
+        d->path[j->depth] = key_of(d);
+        return 0;
+    }
+    const int in_list = j->depth >= IN_LIST && j->kinds[1] == '[';
+    if (j->depth == IN_FILE) {
+        d->seen_points |= d->path[IN_FILE] == POINTS && j->token == FP_JSON_ARRAY;
+        return field(d, in, err);
+    }
+    if (in_list && d->path[IN_FILE] == POINTS) return point_token(d, in, err);
+    return in_list && d->path[IN_FILE] == TABLE ? table_token(d, in, err) : 0;
+}
+
+/* The text is complete: do its pieces fit together? */
+static int check(const struct fp_valgrind *d, struct fp_err *err) {
+    if (d->lenient) return 0;
+    if (d->version < 0) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no dhatFileVersion");
+    if (!d->seen_points) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no program points (pps)");
+    if (d->highest && d->highest >= d->n_table)
+        return fp_fail_got(err, FP_E_MALFORMED, d->highest_at, "a frame of a point", FP_GOT_UNSIGNED, d->highest,
+                           "less than %", d->n_table);
+    return 0;
+}
+
+int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
+    struct fp_json *j = &d->json;
+    while (!d->over) {
+        int status = fp_json_next(j, in, err);
+        if (status == FP_MORE) return status;
+        if (status < 0 && d->lenient) {
+            d->bad_end = 1;
+            d->over = 1;
+            break;
+        }
+        if (status < 0) return status;
+        if (j->token == FP_JSON_END) {
+            d->over = 1;
+            break;
+        }
+        status = token(d, in, err);
+        if (status) return status;
+        fp_json_take(j, in);
+    }
+    in->pos = in->n;
+    if (!in->eof) return FP_MORE;
+    const int status = check(d, err);
+    return status ? status : FP_ASK;
+}
+
+/* ---- rows ---- */
+
+/* The end of the run of places from `first` on that are one frame: a function and those that it is inlined into have
+ * one address.  A function that occurs again at the same address calls itself. */
+static uint32_t frame_end(const struct fp_valgrind *d, uint32_t first, uint32_t n) {
+    const uint32_t text = d->table[d->fs[first]];
+    const uint64_t address = d->places[text].address;
+    uint32_t end = first + 1;
+    for (; address && end < n && d->table[d->fs[end]] != text; end++)
+        if (d->places[d->table[d->fs[end]]].address != address) break;
+    return end;
+}
+
+/* The frame of the places [first, last) of a stack, which have one address: a function and those that it is inlined
+ * into.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
+    struct fp_valgrind_place *p = &d->places[d->table[*first]];
+    if (last - first == 1 && p->frame) return p->frame;
+    uint32_t chain = 0;
+    for (const uint32_t *i = last; i > first; i--) {
+        const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
+        if (place->function) chain = fp_model_line(d->model, place->function, place->line, 0, chain);
+        if (chain == FP_NO_ID) return FP_NO_ID;
+    }
+    const uint32_t frame = fp_model_frame(d->model, 0, p->address, 0, chain);
+    if (last - first == 1 && frame != FP_NO_ID) p->frame = frame;
+    return frame;
+}
+
+/* The node of a stack of the file; FP_NO_ID when memory ran out. */
+static uint32_t node_of(struct fp_valgrind *d, uint32_t stack) {
+    size_t nbytes;
+    const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
+    const uint32_t n = (uint32_t)(nbytes / sizeof *fs);
+    uint32_t n_frames = 0;
+    if (fp_array_room(&d->fs, &d->cap_fs, n, sizeof *d->fs) ||
+        fp_array_room(&d->frames, &d->cap_frames, n, sizeof *d->frames))
+        return FP_NO_ID;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (fs[i] < d->n_table && d->table[fs[i]])
+            d->fs[kept++] = fs[i];
+        else
+            d->bad_frames++;
+    }
+    for (uint32_t i = 0, end; i < kept; i = end) {
+        end = frame_end(d, i, kept);
+        if ((d->frames[n_frames++] = frame_of(d, d->fs + i, d->fs + end)) == FP_NO_ID) return FP_NO_ID;
+    }
+    uint32_t node = 0;
+    while (n_frames && node != FP_NO_ID) node = fp_model_stack(d->model, node, d->frames[--n_frames]);
+    return node;
+}
+
+int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
+    for (; d->next < d->stacks.n; d->next++) {
+        if (d->next >= d->cap_sums) break;
+        const struct fp_valgrind_sums *sums = &d->sums[d->next];
+        if (!d->next && !sums->v[FP_VALGRIND_TB] && !sums->v[FP_VALGRIND_TBK]) continue; /* no point without frames */
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t node = node_of(d, d->next);
+        if (node == FP_NO_ID) return fp_no_memory(err);
+        const uint32_t i = out->n++;
+        out->stack[i] = node;
+        out->time[i] = 0;
+        out->thread[i] = out->label[i] = 0;
+        for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
+    }
+    return FP_DONE;
+}

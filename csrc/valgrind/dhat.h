@@ -1,0 +1,110 @@
+/* valgrind/dhat.h - a DHAT profile (JSON, dhatFileVersion 1 and 2) -> rows of stacks.
+ *
+ *   {"dhatFileVersion":2,"mode":"heap","bklt":true,"bkacc":true ...
+ *   ,"pps":[{"tb":72704,"tbk":1,"tl":859062,"mb":72704 ...,"fs":[1,2]} ...]     program points: values, and frames
+ *   ,"ftbl":["[root]","0x4005AF0: ??? (in /lib/ld.so)","0x109611: main (mem.cc:9)"]}
+ *
+ * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  At the
+ * end of the input FP_ASK: the caller gives each text of the table its place (fp_valgrind_place) and then gets the
+ * rows.
+ *
+ * Memory: linear in distinct stacks and frames.
+ */
+#ifndef FP_VALGRIND_DHAT_H
+#define FP_VALGRIND_DHAT_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/json_lex.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* Values of a point, in the order in which rows have them. */
+enum fp_valgrind_value {
+    FP_VALGRIND_TB,  /* total bytes */
+    FP_VALGRIND_TBK, /* and blocks */
+    FP_VALGRIND_EB,  /* at the end */
+    FP_VALGRIND_EBK,
+    FP_VALGRIND_GB, /* at the global maximum */
+    FP_VALGRIND_GBK,
+    FP_VALGRIND_MB, /* at the point's own maximum */
+    FP_VALGRIND_MBK,
+    FP_VALGRIND_RB, /* bytes read and written */
+    FP_VALGRIND_WB,
+    FP_VALGRIND_TL, /* sum of the lifetimes of blocks */
+    FP_VALGRIND_VALUES
+};
+
+enum fp_valgrind_text {
+    FP_VALGRIND_MODE,
+    FP_VALGRIND_CMD,
+    FP_VALGRIND_TU,
+    FP_VALGRIND_BU,
+    FP_VALGRIND_BKSU,
+    FP_VALGRIND_TEXTS
+};
+
+struct fp_valgrind_sums {
+    int64_t v[FP_VALGRIND_VALUES];
+};
+
+struct fp_valgrind {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient;
+    uint64_t points;                  /* in the file */
+    uint64_t broken, bad_frames;      /* lenient: points that cannot be read; indices beyond the frame table */
+    int32_t bad_end;                  /* lenient: the text cannot be read to its end */
+    int64_t version, pid;             /* -1: not in the file */
+    int64_t end_time, peak_time;      /* -1: not in the file */
+    int32_t lifetimes, accesses;      /* whether points have these values */
+    uint32_t text[FP_VALGRIND_TEXTS]; /* strings of `texts`; 0: not in the file */
+    struct fp_strings texts;          /* of the fields above, and of the frame table */
+    /* the caller sets the values that rows have */
+    uint32_t columns[FP_VALGRIND_VALUES], n_columns;
+
+    /* private from here on */
+    struct fp_json json;
+    uint8_t path[8]; /* by depth: the key that was seen last */
+    int32_t over, seen_points, ready;
+    struct fp_buf scratch;
+    int64_t value[FP_VALGRIND_VALUES]; /* of the current point */
+    uint32_t has;                      /* which of them it has */
+    int32_t has_frames, bad;
+    uint64_t at; /* its offset */
+    uint32_t *fs, n_fs, cap_fs;
+    uint32_t highest; /* the highest index of a frame, and the offset of its point */
+    uint64_t highest_at;
+    struct fp_strings stacks; /* indices of frames, innermost first */
+    struct fp_valgrind_sums *sums;
+    uint32_t cap_sums;
+    uint32_t *table, n_table, cap_table; /* the frame table: strings of `texts` */
+    struct fp_valgrind_place {
+        uint64_t address;
+        uint32_t function, line, frame;
+    } *places; /* by string of `texts` */
+    uint32_t cap_places;
+    uint32_t *frames, cap_frames; /* of the stack that is made */
+    uint32_t next;
+};
+
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient);
+void fp_valgrind_free(struct fp_valgrind *d);
+
+/* Reads the text.  FP_MORE, FP_ASK at its end, or an error. */
+int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err);
+
+/* The number of entries of the frame table, and the string of entry i. */
+uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i);
+uint32_t fp_valgrind_n_table(const struct fp_valgrind *d);
+
+/* The place of a string of the table.  Address 0: unknown; function 0: only an address.  0 or FP_E_NOMEM. */
+int fp_valgrind_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
+
+/* The rows.  FP_FULL, FP_DONE or an error. */
+int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

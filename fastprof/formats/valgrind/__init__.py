@@ -1,0 +1,67 @@
+"""Valgrind's heap profilers: Massif (text) and DHAT (JSON).  See docs/formats/massif.md and docs/formats/dhat.md."""
+
+from __future__ import annotations
+
+from re import compile as pattern
+
+from fastprof.core.engine import NO, SURE, Format
+from fastprof.core.options import Kind, Option
+
+_MASSIF = pattern(rb"desc: .*\r?\n(?:desc: .*\r?\n)*cmd: .*\r?\ntime_unit: ")
+_DHAT = pattern(rb'\s*\{\s*"dhatFileVersion"\s*:')
+
+
+class Snapshot(Kind):
+    """`peak`, `last`, `all` or a number."""
+
+    metavar, values, typed = "N|peak|last|all", "N|peak|last|all", "int | str"
+    completes, words = "word", ("peak", "last", "all")
+
+    def check(self, value: object) -> str:
+        text = str(value) if not isinstance(value, bool) else ""
+        if text in self.words or (text.isascii() and text.isdigit() and len(text) < 19):
+            return text
+        raise ValueError(f"{value!r:.80} is neither a snapshot's number nor peak, last or all")
+
+
+SNAPSHOT = Option(
+    "snapshot",
+    Snapshot(),
+    "peak",
+    format="massif",
+    help="which snapshot to read",
+    details="Only snapshots with a tree have stacks; `fastprof info` lists them.  With all, each row has the label "
+    "snapshot.",
+)
+
+
+def sniff_massif(head: bytes) -> int:
+    return SURE if _MASSIF.match(head) else NO
+
+
+def sniff_dhat(head: bytes) -> int:
+    return SURE if _DHAT.match(head) else NO
+
+
+FORMATS = (
+    Format(
+        name="massif",
+        view="stacks",
+        title="heap snapshots of Valgrind's Massif",
+        suffixes=(".massif",),
+        prefixes=("massif.out.",),
+        sniff=sniff_massif,
+        reader="massif:MassifReader",
+        selects=(),
+        reads=(SNAPSHOT,),
+    ),
+    Format(
+        name="dhat",
+        view="stacks",
+        title="heap profile of Valgrind's DHAT and Rust's dhat",
+        suffixes=(".dhat.json",),
+        prefixes=("dhat.out.",),
+        sniff=sniff_dhat,
+        reader="dhat:DhatReader",
+    ),
+)

@@ -1,0 +1,111 @@
+"""Reads DHAT profiles (csrc/valgrind/dhat.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Reader
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.formats.valgrind.places import enter
+from fastprof.formats.valgrind.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+# Names in the order of enum fp_valgrind_value, and whether they are bytes, blocks or time.
+_TOTAL = (("total_bytes", "bytes"), ("total_blocks", "blocks"))
+_LIVES = (
+    ("at_end_bytes", "bytes"),
+    ("at_end_blocks", "blocks"),
+    ("at_gmax_bytes", "bytes"),
+    ("at_gmax_blocks", "blocks"),
+    ("max_bytes", "bytes"),
+    ("max_blocks", "blocks"),
+)
+_ACCESSES = (("read_bytes", "bytes"), ("written_bytes", "bytes"))
+_FIRST = {name: k for k, (name, _) in enumerate([*_TOTAL, *_LIVES, *_ACCESSES, ("lifetimes", "time")])}
+
+
+_UNITS = {"byte": "bytes", "blocks": "count", "instrs": "instructions", "µs": "microseconds"}  # as elsewhere
+
+
+class DhatReader(Reader):
+    """Program points; their values depend on the mode."""
+
+    format = "dhat"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._d = owned(
+            lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
+        )
+        self._part = -1
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        if self._part < 0:
+            status = int(lib.fp_valgrind_feed(self._d, in_, err))
+            if status != lib.FP_ASK:
+                return status
+            self._describe()
+        batch.part = self._part
+        if batch.n_values != self._d.n_columns and lib.fp_batch_set_values(batch, self._d.n_columns):
+            raise MemoryError("no memory for a batch's values")
+        return int(lib.fp_valgrind_rows(self._d, batch, err))
+
+    def _text(self, field: int) -> str:
+        return self._bytes(self._d.text[field]).decode("utf-8", "replace")
+
+    def _bytes(self, string: int) -> bytes:
+        strings = self._d.texts
+        start = strings.start[string]
+        return bytes(ffi.buffer(strings.bytes + start, strings.start[string + 1] - start))
+
+    def _describe(self) -> None:
+        """The text was read: the part and the places of frames."""
+        d, log = self._d, self.log
+        units = {
+            "bytes": self._text(lib.FP_VALGRIND_BU) or "bytes",
+            "blocks": self._text(lib.FP_VALGRIND_BKSU) or "count",
+            "time": self._text(lib.FP_VALGRIND_TU) or "instrs",
+        }
+        units = {kind: _UNITS.get(unit, unit) for kind, unit in units.items()}
+        names = [*_TOTAL, *(_LIVES if d.lifetimes else ()), *(_ACCESSES if d.accesses else ())]
+        if d.lifetimes:
+            names.append(("lifetimes", "time"))
+        for k, (name, _) in enumerate(names):
+            d.columns[k] = _FIRST[name]
+        d.n_columns = len(names)
+        for i in range(lib.fp_valgrind_n_table(d)):
+            string = lib.fp_valgrind_table(d, i)
+            if lib.fp_valgrind_place(d, string, *enter(self.model, self._bytes(string))):
+                raise MemoryError("no memory for frames")
+        mode = self._text(lib.FP_VALGRIND_MODE)
+        extra: dict[str, Any] = {"default_sample_type": "at_gmax_bytes" if d.lifetimes else "total_bytes"}
+        command = self._bytes(d.text[lib.FP_VALGRIND_CMD])
+        self._part = self.model.add_part(
+            Part(
+                [ValueType(name, units[kind]) for name, kind in names],
+                command=command or None,
+                pid=int(d.pid) if 0 <= d.pid < 1 << 32 else None,
+                extra=extra,
+            )
+        )
+        log.facts["mode"] = mode
+        if d.end_time >= 0:
+            log.facts["end_time"] = int(d.end_time)
+        if d.peak_time >= 0:
+            log.facts["peak_time"] = int(d.peak_time)
+        log.facts["time_unit"] = units["time"]
+
+    def finish(self) -> None:
+        d = self._d
+        self.log.facts["program_points"] = int(d.points)
+        self.log.count_all(
+            REPORTED,
+            {"broken-points": d.broken, "frames-beyond-table": d.bad_frames, "unreadable-rest": d.bad_end},
+        )

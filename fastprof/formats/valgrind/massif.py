@@ -1,0 +1,116 @@
+"""Reads Massif profiles (_massif.pyx)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.column import address_of
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.source import Source
+from fastprof.formats.valgrind import SNAPSHOT
+from fastprof.formats.valgrind._massif import Lexer
+from fastprof.formats.valgrind.places import enter
+from fastprof.formats.valgrind.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.formats.valgrind._massif import Snapshot
+
+_TREES = ("", "detailed", "peak")
+
+
+class MassifReader(Reader):
+    """The tree of a snapshot, of two passes: the first lists the snapshots."""
+
+    format = "massif"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        source.spool()
+        self._lexer = Lexer(address_of(model.c), options[LENIENT])
+        self._header: dict[bytes, bytes] = {}
+        self._part = -1
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        yield 0, None
+        lexer = self._lexer
+        found = lexer.snapshots
+        chosen = self._chosen(found)
+        self._add_part(found, {*chosen})
+        several = self.options[SNAPSHOT] == "all"
+        for k in chosen:
+            s = found[k]
+            lexer.select(k, self.model.label("snapshot", number=s["number"]) if several else 0)
+            yield s["tree_at"], s["tree_end"] - s["tree_at"]
+
+    def _chosen(self, found: list[Snapshot]) -> list[int]:
+        """The indexes of the snapshots to read.  Errors: FormatError."""
+        which = str(self.options[SNAPSHOT])
+        trees = [k for k, s in enumerate(found) if s["kind"]]
+        if which == "all":
+            return trees
+        if which.isdigit():
+            named = [k for k in trees if found[k]["number"] == int(which)]
+            if not named:
+                numbers = ", ".join(str(found[k]["number"]) for k in trees) or "none"
+                detail = f"no snapshot {int(which)} has a tree; those that have one: {numbers}"
+                raise FormatError(self.source.name, self.format, detail)
+            return named[-1:]
+        if which == "last":
+            return trees[-1:]
+        peaks = [k for k in trees if _TREES[found[k]["kind"]] == "peak"]
+        if peaks:
+            return peaks[-1:]
+        return sorted(trees, key=lambda k: found[k]["heap_bytes"])[-1:]
+
+    def _add_part(self, found: list[Snapshot], chosen: set[int]) -> None:
+        header = self._header
+        self._part = self.model.add_part(
+            Part(
+                [ValueType("heap_bytes", "bytes")],
+                command=header.get(b"cmd"),
+                descriptions=[(b"desc", header[b"desc"])] if header.get(b"desc", b"(none)") != b"(none)" else [],
+            )
+        )
+        facts = self.log.facts
+        facts["time_unit"] = header.get(b"time_unit", b"").decode("utf-8", "replace")
+        series: list[dict[str, Any]] = []
+        for k, s in enumerate(found):
+            row = {key: s[key] for key in ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")}
+            total = s["heap_bytes"] + s["extra_bytes"] + s["stacks_bytes"]
+            series.append(row | {"total_bytes": total, "tree": _TREES[s["kind"]], "read": k in chosen})
+        facts["snapshots"] = series
+        if not any(s["kind"] for s in found):
+            self.log.warn(REPORTED["no-tree"], file=self.source.name)
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        lexer = self._lexer
+        if batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
+            raise MemoryError("no memory for a batch's values")
+        batch.part = max(self._part, 0)
+        while (status := lexer.feed(address_of(in_), address_of(batch), address_of(err))) == lib.FP_ASK:
+            if lexer.is_place:
+                lexer.place(*enter(self.model, lexer.text))
+            else:
+                key, _, value = lexer.text.partition(b": ")
+                self._header[key] = self._header[key] + b" " + value if key in self._header else value
+                lexer.header_taken()
+        return status
+
+    def finish(self) -> None:
+        counts = self._lexer.counts
+        self.log.count_all(
+            REPORTED,
+            {
+                "carriage-returns": counts["carriage_returns"],
+                "cut-trees": counts["cut"],
+                "unreadable-lines": counts["skipped"],
+            },
+        )

@@ -1,0 +1,129 @@
+"""Massif and DHAT: what docs/formats/massif.md and dhat.md say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.options import Options
+from tests.support.paths import CORPUS
+from tests.support.stackdump import Dump, dump
+
+MASSIF = CORPUS / "massif" / "good"
+DHAT = CORPUS / "dhat" / "good"
+
+
+def names(found: Dump) -> list[tuple[list[str], tuple[int, ...]]]:
+    return [([line[0].decode() for f in stack for line in f[3]], values) for stack, _, values in found.rows]
+
+
+def massif(name: str, **options: object) -> Dump:
+    return dump((MASSIF / name).read_bytes(), "massif", options=Options(**options))
+
+
+def test_the_peak_is_read_by_default() -> None:
+    found = massif("inlined.massif")
+    assert names(found) == [
+        (["allocate", "make<char>(int)", "main"], (40,)),
+        (["allocate", "make<char>(int)", "???"], (15,)),
+        (["allocate", "make<char>(int)"], (5,)),
+        (["???"], (30,)),
+        (["in 3 places, all below massif's threshold (01.00%)"], (10,)),
+    ]
+    assert found.part.command == b'./app --all  "x y"'
+
+
+def test_inlined_functions_are_one_frame() -> None:
+    stack = massif("inlined.massif").rows[0][0]
+    assert [(frame[1], [line[0] for line in frame[3]]) for frame in stack] == [
+        (0x109DF0, [b"allocate", b"make<char>(int)"]),
+        (0x1092D7, [b"main"]),
+    ]
+    assert stack[0][3][1][2:] == (b"mem.cc", 0, 6, 0)
+
+
+@pytest.mark.parametrize(
+    ("which", "total"), [("1", 60), (1, 60), ("2", 100), ("last", 30), ("peak", 100), ("all", 190)]
+)
+def test_a_snapshot_is_selected(which: object, total: int) -> None:
+    assert sum(values[0] for _, _, values in massif("inlined.massif", snapshot=which).rows) == total
+
+
+def test_rows_of_all_snapshots_have_a_label() -> None:
+    found = massif("inlined.massif", snapshot="all")
+    assert [labels[0][2] for _, labels, _ in found.rows] == [1, 2, 2, 2, 2, 2, 3]
+
+
+def test_a_snapshot_without_a_tree() -> None:
+    with pytest.raises(FormatError, match="no snapshot 0 has a tree; those that have one: 1, 2, 3"):
+        massif("inlined.massif", snapshot="0")
+    with pytest.raises(UsageError, match="neither a snapshot's number"):
+        fastprof.top(str(MASSIF / "inlined.massif"), massif={"snapshot": "first"})
+
+
+def test_without_a_peak_the_largest_is_read() -> None:
+    assert sum(values[0] for _, _, values in massif("no-peak.massif").rows) == 100
+
+
+def test_without_trees_there_are_no_stacks_but_a_series() -> None:
+    log = fastprof.info(str(MASSIF / "no-tree.massif"))
+    assert log.facts["snapshots"][0]["heap_bytes"] == 0 and "no snapshot has a tree" in log.warnings[0]
+
+
+def test_the_series() -> None:
+    facts = fastprof.info(str(MASSIF / "inlined.massif")).facts
+    assert facts["time_unit"] == "i"
+    assert facts["snapshots"][2] == {
+        "number": 2, "time": 120, "heap_bytes": 100, "extra_bytes": 20, "stacks_bytes": 12,
+        "total_bytes": 132, "tree": "peak", "read": True
+    }  # fmt: skip
+
+
+def test_the_series_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    from fastprof.cli import main
+
+    assert not main(["info", str(MASSIF / "inlined.massif")])
+    assert "2 (peak, read): 132 B = heap 100 B + extra 20 B + stacks 12 B, at 120 i" in capsys.readouterr().out
+
+
+def test_a_cut_tree_keeps_what_was_read() -> None:
+    data = (CORPUS / "massif" / "bad" / "cut-tree.massif").read_bytes()
+    found = dump(data, "massif", options=Options(lenient=True))
+    assert names(found) == [
+        (["allocate", "make<char>(int)", "main"], (40,)),
+        (["allocate", "make<char>(int)"], (20,)),
+        ([], (40,)),
+    ]
+    assert found.log.losses == {"cut-trees": 1}
+
+
+def test_values_of_dhat() -> None:
+    found = dump((DHAT / "heap.dhat.json").read_bytes(), "dhat")
+    assert [f"{t.name}/{t.unit}" for t in found.part.value_types] == [
+        "total_bytes/bytes", "total_blocks/count", "at_end_bytes/bytes", "at_end_blocks/count", "at_gmax_bytes/bytes",
+        "at_gmax_blocks/count", "max_bytes/bytes", "max_blocks/count", "read_bytes/bytes", "written_bytes/bytes",
+        "lifetimes/instructions",
+    ]  # fmt: skip
+    assert found.rows[0][2] == (72704, 1, 0, 0, 72704, 1, 72704, 1, 0, 16, 859062)
+    assert (found.part.command, found.part.pid) == (b"./mem", 4023)
+    assert fastprof.top(str(DHAT / "heap.dhat.json"), symbolize=False).value.name == "at_gmax_bytes"
+
+
+def test_dhat_of_rust() -> None:
+    """The table comes first, a point occurs twice, and one has no frames."""
+    found = dump((DHAT / "rust.dhat.json").read_bytes(), "dhat")
+    assert [(stack, values[:2]) for stack, values in names(found)] == [
+        ([], (4, 1)),
+        (["alloc::alloc::alloc", "app::main"], (35, 4)),
+    ]
+    assert found.part.value_types[-1].unit == "microseconds"
+    assert found.rows[1][0][0][3][0][2:5] == (b"src/alloc.rs", 0, 95)
+
+
+def test_losses_of_dhat() -> None:
+    for name, losses in (("beyond", {"frames-beyond-table": 1}), ("negative", {"broken-points": 1})):
+        data = Path(CORPUS / "dhat" / "bad" / f"{name}.dhat.json").read_bytes()
+        assert dump(data, "dhat", options=Options(lenient=True)).log.losses == losses
