@@ -137,10 +137,19 @@ class Pipeline(NamedTuple):
             rows = self.remaining.seen(through(rows, branch.operators, holds))
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
+            if labels and not stacks:
+                rows = labelled(rows, model, labels.of(branch.inputs[0].name, log))
             return agreement.compared(rows) if agreement and not stacks else rows
 
+        labels = None
+        if self.view == "stacks" and bridges.LABEL_INPUTS.asked(options):
+            from fastprof.bridges.rows.label import InputLabels, labelled
+
+            labels = InputLabels(options)
+
         def read(input_: Input) -> Iterator[Batch]:
-            rows = watch.given(selected(input_, model, options, log, capacity, encoded=encoded))
+            given = labels.of(input_.name, log) if labels and input_.view == "stacks" else {}
+            rows = watch.given(selected(input_, model, options, log, capacity, encoded=encoded, labels=given))
             return agreement.named(rows, input_.name) if agreement else rows
 
         from fastprof.bridges.rows.unrepresentable import Unrepresentable
@@ -199,11 +208,19 @@ def selected(
     capacity: int | None = None,
     *,
     encoded: bool = False,
+    labels: Mapping[str, str] | None = None,
 ) -> Iterator[Batch]:
-    """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows."""
+    """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows.
+
+    `labels`: those that its samples get before.
+    """
     operator = bridges.SELECT[input_.view]
     asked = [option for option in operator.options if option in options and option not in input_.selects]
     rows = input_.rows(capacity, encoded=encoded and not asked)
+    if labels:
+        from fastprof.bridges.rows.label import labelled
+
+        rows = labelled(rows, model, labels)
     if not asked:
         return rows
     filters = Options(**{option.name: options[option] for option in asked})
@@ -291,6 +308,8 @@ def _pipeline(
         used.update(*(one.switches for one in found), *(one.options for one in asked))
         return asked
 
+    labelled = view == "stacks" and bridges.LABEL_INPUTS.asked(options)
+    used.update(bridges.INPUT_LABELS if view == "stacks" else ())
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
     # if some input has stacks with addresses, all stacks use the same operators
@@ -301,7 +320,8 @@ def _pipeline(
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, so that arcs, contexts and symbols are shared from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
-        if any(operator.each for operator in operators + bridge) or key not in together:
+        apart = labelled and input_.view != view
+        if apart or any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
@@ -415,6 +435,8 @@ def _reachable(end: End) -> Iterator[Operator]:
         ]
 
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
+    if "stacks" in targets:
+        yield bridges.LABEL_INPUTS
     for operators, cases in (
         (bridges.BEFORE, facts(pairs)),
         (bridges.AFTER, facts((target, target) for target in targets)),

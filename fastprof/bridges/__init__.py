@@ -16,9 +16,11 @@ from fastprof.core.options import (
     PART,
     THREADS,
     TIME_RANGE,
+    FilePath,
     Option,
     Options,
     Pair,
+    PathPattern,
     Pattern,
     Share,
     Substitution,
@@ -96,6 +98,40 @@ LABEL: Option[tuple[str, ...]] = Option(
     help="keep only samples with this label; repeatable",
     details="Values of one key are alternatives, different keys must all match.",
 )
+SET_LABEL: Option[tuple[str, ...]] = Option(
+    "set_label",
+    Pair(),
+    (),
+    several=True,
+    group="values",
+    help="give all samples this label; repeatable",
+)
+LABEL_PATH: Option[str | None] = Option(
+    "label_path",
+    PathPattern(),
+    None,
+    group="values",
+    help="labels from paths, as 'dumps/{host}/{date}.prof'",
+    details="PATTERN is the end of the path of each input.  A field {NAME} matches a part of a name without slash and "
+    "becomes a label; * and ? match as in a shell, ** also slashes.",
+)
+LABEL_INPUT = Option(
+    "label_input",
+    Switch(),
+    False,
+    group="values",
+    help="label samples with the name of their input",
+    details="The key of the label is `input`.",
+)
+LABELS_FROM: Option[str | None] = Option(
+    "labels_from",
+    FilePath("CSV"),
+    None,
+    group="values",
+    help="labels from a table of inputs",
+    details="A CSV file with a header: the column `input` has paths or base names, each other column is a label.",
+)
+INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
 VALUE: Option[str | None] = Option(
     "value",
     Text("NAME"),
@@ -313,6 +349,9 @@ SELECT = {
     "graph": _in("graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
 
+# Of stacks it comes before the filters, of other views after the bridge to stacks: the plan does so for each input.
+LABEL_INPUTS = _in("stacks", "rows.label:labelled", "stacks", INPUT_LABELS, switches=INPUT_LABELS)
+
 # Before a bridge, for the rows of one input or of several that need the same operators.
 NAME_ADDRESSES = _in(
     "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
@@ -465,4 +504,4 @@ AFTER = (
     *TO_TABLE,
 )
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests
-OPERATORS = (*SELECT.values(), *BEFORE, *BRIDGES, *AFTER)
+OPERATORS = (*SELECT.values(), LABEL_INPUTS, *BEFORE, *BRIDGES, *AFTER)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_keep_going,
     add_log_arguments,
     add_options,
     add_screen_arguments,
@@ -45,6 +46,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
     add_input_arguments(parser)
+    add_keep_going(parser)
     add_log_arguments(parser, json="print JSON")
     add_screen_arguments(parser)
     add_options(parser, options())
@@ -54,7 +56,14 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     refuse_screen_arguments(args, "--json")
     given = given_options(args, options())
-    found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **given)
+    found = annotate(
+        args.input,
+        args.files,
+        from_=args.from_,
+        keep_going=args.keep_going,
+        progress=Progress(args.quiet),
+        **given,
+    )
     if args.json:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)

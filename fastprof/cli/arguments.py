@@ -155,6 +155,12 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_keep_going(parser: argparse.ArgumentParser) -> None:
+    heading_of(parser, "input").add_argument(
+        "--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3"
+    )
+
+
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
     group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="output file (default: standard output)")

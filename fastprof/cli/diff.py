@@ -8,6 +8,7 @@ from itertools import chain
 from fastprof.cli import print_message
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_keep_going,
     add_log_arguments,
     add_options,
     add_output_arguments,
@@ -51,6 +52,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="OLD NEW", help=what)
     parser.set_defaults(more="inputs")
     add_input_arguments(parser)
+    add_keep_going(parser)
     add_output_arguments(parser)
     add_log_arguments(parser, json="print JSON; with -o, the summary as JSON on stderr")
     add_table_arguments(parser)
@@ -86,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         args.output if written else None,
         from_=args.from_,
         to=args.to,
+        keep_going=args.keep_going,
         progress=Progress(args.quiet),
         **given_options(args, options()),
     )

@@ -7,6 +7,7 @@ import argparse
 from fastprof import plan
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_keep_going,
     add_log_arguments,
     add_options,
     add_output_arguments,
@@ -43,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="also read NUL-terminated input names from FILE",
     )
-    group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3")
+    add_keep_going(parser)
     add_output_arguments(parser)
     add_log_arguments(parser)
     add_options(parser, plan.known_options())

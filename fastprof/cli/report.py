@@ -8,6 +8,7 @@ import sys
 
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_keep_going,
     add_log_arguments,
     add_options,
     given_options,
@@ -38,6 +39,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or -; two are compared")
     add_input_arguments(parser)
+    add_keep_going(parser)
     group = heading_of(parser, "output")
     group.add_argument(
         "-o",
@@ -56,5 +58,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the page is not written to a terminal: name a file with -o, or use `fastprof view`")
     command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
-    log = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
+    log = report(
+        args.inputs,
+        args.output,
+        from_=args.from_,
+        keep_going=args.keep_going,
+        progress=Progress(args.quiet),
+        command=command,
+        **given,
+    )
     return print_written(args, log)

@@ -8,6 +8,7 @@ from itertools import chain
 
 from fastprof.cli.arguments import (
     add_input_arguments,
+    add_keep_going,
     add_log_arguments,
     add_options,
     add_screen_arguments,
@@ -48,6 +49,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
+    add_keep_going(parser)
     add_log_arguments(parser, json="print JSON")
     heading_of(parser, "output").add_argument(
         "-o",
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     choose_table(args, args.output or "")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown")
     given = given_options(args, options())
-    found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
+    found = top(args.inputs, from_=args.from_, keep_going=args.keep_going, progress=Progress(args.quiet), **given)
     with table_to(None if args.output == "-" else args.output):
         if args.json:
             print(json_text(_as_json(found), indent=1))
@@ -121,8 +123,9 @@ _CSV = Row._fields[: Row._fields.index("callers")]
 
 def _print_csv(found: Top) -> None:
     more = Durations._fields if found.stats else ()
-    rows = ([*(getattr(row, name) for name in _CSV), *(row.durations or [None] * len(more))] for row in found.rows)
-    print_csv(chain([(*_CSV, *more)], rows))
+    own = ("label", *_CSV) if found.by.startswith("label:") and "function" in found.by[6:].split(",") else _CSV
+    rows = ([*(getattr(row, name) for name in own), *(row.durations or [None] * len(more))] for row in found.rows)
+    print_csv(chain([(*own, *more)], rows))
 
 
 # ---- text
@@ -131,7 +134,7 @@ def _print_csv(found: Top) -> None:
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
-    words.append(counted(found.n_rows - found.n_cycles, "label set" if found.by == "label" else found.by))
+    words.append(counted(found.n_rows - found.n_cycles, _noun(found.by)))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
@@ -142,6 +145,10 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.n_rows > len(found.rows):
         print(end="\n" * screen.markdown)
         print(f"... {found.n_rows - len(found.rows):,} more ({percent(found.rest)} %)")
+
+
+def _noun(by: str) -> str:
+    return "label set" if by == "label" else "group" if by.startswith("label:") else by
 
 
 def _print_rows(found: Top, screen: Screen) -> None:
@@ -186,6 +193,12 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
         return [(by, [getattr(row, by) or "???" for row in rows])]
     if by in ("thread", "label"):
         return [(by, [row.name for row in rows])]
+    if by.startswith("label:"):
+        keys = [key for key in by[6:].split(",") if key != "function"]
+        if len(keys) == len(by[6:].split(",")):
+            return [(", ".join(keys), [row.name for row in rows])]
+        objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
+        return [(", ".join(keys), [row.label for row in rows]), *objects, ("function", [_shown(row) for row in rows])]
     objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
     if by == "line":
         lines = [f"{row.file}:{row.line}" for row in rows]

@@ -312,6 +312,18 @@ class Pair(Kind):
         return value
 
 
+class PathPattern(Kind):
+    """The end of a path with fields, dumps/{host}/{date}.prof (core/path_pattern.py)."""
+
+    metavar = "PATTERN"
+
+    def check(self, value: Any) -> Any:
+        from fastprof.core.path_pattern import compiled
+
+        compiled(value := super().check(value))
+        return value
+
+
 class Option(Generic[T]):
     """One option.
 

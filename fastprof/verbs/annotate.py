@@ -108,6 +108,7 @@ def annotate(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     *,
     from_: str | None = None,
+    keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[AnnotateOptions],
 ) -> Annotation:
@@ -116,6 +117,7 @@ def annotate(
     Without `files` shows each file that is found and has a function of `threshold` of the total or more.
     Name a file as in the profile, or by the end of its path: zip/inflate.c.
     `given`: the options `context`, `threshold`, `include` and `asm`, and those for reading in docs/options.md.
+    With `keep_going` inputs that cannot be read are skipped and counted as losses.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
 
     >>> import fastprof
@@ -134,7 +136,7 @@ def annotate(
 
     end = END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
-    annotation: Annotation = run(end, [[one]], asked, from_, progress, {"wanted": wanted})
+    annotation: Annotation = run(end, [[one]], asked, from_, progress, {"wanted": wanted}, keep_going=keep_going)
     return annotation
 
 

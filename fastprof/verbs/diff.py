@@ -109,6 +109,7 @@ def diff(
     *,
     from_: str | None = None,
     to: str | None = None,
+    keep_going: bool = False,
     progress: Progress | None = None,
     **options_: Unpack[DiffOptions],
 ) -> Difference:
@@ -120,6 +121,7 @@ def diff(
     old, are written as a profile, and the result has the totals.  In stacks the samples of `old` are there with values
     below 0 and the label pprof::base, as `pprof -diff_base` has them.
     Of several profiles a side, costs are means, and rows that differ by chance are left out (`significance`).
+    With `keep_going` inputs that cannot be read are skipped and counted as losses.
     The other options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at
     `output`.
 
@@ -157,7 +159,9 @@ def diff(
         end = _FUNCTIONS._replace(options=(BY, *_PRINTED, *_COMPARED, *last))
     rest = Options(**{option.key: given[option] for option in last if option in given})
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
-    difference: Difference = run(end, [[path] for path in paths], given, from_, progress, {"names": names} | passed_on)
+    difference: Difference = run(
+        end, [[path] for path in paths], given, from_, progress, {"names": names} | passed_on, keep_going=keep_going
+    )
     return difference
 
 

@@ -130,6 +130,10 @@ class InfoOptions(TypedDict, total=False):
 
 
 class OpenOptions(InfoOptions, total=False):
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -144,6 +148,10 @@ class OpenOptions(InfoOptions, total=False):
 
 
 class ConvertOptions(InfoOptions, total=False):
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -187,10 +195,14 @@ class TopOptions(InfoOptions, total=False):
     cumulative: bool
     focus: str | None
     ignore: str | None
-    by: Literal["function", "line", "file", "object", "thread", "label"]
+    by: str
     tree: Literal["caller", "calling", "both"] | None
     cycles: bool
     stats: bool
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -233,6 +245,10 @@ class DiffOptions(InfoOptions, total=False):
     normalize: str | None
     base_of: int
     fail_over: float | str | None
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -268,6 +284,10 @@ class ReportOptions(InfoOptions, total=False):
     prune: float | None
     source: Sequence[Path]
     pair: Literal["name", "exact"]
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -297,6 +317,10 @@ class BatchConvertOptions(InfoOptions, total=False):
     timeout: float
     retry_errors: bool
     dry_run: bool
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -341,6 +365,10 @@ class BatchMergeOptions(InfoOptions, total=False):
     fan_in: int
     retries: int
     timeout: float
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

@@ -107,6 +107,7 @@ def report(
     output: Path,
     *,
     from_: str | None = None,
+    keep_going: bool = False,
     progress: Progress | None = None,
     command: str = "",
     **given: Unpack[ReportOptions],
@@ -119,6 +120,7 @@ def report(
 
     `command` is shown on the page as the command that made it.  docs/report.md explains `prune`; `value` selects one
     value type; docs/options.md lists the options for reading.
+    With `keep_going` inputs that cannot be read are skipped and counted as losses.
     Errors: FastprofError and its subclasses; nothing is left at `output` then.
 
     >>> import fastprof
@@ -138,14 +140,16 @@ def report(
 
     given_: dict[str, Any] = {"output": output, "command": command}
     if asked[SOURCE]:
-        given_["source"] = _lines(paths, output, asked, from_, progress)
+        given_["source"] = _lines(paths, output, asked, from_, progress, keep_going)
     page = Page()
-    page.take_all(run(END, [[path] for path in paths], asked, from_, progress, given_))
+    page.take_all(run(END, [[path] for path in paths], asked, from_, progress, given_, keep_going=keep_going))
     page.output = output
     return page
 
 
-def _lines(paths: list[str], output: Path, asked: Options, from_: str | None, progress: Progress | None) -> Source:
+def _lines(
+    paths: list[str], output: Path, asked: Options, from_: str | None, progress: Progress | None, keep_going: bool
+) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
     if "-" in paths:
         raise UsageError(Message("{--source} reads the profile twice, and standard input (-) can be read only once"))
@@ -157,7 +161,10 @@ def _lines(paths: list[str], output: Path, asked: Options, from_: str | None, pr
     found, asked = Source(), asked.with_given(**{annotate.N.name: 0})
     for side, path in enumerate(paths):
         given = {"wanted": [], "sources": Confined(asked[SOURCE]), "value": asked[bridges.VALUE]}
-        found.add(side, run(annotate.END, [[path]], asked, from_, progress, given, idle=lambda option: None))
+        found.add(
+            side,
+            run(annotate.END, [[path]], asked, from_, progress, given, keep_going=keep_going, idle=lambda option: None),
+        )
     return found
 
 

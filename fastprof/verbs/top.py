@@ -14,7 +14,7 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import Kind, Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.parts import zeros
 from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
@@ -55,13 +55,38 @@ CUMULATIVE = Option(
 )
 FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show only rows whose name matches")
 IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows whose name matches")
+
+
+class Grouping(Kind):
+    """One of a few words, or label:KEY with several keys separated by commas."""
+
+    metavar = "WHAT"
+    completes = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = (*words, "label:")
+        self._whole, self.values = words, "|".join((*words, "label:KEY,..."))
+
+    def check(self, value: Any) -> Any:
+        value = super().check(value)
+        if value in self._whole:
+            return value
+        prefix, _, keys = value.partition(":")
+        if prefix != "label" or not all(keys.split(",")) or len({*keys.split(",")}) < len(keys.split(",")):
+            raise ValueError(
+                f"{value!r:.80} is not one of {', '.join(self._whole)} or label:KEY,... with distinct keys"
+            )
+        return value
+
+
 BY = Option(
     "by",
-    Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
+    Grouping("function", "line", "file", "object", "thread", "label", "input"),
     "function",
     group="rows",
-    help="group by function, line, file, object, thread, label",
-    details="Default: function.",
+    help="function, line, file, object, thread, label, input",
+    details="Default: function.  label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
+    "`function` stands for the function of the sample.  `input` is label:input with --label-input.",
 )
 TREE: Option[str | None] = Option(
     "tree",
@@ -99,6 +124,7 @@ END = plan.End(
     fixes={bridges.PER_THREAD: False, bridges.INLINE_CALLS: True, bridges.AGGREGATE: True},
     code="verbs.top:ranked",
 )
+_GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")
 Patterns = Sequence[tuple[re.Pattern[str], bool]]  # and whether names must match
 _COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
 
@@ -132,6 +158,7 @@ class Row(NamedTuple):
     callers: tuple[Call, ...] = ()  # with --tree
     callees: tuple[Call, ...] = ()
     durations: Durations | None = None  # with --stats, if a call of the function ended
+    label: str = ""  # by label:KEY,function: the values of the labels
 
 
 class Top(NamedTuple):
@@ -184,12 +211,14 @@ def top(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     from_: str | None = None,
+    keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[TopOptions],
 ) -> Top:
     """The rows that cost most, of one or several inputs together.
 
     `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles` are explained in docs/top.md;
+    With `keep_going` inputs that cannot be read are skipped and counted as losses.
     `value` chooses the value type; docs/options.md lists the other options, for reading.
     Errors: FastprofError and its kinds.
 
@@ -206,6 +235,8 @@ def top(
                 "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=asked[SORT]
             )
         )
+    if asked[BY] == "input":
+        asked = asked.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
     if asked[TREE] and asked[BY] != "function":
         raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
     if asked[STATS] and asked[BY] != "function":
@@ -216,7 +247,9 @@ def top(
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
 
-    found: Top = run(END, [inputs], asked, from_, progress, {"patterns": patterns})
+    # only stacks have labels, so other views become stacks
+    end = END._replace(view="stacks", does=_GROUPED) if asked[BY].startswith("label:") else END
+    found: Top = run(end, [inputs], asked, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
 
 
@@ -268,6 +301,7 @@ class _Place(NamedTuple):
     file: str = ""
     line: int = 0
     object: str = ""
+    label: str = ""
 
 
 class _Item(NamedTuple):
@@ -371,6 +405,12 @@ class Finder:
 
     def _found_place(self, i: int) -> _Place:
         model, by = self._model, self._asked[BY]
+        if by.startswith("label:"):
+            label, function = self._costs.group(i)
+            if "function" not in by[6:].split(","):
+                return _Place(label)
+            f = model.get_function(function)
+            return _Place(_text(f.name), _text(f.file), 0, _text(f.object), label)
         if by == "file":
             return _Place("", file=_text(model.string(i)))
         if by == "object":
@@ -425,7 +465,8 @@ class Finder:
         own, inclusive, calls, second = item.figures
         has_calls = self._asked[BY] in ("function", "line") and costs.calls_known
         return Row(
-            *item.place,
+            *item.place[:4],
+            label=item.place.label,
             self=own,
             self_share=_share(own, total),
             cumulated_share=_share(cumulated, total),

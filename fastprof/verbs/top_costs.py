@@ -29,7 +29,7 @@ from fastprof.core.words import Message
 from fastprof.plan import Pipeline
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc, fp_top_durations
+    from fastprof.core._c import Pointer, fp_groups, fp_project, fp_top, fp_top_arc, fp_top_durations
 
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
@@ -74,6 +74,8 @@ class Costs:
         self.inclusive_known = by in _BY
         self.self_alone = False  # a part has self costs alone
         self._durations: fp_top_durations | None = None
+        self._groups: fp_groups | None = None
+        self._keys = [key for key in by[6:].split(",") if key != "function"] if by.startswith("label:") else []
 
     def keep_durations(self) -> None:
         """Before the rows of a timeline: also summarize how long the calls of each function took."""
@@ -231,6 +233,9 @@ class Costs:
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
+        if self.by.startswith("label:"):
+            self._grouped(batches)
+            return
         model = self.model
         sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of threads and labels")
         current = -1
@@ -247,6 +252,40 @@ class Costs:
             other = c.values + second * c.cap if second >= 0 else ffi.NULL
             self._fits(lib.fp_top_add(sums, ids, c.values + value * c.cap, other, c.n, self._err))
         self._named_stacks(sums, current)
+
+    def _grouped(self, batches: Iterable[Batch]) -> None:
+        """By the values of some labels, and by function if it is among the keys."""
+        model, current = self.model, -1
+        if self._groups is None:
+            ids = [model.intern(key) for key in self._keys]
+            new = lib.fp_groups_new(model.c, ids or [0], len(ids), "function" in self.by[6:].split(","))
+            self._groups = owned(new, lib.fp_groups_free, "groups of samples")
+        for batch in batches:
+            if batch.part != current:
+                current = batch.part
+                part = model.parts[current]
+                value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
+            if value < 0:
+                continue
+            c = batch.c
+            of_rows = lib.fp_groups_ids(self._groups, c, self._err)
+            if of_rows == ffi.NULL:
+                self._fits(self._err.code)
+            other = c.values + second * c.cap if second >= 0 else ffi.NULL
+            top = ffi.addressof(self._c)
+            self._fits(lib.fp_top_add(top, of_rows, c.values + value * c.cap, other, c.n, self._err))
+
+    def group(self, i: int) -> tuple[str, int]:
+        """The values of a group's labels, and its function."""
+        assert self._groups is not None
+        label, function = self._groups.groups.words[2 * i : 2 * i + 2]
+        values: dict[str, str] = {}
+        while label:
+            label, key, *value = self.model.row("labels", label)
+            values[self.model.string(key).decode("utf-8", "backslashreplace")] = label_value(self.model, *value)
+        if len(self._keys) == 1:
+            return values.get(self._keys[0], "(none)"), function
+        return ", ".join(f"{key}={values.get(key, '(none)')}" for key in self._keys), function
 
     def _named_stacks(self, sums: fp_top, part: int) -> None:
         """Gives the sums of a part their names."""

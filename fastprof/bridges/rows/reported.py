@@ -56,6 +56,8 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "no-path-labels": "{file}: {--label-path:=}{pattern} does not match, so it gets no labels from it",
+        "no-table-labels": "{file}: is not in {table}, so it gets no labels from it",
         "cut-stacks": (
             "{inputs}stacks of up to {deepest:,} frames are truncated to {limit:,}, because the format repeats all"
             " frames with each sample; {--max-depth:=}{deepest} keeps them whole"

@@ -23,7 +23,7 @@ from hashlib import blake2b
 
 from fastprof import formats, plan
 from fastprof.bridges import FUNCTION as NAMED
-from fastprof.bridges import LABEL, LABELS, PER_THREAD, RENAME, SELECT
+from fastprof.bridges import INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, SELECT
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
@@ -62,6 +62,7 @@ _ONCE = {
     *(option for operator in SELECT.values() for option in operator.options),
     *RENAME.options,
     LABEL,
+    *INPUT_LABELS,
     NAMED,
     OF_OBJECT,
 }

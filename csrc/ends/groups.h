@@ -1,0 +1,40 @@
+/* ends/groups.h - groups samples by values of their labels, and by their functions.
+ *
+ *     f {host: a, size: 8} 5,  f {size: 9, host: a} 2,  g {host: b} 1        by host:            a 7, b 1
+ *                                                                            by host, function:  a f 7, b g 1
+ */
+#ifndef FP_GROUPS_H
+#define FP_GROUPS_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_groups {
+    struct fp_model *model;
+    struct fp_table groups; /* label chain with the keys alone, in their order; function of the sample, or 0 */
+    /* private from here on */
+    uint32_t *keys, n_keys; /* strings */
+    int32_t functions;      /* whether functions are distinguished */
+    uint32_t *chain;        /* by label chain: 1 + that with the keys alone, 0 = not known yet */
+    uint32_t cap_chain;
+    uint32_t *function; /* by frame: 1 + its innermost function */
+    uint32_t cap_function;
+    uint32_t *ids; /* of the rows of a batch */
+    uint32_t cap_ids;
+    struct fp_buf name;
+};
+
+/* Borrows the model.  NULL when memory ran out. */
+struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions);
+void fp_groups_free(struct fp_groups *g);
+
+/* The group of each row of a stacks batch: rows of `groups`, valid until the next call.  NULL after an error, which is
+ * in `err`: FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

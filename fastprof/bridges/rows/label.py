@@ -1,0 +1,89 @@
+"""Labels of inputs: who a profile is of, as labels of its samples (csrc/bridges/rows/label.h).
+
+    --set-label env=prod                              env=prod
+    --label-path 'dumps/{host}/{service}-{date}.prof' dumps/web1/api-0314.prof: host=web1, service=api, date=0314
+    --label-input                                     input=dumps/web1/api-0314.prof
+    --labels-from hosts.csv                           the columns of the row whose `input` is the path or its base name
+
+Of one key the later of this list counts, and a sample's own labels of that key are replaced.  Kept: all rows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+
+from fastprof.bridges import LABEL_INPUT, LABEL_PATH, LABELS_FROM, SET_LABEL
+from fastprof.bridges.rows.reported import REPORTED
+from fastprof.core._c import ffi, lib
+from fastprof.core.errors import FastprofError, check_sums, printable
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.path_pattern import compiled
+
+INPUT = "input"  # the key of --label-input, and the column of a table that has the inputs
+_MOST_COLUMNS = 64
+
+
+class InputLabels:
+    """The labels of inputs by their names.  Errors: FastprofError for a table that cannot be read."""
+
+    def __init__(self, options: Options) -> None:
+        self._path: str | None = options[LABEL_PATH]
+        self._file: str | None = options[LABELS_FROM]
+        self._set = dict(one.split("=", 1) for one in options[SET_LABEL])
+        self._pattern = compiled(self._path) if self._path else None
+        self._input = options[LABEL_INPUT]
+        self._table = _read(self._file) if self._file else None
+
+    def of(self, name: str, log: Log) -> dict[str, str]:
+        """Sorted by key.  Warns of a name that pattern or table lack."""
+        found = dict(self._set)
+        if self._pattern:
+            match = self._pattern.fullmatch(name)
+            if match is None:
+                log.warn(REPORTED["no-path-labels"], file=printable(name), pattern=self._path)
+            found |= match.groupdict() if match else {}
+        if self._input:
+            found[INPUT] = name
+        if self._table is not None:
+            row = self._table.get(name, self._table.get(name.rpartition("/")[2]))
+            if row is None:
+                log.warn(REPORTED["no-table-labels"], file=printable(name), table=self._file)
+            found |= row or {}
+        return dict(sorted(found.items()))
+
+
+def _read(path: str) -> dict[str, dict[str, str]]:
+    """The rows of a CSV file by their column `input`, without empty cells.  Errors: FastprofError."""
+    found: dict[str, dict[str, str]] = {}
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            rows = csv.reader(file)
+            head = next(rows, [])
+            if INPUT not in head or len({*head}) < len(head) or not 2 <= len(head) <= _MOST_COLUMNS:
+                what = f"{path}: at line 1: expected distinct names of columns, one of them {INPUT}"
+                raise FastprofError(f"{what}, and at most {_MOST_COLUMNS}; found {','.join(head)!r:.80}")
+            at = head.index(INPUT)
+            for row in rows:
+                if row and len(row) != len(head):
+                    raise FastprofError(f"{path}: at line {rows.line_num}: {len(row)} cells, expected {len(head)}")
+                if row:
+                    cells = zip(head, row, strict=True)
+                    found[row[at]] = {key: cell for key, cell in cells if cell and key and key != INPUT}
+    except (OSError, csv.Error) as error:
+        raise FastprofError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    return found
+
+
+def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str]) -> Iterator[Batch]:
+    """Stacks with these labels, changed in place."""
+    ids = [model.intern(text.encode("utf-8", "surrogateescape")) for pair in labels.items() for text in pair]
+    new = lib.fp_label_rows_new(model.c, ids or [0], len(labels))
+    c = owned(new, lib.fp_label_rows_free, "the labels of samples")
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        check_sums(lib.fp_label_rows_batch(c, batch.c, err), err, model, "labels of samples", [])
+        yield batch

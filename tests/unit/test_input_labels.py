@@ -1,0 +1,184 @@
+"""Labels of inputs: given to their samples, kept by merges, grouped by `top`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.path_pattern import compiled
+
+GRAPH = "events: Ir\nfl=a.c\nfn=main\n1 1\ncfn=f\ncalls=1 1\n2 4\nfn=f\n1 4\n"
+
+
+@pytest.fixture
+def dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two hosts with two dumps each."""
+    monkeypatch.chdir(tmp_path)
+    for host, f, g in (("web1", 10, 1), ("web2", 30, 2)):
+        for day in (1, 2):
+            path = tmp_path / "dumps" / host / f"api-{day}.folded"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"main;f {f + day}\nmain;g {g}\n")
+    return tmp_path / "dumps"
+
+
+PATTERN = "dumps/{host}/{service}-{day}.folded"
+
+
+def groups(inputs: Any, by: str, **options: Any) -> dict[str, int]:
+    found = fastprof.top(inputs, by=by, n=0, **options)
+    return {f"{row.label} {row.name}".strip(): row.self for row in found.rows}
+
+
+def test_labels_from_paths(dumps: Path) -> None:
+    given = {"label_path": PATTERN}
+    assert groups("dumps", "label:host", **given) == {"web1": 25, "web2": 67}
+    assert groups("dumps", "label:day,host", **given) == {
+        "day=1, host=web1": 12,
+        "day=1, host=web2": 33,
+        "day=2, host=web1": 13,
+        "day=2, host=web2": 34,
+    }
+    assert groups("dumps", "label:host,function", **given) == {"web1 f": 23, "web1 g": 2, "web2 f": 63, "web2 g": 4}
+    assert groups("dumps", "label:zone", **given) == {"(none)": 92}
+    assert groups("dumps", "label:service", label=["host=web1"], **given) == {"api": 25}  # a filter sees them
+
+
+def test_the_names_of_inputs(dumps: Path) -> None:
+    assert groups("dumps/web1", "input") == {"dumps/web1/api-1.folded": 12, "dumps/web1/api-2.folded": 13}
+
+
+def test_a_merge_keeps_labels(dumps: Path) -> None:
+    fastprof.merge("dumps", "all.pb.gz", label_path=PATTERN, set_label=["env=prod", "day=none"])
+    assert groups("all.pb.gz", "label:host") == {"web1": 25, "web2": 67}
+    assert groups("all.pb.gz", "label:env") == {"prod": 92}
+    assert groups("all.pb.gz", "label:day") == {"1": 45, "2": 47}  # paths come after --set-label
+    fastprof.merge("dumps", "all.fpa", label_path=PATTERN)
+    assert groups("all.fpa", "label:host,function") == groups("dumps", "label:host,function", label_path=PATTERN)
+    # once more: given labels replace those of the samples
+    fastprof.convert("all.pb.gz", "again.pb.gz", set_label=["host=any"])
+    assert groups("again.pb.gz", "label:host") == {"any": 92}
+
+
+def test_batches_merge_the_same(dumps: Path) -> None:
+    fastprof.merge("dumps", "one.pb", label_path=PATTERN)
+    fastprof.batch_merge("dumps", "many.pb", label_path=PATTERN, fan_in=2, jobs=2)
+    assert groups("many.pb", "label:day,host") == groups("one.pb", "label:day,host")
+
+
+def test_graphs_and_timelines_become_stacks(dumps: Path) -> None:
+    Path("a.callgrind").write_text(GRAPH)
+    Path("b.callgrind").write_text(GRAPH.replace("4", "9"))
+    assert groups(["a.callgrind", "b.callgrind"], "input") == {"a.callgrind": 5, "b.callgrind": 10}
+    fastprof.merge(["a.callgrind", "b.callgrind"], "both.pb", label_input=True)
+    assert groups("both.pb", "label:input,function") == {
+        "a.callgrind f": 4,
+        "a.callgrind main": 1,
+        "b.callgrind f": 9,
+        "b.callgrind main": 1,
+    }
+    with pytest.raises(UsageError, match="set_label"):
+        fastprof.convert("a.callgrind", "c.callgrind", set_label=["host=a"])  # a graph has no labels
+
+
+def test_a_table_of_inputs(dumps: Path) -> None:
+    Path("hosts.csv").write_text(
+        "input,zone,kernel\ndumps/web1/api-1.folded,a,6.1\napi-2.folded,b,\ndumps/web2/api-2.folded,c,6.2\n"
+    )
+    found = fastprof.top("dumps", by="label:zone,kernel", labels_from="hosts.csv")
+    assert {row.name: row.self for row in found.rows} == {
+        "zone=a, kernel=6.1": 12,
+        "zone=b, kernel=(none)": 13,
+        "zone=(none), kernel=(none)": 33,
+        "zone=c, kernel=6.2": 34,
+    }
+    assert found.log.warnings == ["dumps/web2/api-1.folded: is not in hosts.csv, so it gets no labels from it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name,zone\na,b\n", "at line 1: expected distinct names of columns, one of them input"),
+        ("input\na\n", "at line 1"),
+        ("", "at line 1"),
+        ("input,zone\na\n", "at line 2: 1 cells, expected 2"),
+    ],
+)
+def test_bad_tables(text: str, says: str, dumps: Path) -> None:
+    Path("bad.csv").write_text(text)
+    with pytest.raises(FastprofError, match=f"bad.csv: {says}"):
+        fastprof.top("dumps", labels_from="bad.csv")
+    with pytest.raises(FastprofError, match=r"none\.csv: No such file"):
+        fastprof.top("dumps", labels_from="none.csv")
+
+
+def test_a_path_that_does_not_match(dumps: Path) -> None:
+    found = fastprof.top("dumps", by="label:host", label_path="other/{host}.prof")
+    assert [(row.name, row.self) for row in found.rows] == [("(none)", 92)]
+    assert len(found.log.warnings) == 4 and "does not match" in found.log.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("{host}.prof", "/a/b/web.1.prof", {"host": "web.1"}),
+        ("{host}/*.prof", "dumps/web1/x.prof", {"host": "web1"}),
+        ("{host}/**/x-{n}", "r/web1/a/b/x-7", {"host": "r", "n": "7"}),
+        ("{a}-{b}", "x-y-z", {"a": "x-y", "b": "z"}),
+        ("h?{n}", "hx1", {"n": "1"}),
+        ("{host}.prof", "web.pprof", None),
+        ("{host}.p.of", "web.prof", None),
+    ],
+)
+def test_patterns(pattern: str, path: str, expected: dict[str, str] | None) -> None:
+    found = compiled(pattern).fullmatch(path)
+    assert (found.groupdict() if found else None) == expected
+
+
+@pytest.mark.parametrize("pattern", ["", "a/b", "{}", "{1a}", "{a}{a}", "*"])
+def test_bad_patterns(pattern: str, dumps: Path) -> None:
+    with pytest.raises(UsageError, match="label_path: "):
+        fastprof.top("dumps", label_path=pattern)
+
+
+@pytest.mark.parametrize("by", ["label:", "label:a,,b", "label:a,a", "host", ""])
+def test_bad_groups(by: str, dumps: Path) -> None:
+    with pytest.raises(UsageError, match="by: "):
+        fastprof.top("dumps", by=by)
+
+
+def test_printed(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["top", "dumps", "--label-path", PATTERN, "--by", "label:host,function"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split()[-2:] == ["host", "function"] and lines[3].split()[-2:] == ["web2", "f"]
+    assert main([*words, "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("label,name,file")
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "web2"
+    assert main(["top", "dumps", "--label-path", PATTERN, "--by", "label:host"]) == 0
+    assert "in 2 groups" in capsys.readouterr().out
+
+
+def test_inputs_that_cannot_be_read_are_skipped(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One README in a folder must not end a verb."""
+    (dumps / "README").write_text("who, when and why\n")
+    for verb in (["top", "dumps"], ["diff", "dumps", "dumps"], ["report", "dumps", "-o", "page.html"]):
+        assert main(verb) == 1
+        assert main([*verb, "--keep-going"]) == 3
+        said = capsys.readouterr().err
+        assert "README" in said and "input" in said
+    assert fastprof.top("dumps", keep_going=True).total == 92
+    assert fastprof.diff("dumps/web1", "dumps", keep_going=True).values[0].new == 92
+    Path("g").mkdir()
+    Path("g/a.callgrind").write_text(GRAPH)
+    Path("g/README").write_text("who, when and why\n")
+    Path("a.c").write_text("one\ntwo\n")
+    assert main(["annotate", "g", "a.c"]) == 1
+    assert main(["annotate", "--keep-going", "g", "a.c"]) == 3
