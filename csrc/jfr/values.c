@@ -1,5 +1,4 @@
 /* Times and amounts of events. */
-#include <math.h>
 
 #include "jfr/private.h"
 
@@ -42,6 +41,6 @@ int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, 
     if (slot->kind == FP_JFR_ABSENT) return 0;
     const double real = (slot->kind == FP_JFR_IS_REAL ? slot->real : (double)(int64_t)slot->n) * factor;
     if (!(real > -9.2e18 && real < 9.2e18)) return 1;
-    *value = llround(real);
+    *value = (int64_t)(real < 0 ? real - 0.5 : real + 0.5); /* rounded, without the library of mathematics */
     return 0;
 }
