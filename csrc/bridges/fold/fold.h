@@ -131,8 +131,8 @@ struct fp_fold {
     uint32_t *group_as;     /* by group: its number in the fold that this one was joined to; NULL if not joined */
     struct fp_fold_function *by_function; /* by id */
     uint32_t n_functions, cap_functions;
-    uint64_t *inclusive; /* by function: ticks and calls, [2 * i + column], of recursive calls only the outermost; if
-                          * requested */
+    uint64_t *inclusive;    /* by function: ticks and calls, [2 * i + column], of recursive calls only the outermost; if
+                             * requested */
     uint32_t cap_inclusive; /* functions */
     struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
     uint32_t *index;                /* open addressing: arc + 1 */
