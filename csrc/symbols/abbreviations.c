@@ -4,8 +4,10 @@
 
 #include "core/array.h"
 
-/* Reads an abbreviation.  Returns its code, 0 at the end of the table. */
+/* Reads an abbreviation.  Returns its code, 0 at the end of the table.  OProfile's library for JIT code omits the zeros
+ * that end the last table, so the end of the section counts as well. */
 static uint64_t take_abbreviation(struct fp_dwarf_cursor *c, struct fp_dwarf_abbreviation *a) {
+    if (c->p == c->end) return 0;
     const uint64_t code = fp_dwarf_take_uleb(c);
     if (!code) return 0;
     a->tag = fp_dwarf_take_uleb(c);
@@ -15,7 +17,9 @@ static uint64_t take_abbreviation(struct fp_dwarf_cursor *c, struct fp_dwarf_abb
 
 /* Reads one attribute of an abbreviation.  Returns 0 after the last one. */
 static int take_attribute(struct fp_dwarf_cursor *c, struct fp_dwarf_attribute *a) {
-    const uint64_t name = fp_dwarf_take_uleb(c), form = fp_dwarf_take_uleb(c);
+    const uint64_t name = fp_dwarf_take_uleb(c);
+    if (!name && c->p == c->end) return 0;
+    const uint64_t form = fp_dwarf_take_uleb(c);
     a->constant = form == FP_FORM_IMPLICIT_CONST ? fp_dwarf_take_sleb(c) : 0;
     if (name > UINT32_MAX || form > UINT32_MAX) fp_dwarf_cursor_fail(c);
     a->name = (uint32_t)name;
