@@ -98,6 +98,10 @@ here, in the 2,000 lines of one file.""",
         """Label sets of a page, here one for each sample, take some 90 bytes each while their values are chosen.""",
         {"labelled": "report"},
     ),
+    "h": (
+        "The table of differences keeps the call arcs of both graphs, for inclusive costs.",
+        {"graph": "diff"},
+    ),
 }
 
 

@@ -103,7 +103,7 @@ def test_what_callgrind_annotate_printed(
 ) -> None:
     path = data / "src_relative.callgrind"
     text = (data / "expected" / f"src_relative.callgrind.{expected}.txt").read_text()
-    theirs, mine = sources(text), ours(fastprof.annotate(path, files, **options))
+    theirs, mine = sources(text), ours(fastprof.annotate(path, files, n=0, **options))
     same_lines(mine, theirs)
     assert same_calls(path, mine, theirs) >= (1 if files else 24)
     if not files:
@@ -125,7 +125,7 @@ def test_what_cg_annotate_printed(data: Path, expected: str, options: dict[str, 
     path = data / "cachegrind" / "src_relative.cachegrind"
     text = (data / "expected" / f"src_relative.cachegrind.cg_annotate-{expected}.txt").read_text()
     shown = re.findall(r"^Events shown: +(.*)$", text, re.MULTILINE)[0].split()
-    found = fastprof.annotate(path, **options)
+    found = fastprof.annotate(path, n=0, **options)
     columns = [shown.index(t.name) for t in found.value_types]
     theirs = {name: only(source, columns) for name, source in sources(text).items()}
     same_lines(ours(found), theirs)
@@ -194,7 +194,7 @@ def test_callgrind_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
         # It reads lines relative to those of calls, too; Callgrind does not write them so in later parts of a dump.
         profile.write_bytes(rewrite(path, options=Options(compress_positions=False)))
     text = annotated_by(tool, tmp_path, "--threshold=100", "--auto=yes", "--context=2", "--show-percs=no", profile)
-    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2)
+    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
     theirs, mine = sources(text), ours(found)
     # It takes the costs of calls=0 for self costs, which they are not.
     zeros = [0] * len(found.totals)
@@ -227,7 +227,7 @@ def test_cg_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
     made_sources(path, tmp_path / "root")
     profile.write_bytes(path.read_bytes())
     text = annotated_by(tool, tmp_path, "--threshold=0", "--auto=yes", "--context=2", "--show-percs=no", profile)
-    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2)
+    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
     theirs, mine = sources(text), ours(found)
     # it also shows files whose functions are all 0 in the first event
     assert {name for name in theirs if any(v[0] for v in costs(theirs[name]).values())} == mine.keys()

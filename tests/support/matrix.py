@@ -35,7 +35,7 @@ TOLD_BY: dict[str, set[str]] = {
     "jumps": {"jumps", "calls-and-jumps"},
     "inlined functions": {"inlined"} | _PLACES,
     "lines": {"inlined", "calls-and-jumps"} | _PLACES,
-    "files": {"inlined"} | _PLACES,
+    "files": {"inlined", "calls-and-jumps"} | _PLACES,  # a function without own cost goes with its calls
     "first lines": {"first-lines"} | _PLACES,
     "columns": {"columns"} | _PLACES,
     "objects": {"objects", "inlined"} | _PLACES,
