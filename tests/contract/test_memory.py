@@ -35,7 +35,7 @@ MORE_SLACK = {
     **dict.fromkeys(("arrow", "parquet"), 32 << 20),  # a few batches of 128 Ki rows, which a short file does not fill
 }
 # A small timeline has too few rows for threads; of a larger one batches wait for their tables (docs/architecture.md).
-WAITING = dict.fromkeys(["xray", "trace-event"], min(os.cpu_count() or 1, 8) * (5 << 20))
+WAITING = dict.fromkeys(["xray", "trace-event", "perfetto"], min(os.cpu_count() or 1, 8) * (5 << 20))
 
 
 def xray(path: Path, times: int) -> None:
