@@ -238,7 +238,7 @@ static const uint8_t *run_array(const struct fp_jfr_reader *r, const struct fp_j
     if (op->n && n > (uint64_t)(end - p)) return NULL;
     if (op->code == FP_JFR_OP_ARRAY_VARINTS) return fp_jfr_skip_varints(p, end, n * op->n);
     if (op->code == FP_JFR_OP_ARRAY_BYTES) return skip_bytes(p, end, n * op->n);
-    while (n-- && p) p = run(r, op + 1, op->n, p, end, NULL);
+    while (op->n && n-- && p) p = run(r, op + 1, op->n, p, end, NULL);
     return p;
 }
 
@@ -283,7 +283,8 @@ static const uint8_t *run(const struct fp_jfr_reader *r, const struct fp_jfr_op 
 
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots) {
-    return program->is_bad ? NULL : run(r, r->ops + program->op, program->n_ops, p, end, slots);
+    if (program->is_bad) return NULL;
+    return program->n_ops ? run(r, r->ops + program->op, program->n_ops, p, end, slots) : p;
 }
 
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program,

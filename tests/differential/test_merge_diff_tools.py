@@ -91,12 +91,12 @@ def test_cg_diff(names: tuple[str, str], tmp_path: Path) -> None:
     """cg_diff writes in the order of a hash."""
     paths = data(*names)
     theirs = run(need("cg_diff"), *paths)
-    fastprof.diff(*paths, tmp_path / "ours.cachegrind")
+    fastprof.diff(*paths, tmp_path / "ours.cachegrind", pair="exact")
     ours = (tmp_path / "ours.cachegrind").read_text()
     assert sorted(costs(ours)) == sorted(costs(theirs))
     assert header(ours) == header(theirs)
     assert any(row[3] != "0" for row in costs(theirs)) == (len(set(names)) == 2)
-    rows = fastprof.diff(*paths, n=0).rows
+    rows = fastprof.diff(*paths, n=0, pair="exact").rows
     told = [
         (row.file, row.name, "0", *map(str, (b - a for a, b in zip(row.old, row.new, strict=True)))) for row in rows
     ]
@@ -110,7 +110,7 @@ def test_cg_diff_with_other_names(tmp_path: Path) -> None:
     names = ("--mod-filename=s/.*\\///", "--mod-funcname=s/(ack|fact|even|odd)/rec/i")
     theirs = run(need("cg_diff"), *names, *paths)
     options = {option.partition("=")[0][2:].replace("-", "_"): (option.partition("=")[2],) for option in names}
-    fastprof.diff(*paths, tmp_path / "ours.cachegrind", **options)
+    fastprof.diff(*paths, tmp_path / "ours.cachegrind", pair="exact", **options)
     ours = (tmp_path / "ours.cachegrind").read_text()
     assert sorted(costs(ours)) == sorted(costs(theirs)) != sorted(costs(run(need("cg_diff"), *paths)))
 
@@ -119,7 +119,7 @@ def test_cg_diff_with_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("expected", ["diff_mt_mtO0.perl-3.19.cachegrind", "diff_mt_mtO0.new.cachegrind"])
 def test_recorded_cg_diffs(expected: str, tmp_path: Path) -> None:
     theirs = shared_data("callgrind", "expected", expected).read_text()
-    fastprof.diff(*data("mt.cachegrind", "mt_O0.cachegrind"), tmp_path / "ours.cachegrind")
+    fastprof.diff(*data("mt.cachegrind", "mt_O0.cachegrind"), tmp_path / "ours.cachegrind", pair="exact")
     assert sorted(costs((tmp_path / "ours.cachegrind").read_text())) == sorted(costs(theirs))
 
 
