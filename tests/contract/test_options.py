@@ -87,6 +87,12 @@ def other_than_default(option: Option[Any]) -> Any:
         value = "s/x/y/"
     elif isinstance(kind, Split):
         value = "thread"
+    elif option.name == "snapshot":
+        value = "last"
+    elif option.name == "label_path":
+        value = "{host}"
+    elif option.name == "labels_from":
+        value = os.devnull
     value = (value,) if option.several else value
     assert option.check(value) == value != option.default
     return value
