@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+import weakref
 import zlib
 from collections.abc import Sequence
 from threading import RLock
@@ -208,7 +209,8 @@ class ElfObject(ElfFile):
     def _line_tables(self) -> LineTables | None:
         if self._lines is None and self._has_lines:
             try:
-                self._lines = LineTables(self._source)
+                # not a cycle, which would keep the file open until the garbage collector finds it
+                self._lines = LineTables(self._debug or weakref.proxy(self))
                 if self._lines.damaged:
                     self._remark(f"{counted(self._lines.damaged, 'damaged unit')} in its line tables")
             except SymbolError as error:
