@@ -131,7 +131,8 @@ def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
     for name, hint in (
         (
             "x.json",
-            "; .otlp.json (otlp), .speedscope.json (speedscope), .trace.json (trace-event), .profile.json (firefox), .firefox.json",
+            "; .otlp.json (otlp), .speedscope.json (speedscope), .trace.json (trace-event), "
+            ".profile.json (firefox), .firefox.json",
         ),
         ("x.svg.gz", "; `fastprof report` writes a page with a flame graph; use --to"),
         ("x", "; use --to, see `fastprof formats`"),
