@@ -23,7 +23,7 @@ struct fp_listed_arc {
 };
 
 struct fp_listed {
-    /* private */
+    /* private from here on */
     struct fp_listed_heap *heaps; /* of function f, direction d, column k: [(f * 2 + d) * FP_LISTED_VALUES + k] */
     uint32_t cap_heaps;
 };

@@ -69,7 +69,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if len(inputs) < 2:
         raise UsageError("NEW is missing: diff compares two profiles")
     if len(inputs) > 2 and n_new == 1 and "--" not in words:
-        raise UsageError(f"{len(inputs)} inputs: separate the old from the new ones, OLD ... -- NEW ...")
+        raise UsageError(f"{counted(len(inputs), 'input')}: separate the old from the new ones, OLD ... -- NEW ...")
     return inputs[:-n_new], inputs[-n_new:]
 
 

@@ -48,6 +48,7 @@ INPUTS = {
     ".cachegrind": "cachegrind/good/newer.cachegrind",
     ".folded": "folded/good/plain.folded",
     ".heap": "heap/good/gperftools.heap",
+    ".otlp": "otlp/good/v1.10-timestamps.otlp",
     "massif.out": "massif/good/inlined.massif",
     "dhat.out": "dhat/good/heap.dhat.json",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",

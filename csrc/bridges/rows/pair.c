@@ -63,7 +63,7 @@ static int mark(uint8_t **marks, uint32_t *cap, uint32_t id, uint32_t n, uint8_t
 }
 
 static int mark_function(struct fp_pair *p, uint32_t id, uint8_t bit, struct fp_err *err) {
-    return mark(&p->functions, &p->cap_functions, id, p->model->functions.n, bit, "a function", err);
+    return mark(&p->functions, &p->n_functions, id, p->model->functions.n, bit, "a function", err);
 }
 
 /* The functions of a stack, up to the first caller that was noted before. */
@@ -95,10 +95,10 @@ static int mark_row(struct fp_pair *p, const struct fp_batch *b, uint32_t i, uin
     const uint32_t n = p->model->strings.n;
     const int has_target = b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK;
     int status = mark_function(p, b->function[i], bit, err);
-    if (status == FP_DONE) status = mark(&p->files, &p->cap_files, b->file[i], n, bit, "a file", err);
+    if (status == FP_DONE) status = mark(&p->files, &p->n_files, b->file[i], n, bit, "a file", err);
     if (status == FP_DONE && has_target) status = mark_function(p, b->callee[i], bit, err);
     if (status == FP_DONE && has_target)
-        status = mark(&p->files, &p->cap_files, b->target_file[i], n, bit, "a file", err);
+        status = mark(&p->files, &p->n_files, b->target_file[i], n, bit, "a file", err);
     return status;
 }
 

@@ -18,9 +18,9 @@
 struct fp_pair {
     struct fp_model *model;
     uint8_t *functions; /* by function: 1 if a row of the first profile has it, 2 of the second; 3 of both */
-    uint32_t cap_functions;
+    uint32_t n_functions;
     uint8_t *files; /* by string: the same for the files of rows of graphs */
-    uint32_t cap_files;
+    uint32_t n_files;
     /* private from here on */
     uint32_t *to_function; /* by function: its replacement, 0 = none */
     uint32_t cap_to_function;

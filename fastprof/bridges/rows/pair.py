@@ -130,7 +130,7 @@ class Pairs:
         if by == "file":
             self._files()
             return
-        olds, news = self._sides(self._c.functions, self._c.cap_functions, self._function)
+        olds, news = self._sides(self._c.functions, self._c.n_functions, self._function)
         objects = self._objects({f.object for f in olds}, {f.object for f in news})
         if by == "object":
             by_object = {f.object: ids for f, ids in news.items()}
@@ -230,12 +230,12 @@ class Pairs:
 
     def _files(self, *, counted: bool = True) -> None:
         """Files of rows, by the longest end of their paths that is in one of the others only."""
-        olds, news = self._sides(self._c.files, self._c.cap_files, self._model.string)
+        olds, news = self._sides(self._c.files, self._c.n_files, self._model.string)
         left = [[f for f in one if f not in other and f not in _NO_FILE] for one, other in ((olds, news), (news, olds))]
         for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
             self._replace(olds[old], news[new], FILE if counted else "", files=True)
         if counted:  # a row by file is a function of the file's name
-            functions = self._sides(self._c.functions, self._c.cap_functions, lambda i: self._function(i).name)
+            functions = self._sides(self._c.functions, self._c.n_functions, lambda i: self._function(i).name)
             for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
                 self._replace(functions[0][old], functions[1][new], "")
 

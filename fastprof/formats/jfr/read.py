@@ -441,7 +441,7 @@ class JfrReader(Reader):
         )
         file = self.source.name
         if counts.truncated:
-            log.warn(REPORTED["truncated-stacks"], file=file, n=int(counts.truncated))
+            log.warn(REPORTED["truncated-stacks"], file=file, samples=counted(int(counts.truncated), "sample"))
         if self._lost_samples:
             log.warn(REPORTED["lost-samples"], file=file, lost=self._lost_samples)
         if self._lost_nbytes:

@@ -42,7 +42,7 @@ REPORTED = reported(
     warnings={
         "lost-samples": "{file}: the JVM lost {lost:,} CPU-time samples",
         "lost-data": "{file}: the JVM lost {lost:,} bytes of events",
-        "truncated-stacks": "{file}: the stacks of {n:,} samples are truncated; "
+        "truncated-stacks": "{file}: the stacks of {samples} are truncated; "
         "-XX:FlightRecorderOptions=stackdepth=N sets the limit, 64 by default",
     },
 )
