@@ -16,6 +16,7 @@ from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
+from fastprof.core.words import counted
 from fastprof.formats.jfr import CLASS_FRAMES, EVENTS, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
 from fastprof.formats.jfr.chunk import (
     CHECKPOINT_NBYTES,
