@@ -42,7 +42,7 @@ REPORTED = reported(
     warnings={
         "lost-samples": "{file}: the JVM lost {lost:,} CPU-time samples",
         "lost-data": "{file}: the JVM lost {lost:,} bytes of events",
-        "truncated-stacks": "{file}: the stacks of {samples} are truncated; "
+        "truncated-stacks": "{file}: the JVM truncated the stacks of {samples}; "
         "-XX:FlightRecorderOptions=stackdepth=N sets the limit, 64 by default",
     },
 )
