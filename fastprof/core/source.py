@@ -78,6 +78,7 @@ class Source:
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
     `lost` is called with the code to count: `Log.count`.
+    Errors of a `temporary` file say so, because its name is that of the input it was made from.
     With more than one of `cores` another thread decompresses a large compressed file ahead of the window.
     """
 
@@ -88,6 +89,7 @@ class Source:
         *,
         lost: Callable[..., None] | None = None,
         cores: int = 1,
+        temporary: bool = False,
     ) -> None:
         from fastprof.core._c import ffi
 
@@ -99,11 +101,12 @@ class Source:
         self._end: int | None = None  # absolute end of the selected range
         self.bytes_read = 0
         self.folder: Folder | None = None
+        self._spooled = temporary
         self._raw = self._open(path)
         self._owns_stream = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""
-        self._spooled = self.pinned = False
+        self.pinned = False
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
         self.identity = self._identity()
@@ -134,7 +137,8 @@ class Source:
         if isinstance(path, bytes):
             return io.BytesIO(path)
         if hasattr(path, "read"):
-            check_binary(path, lambda: path.read(0), "read")
+            if not self._spooled:
+                check_binary(path, lambda: path.read(0), "read")
             return path
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")

@@ -134,20 +134,10 @@ def diff(
     given = checked(options_, options())
     written_to = "-" if output is None else os.fspath(output)
     target = target_of(written_to, to) if output is not None or to is not None else None
-    for option in _PRINTED if target else ():
-        if option in given:
-            raise UsageError(Message(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all"))
     names = _paths(old), _paths(new)
-    paths = [*names[0], *names[1]]
-    if paths.count("-") > 1:
-        raise UsageError("standard input (-) can be read only once")
-    if SIGNIFICANCE in given and min(map(len, names)) < 2:
-        raise UsageError(Message("{--significance} applies to several profiles a side"))
+    _check(given, target, names)
     last = (*_LAST, *_last_of(target))
-
     if target or given[BY] != "function":
-        if given[SORT] == "inclusive":
-            raise UsageError(Message("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY]))
         end = plan.End(
             target.name if target else "diff",
             lambda views: _view(target, views),
@@ -160,7 +150,13 @@ def diff(
     rest = Options(**{option.key: given[option] for option in last if option in given})
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
     difference: Difference = run(
-        end, [[path] for path in paths], given, from_, progress, {"names": names} | passed_on, keep_going=keep_going
+        end,
+        [[path] for path in names[0] + names[1]],
+        given,
+        from_,
+        progress,
+        {"names": names} | passed_on,
+        keep_going=keep_going,
     )
     return difference
 
@@ -170,6 +166,18 @@ def _paths(side: Path | Sequence[Path]) -> list[str]:
     if not paths:
         raise UsageError("no input given")
     return paths
+
+
+def _check(given: Options, target: Format | None, names: tuple[list[str], list[str]]) -> None:
+    for option in _PRINTED if target else ():
+        if option in given:
+            raise UsageError(Message(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all"))
+    if [*names[0], *names[1]].count("-") > 1:
+        raise UsageError("standard input (-) can be read only once")
+    if SIGNIFICANCE in given and min(map(len, names)) < 2:
+        raise UsageError(Message("{--significance} applies to several profiles a side"))
+    if given[SORT] == "inclusive" and given[BY] != "function":
+        raise UsageError(Message("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY]))
 
 
 def _asked(options: Options) -> Asked:

@@ -17,7 +17,7 @@ from tests.unit.test_pprof import message, number, varint
 
 LIMITED = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
 import fastprof
 path, *symbols = sys.argv[1:]
 fastprof.convert(path, path + ".folded", from_="pprof", symbols=symbols)

@@ -58,15 +58,16 @@ class _Ranges:
     """Ranges of addresses that do not overlap.
 
     The latest are apart from the others, so that few move when one is entered: a million may come last to first.
+    A full list of them is merged with those of about its length, so that each range moves a few times only.
     """
 
     def __init__(self) -> None:
-        self._most = (array("Q"), array("Q"))  # starts and limits, sorted
+        self._lists = [(array("Q"), array("Q"))]  # starts and limits, sorted; the first takes what is above its last
         self._latest = (array("Q"), array("Q"))
 
     def overlap(self, start: int, limit: int) -> bool:
         """Whether a range overlaps one of these."""
-        for starts, limits in (self._most, self._latest):
+        for starts, limits in (*self._lists, self._latest):
             at = bisect.bisect_left(starts, start)
             if (at and start < limits[at - 1]) or (at < len(starts) and starts[at] < limit):
                 return True
@@ -74,14 +75,18 @@ class _Ranges:
 
     def add(self, start: int, limit: int) -> None:
         """Add a range that overlaps none and is not empty."""
-        into = self._latest if self._most[0] and start < self._most[0][-1] else self._most
+        first, lists = self._lists[0][0], self._lists
+        into = self._latest if first and start < first[-1] else lists[0]
         at = bisect.bisect_left(into[0], start)
         into[0].insert(at, start)
         into[1].insert(at, limit)
         if len(self._latest[0]) == _LATEST:
-            both = zip(self._most, self._latest, strict=True)
-            starts, limits = (array("Q", sorted([*most, *latest])) for most, latest in both)
-            self._most, self._latest = (starts, limits), (array("Q"), array("Q"))
+            lists.append(self._latest)
+            self._latest = (array("Q"), array("Q"))
+            while len(lists) > 2 and len(lists[-2][0]) < 2 * len(lists[-1][0]):
+                both = zip(lists.pop(), lists.pop(), strict=True)
+                starts, limits = (array("Q", sorted([*some, *more])) for some, more in both)
+                lists.append((starts, limits))
 
 
 class _Names:

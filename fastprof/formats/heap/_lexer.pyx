@@ -332,7 +332,7 @@ cdef class Lexer:
         p = skip_blanks(p, stop)
         while p != stop and status == OK:
             status = self.address(&p, stop, overflows)
-            if p != stop and not is_blank(p[0]):
+            if status == OK and p != stop and not is_blank(p[0]):
                 status = BAD
             p = skip_blanks(p, stop)
         return status if status != OK else self.resolve()

@@ -121,7 +121,7 @@ class OtlpReader(Reader):
         self._json = self.source
         spilled = Spilled()
         self._translated = self._run_translation(spilled.append, 0)
-        self.source = Source(spilled.file(), self._json.name)
+        self.source = Source(spilled.file(), self._json.name, temporary=True)
 
     def _run_translation(self, write: Callable[[memoryview], Any], find: int) -> Any:
         """`find`: a byte of the output whose place in the input is wanted."""
