@@ -1,4 +1,4 @@
-/* Samples whose user part comes later, in a record of its own:
+/* Samples whose user frames follow later, in a separate record:
  *
  *   SAMPLE             chain: kernel frames, -640, cookie
  *   CALLCHAIN_DEFERRED cookie, n, -512 (user), user frames
@@ -11,7 +11,7 @@
 
 enum { MOST_WAITING = 4096 };
 
-/* Replaces the last two words of the chain of a sample by n bytes. */
+/* Replaces the last two words of a sample's chain by n bytes. */
 static int finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const uint8_t *ips, uint32_t n) {
     struct fp_perf_sample s;
     if (fp_perf_parse(r, &r->events[d->event], d->p, d->n, &s) || s.n_chain < 2) return 0;
@@ -36,7 +36,7 @@ static int finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const ui
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s) {
     if (fp_u64s(s->chain + 8 * (s->n_chain - 2), r->swap) != FP_PERF_TO_DEFERRED) return 0;
-    if (r->n_deferred == MOST_WAITING) { /* this one stays alone */
+    if (r->n_deferred == MOST_WAITING) { /* deliver it without user frames */
         r->counts.deferred_alone++;
         return 0;
     }

@@ -1,17 +1,17 @@
-/* Events: where the fields of their records are, and which event a record belongs to. */
+/* Events: the offsets of the fields in their records, and the event of a record. */
 #include <stdlib.h>
 
 #include "perf/private.h"
 
 enum { IDS_AGREE = FP_PERF_IDENTIFIER | FP_PERF_IP | FP_PERF_TID | FP_PERF_TIME | FP_PERF_ADDR | FP_PERF_ID };
 
-/* The offset of a field of one word, and moves past it; 0 if samples do not have it. */
+/* Returns the offset of a one-word field and advances past it; 0 if samples do not have it. */
 static uint32_t next(struct fp_perf_event *e, uint32_t bit) {
     if (!(e->attr.sample_type & bit)) return 0;
     return FP_PERF_HEAD + 8 * e->n_fixed++;
 }
 
-/* The same from the end of other records. */
+/* The same for other records, counted from their end. */
 static uint32_t back(struct fp_perf_event *e, uint32_t bit) {
     if (!e->id_all || !(e->attr.sample_type & bit)) return 0;
     return e->trailer += 8;
@@ -39,7 +39,7 @@ static void lay_out(struct fp_perf_event *e) {
     e->tid_back = back(e, FP_PERF_TID);
 }
 
-/* Whether the ids of two events are in the same places. */
+/* Whether two events store their ids at the same offsets. */
 static int agree(const struct fp_perf_event *a, const struct fp_perf_event *b) {
     return a->id && a->id == b->id && a->id_all == b->id_all && a->id_back == b->id_back;
 }

@@ -1,11 +1,11 @@
 /* Fields of tracepoints, as the recording describes them: each becomes a label.
  *
  *   field:pid_t next_pid;  offset:56;  size:4;  signed:1;      label next_pid: 4711
- *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", which ends at a NUL
+ *   field:char next_comm[16];  offset:40;  size:16;  signed:0; label next_comm: "python", up to the NUL
  *   field:unsigned long args[6];  offset:16;  size:48;  signed:0;  label args: "3,140729,0,0,0,0"
- *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half where the text is, high half its length
- *   field:__data_loc u32[] ids;  offset:8;  size:4;            the same, where numbers are: label ids: "17,4"
- *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same; offset 0 is after the field, here 12
+ *   field:__data_loc char[] filename;  offset:8;  size:4;      u32: low half offset, high half length of the text
+ *   field:__data_loc u32[] ids;  offset:8;  size:4;            the same for numbers: label ids: "17,4"
+ *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same, but the offset counts from the field's end, 12
  */
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static int64_t number_of(const uint8_t *p, uint32_t size, int is_signed, int swa
     return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-/* A label with the text of n bytes at most. */
+/* A label with a text of at most n bytes. */
 static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t key, const uint8_t *p, uint32_t n) {
     const uint32_t most = n < MOST_TEXT ? n : MOST_TEXT;
     const uint8_t *end = most ? memchr(p, 0, most) : NULL;
@@ -41,7 +41,7 @@ static int is_signed(const struct fp_perf_field *f) {
     return f->kind == FP_PERF_SIGNED || f->kind == FP_PERF_SIGNED_ELSEWHERE || f->kind == FP_PERF_SIGNED_AFTER;
 }
 
-/* Whether a field has the place of its value: 0, 1, or 2 if that is counted from the end of the field. */
+/* Whether a field holds the offset of its value: 0 no, 1 from the start of the raw data, 2 from the field's end. */
 static int is_elsewhere(const struct fp_perf_field *f) {
     switch (f->kind) {
         case FP_PERF_TEXT_ELSEWHERE:
@@ -58,7 +58,7 @@ static int is_text(const struct fp_perf_field *f) {
     return f->kind == FP_PERF_TEXT || f->kind == FP_PERF_TEXT_ELSEWHERE || f->kind == FP_PERF_TEXT_AFTER;
 }
 
-/* A label with the numbers of an array of n bytes, as many as have room. */
+/* A label with the numbers of an array of n bytes, as many as fit. */
 static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const struct fp_perf_field *f, const uint8_t *p,
                             uint32_t n) {
     enum { MOST_DIGITS = 32 }; /* with sign and comma, and what fp_put_decimal writes after them */
@@ -71,7 +71,7 @@ static uint32_t array_label(struct fp_perf_reader *r, uint32_t label, const stru
     return text_label(r, label, f->key, text, (uint32_t)(to - text));
 }
 
-/* The label set `label` and one field more; the same set if the sample ends before it. */
+/* Adds a field to the label set `label`; returns the same set if the sample ends before the field. */
 static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field *f, const struct fp_perf_sample *s,
                             uint32_t label) {
     if (f->size > s->n_raw || f->offset > s->n_raw - f->size) return label;

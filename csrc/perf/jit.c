@@ -1,7 +1,7 @@
-/* Code that virtual machines made, as their jit-PID.dump lists it: mapped at the time it was loaded or moved. */
+/* JIT-compiled code that jit-PID.dump lists, mapped at the time at which it was loaded or moved. */
 #include "perf/private.h"
 
-/* The time at which the next code appears. */
+/* Sets the time at which the next code appears. */
 static void set_next(struct fp_perf_reader *r) {
     r->next_code = UINT64_MAX;
     for (uint32_t i = 0; i < r->n_dumps; i++) {

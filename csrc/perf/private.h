@@ -1,4 +1,4 @@
-/* Between the parts of the perf.data decoder. */
+/* Shared by the files of the perf.data decoder. */
 #ifndef FP_PERF_PRIVATE_H
 #define FP_PERF_PRIVATE_H
 
@@ -18,7 +18,7 @@ enum fp_perf_type {
     FP_PERF_SWITCH_CPU_WIDE = 15,
     FP_PERF_KSYMBOL = 17,
     FP_PERF_DEFERRED = 22,
-    FP_PERF_USER = 64, /* from here on without trailers */
+    FP_PERF_USER = 64, /* records from here on have no trailers */
     FP_PERF_HEADER_ATTR = 64,
     FP_PERF_EVENT_TYPE = 65,
     FP_PERF_TRACING_DATA = 66,
@@ -34,7 +34,7 @@ enum fp_perf_type {
 
 enum { FP_PERF_HEAD = 8, FP_PERF_MISC_MODE = 7 };
 
-/* Of misc. */
+/* Bits of misc. */
 enum {
     FP_PERF_IN_KERNEL = 1,
     FP_PERF_IN_USER = 2,
@@ -73,53 +73,53 @@ enum {
     FP_PERF_WEIGHT_STRUCT = 1 << 24
 };
 
-/* Of read_format. */
+/* Bits of read_format. */
 enum { FP_PERF_ENABLED = 1, FP_PERF_RUNNING = 2, FP_PERF_READ_ID = 4, FP_PERF_GROUP = 8, FP_PERF_READ_LOST = 16 };
 
-/* Of branch_type. */
+/* A bit of branch_type. */
 #define FP_PERF_CALL_STACK (UINT64_C(1) << 11)
 #define FP_PERF_HW_INDEX (UINT64_C(1) << 17)
 
-/* Markers in chains; -4095 and above are all markers. */
+/* Markers in chains: all values from -4095 on. */
 #define FP_PERF_MARKERS (UINT64_C(0) - 4095)
 #define FP_PERF_TO_HYPERVISOR (UINT64_C(0) - 32)
 #define FP_PERF_TO_KERNEL (UINT64_C(0) - 128)
 #define FP_PERF_TO_USER (UINT64_C(0) - 512)
 #define FP_PERF_TO_DEFERRED (UINT64_C(0) - 640)
 
-/* `perf record --off-cpu` gives sums, which it appends, times from here on. */
+/* `perf record --off-cpu` appends sums with fake times, from this one on. */
 #define FP_PERF_AT_THE_END (~UINT64_C(0) << 32)
 
-/* Of what is mapped: the code of one symbol of the kernel; code at all. */
+/* Flags of mappings: the code of a single kernel symbol; executable. */
 enum { FP_PERF_IS_SYMBOL = 1, FP_PERF_IS_EXECUTABLE = 2 };
 
 struct fp_perf_event {
     struct fp_perf_attr attr;
     int32_t id_all;                          /* records that are not samples have trailers */
     uint32_t n_fixed;                        /* words of a sample before READ */
-    uint32_t ip, tid, time, id, cpu, period; /* offsets in a sample; 0: not there */
-    uint32_t id_back, time_back, tid_back;   /* offsets from the end of other records; 0: not there */
-    uint32_t trailer;                        /* bytes of it */
+    uint32_t ip, tid, time, id, cpu, period; /* offsets in a sample; 0: absent */
+    uint32_t id_back, time_back, tid_back;   /* offsets from the end of other records; 0: absent */
+    uint32_t trailer;                        /* its bytes */
     uint32_t column;
     uint64_t samples;
     struct fp_perf_field *fields; /* of its raw data */
     uint32_t n_fields, cap_fields;
-    uint32_t switched_by;        /* its samples are switches of threads; 0 or of enum fp_perf_switched */
-    uint32_t prev_pid, next_pid; /* offsets in its raw data; 0: not there */
-    int32_t is_off_cpu_time;     /* raw data replace the sample, see sample.c */
+    uint32_t switched_by;        /* its samples are thread switches: enum fp_perf_switched; 0: they are not */
+    uint32_t prev_pid, next_pid; /* offsets in its raw data; 0: absent */
+    int32_t is_off_cpu_time;     /* its raw data replace the sample, see sample.c */
 };
 
-/* A mapping, which the model gets with the first frame in it. */
+/* A mapping, added to the model with its first frame. */
 struct fp_perf_map {
     uint64_t start, limit, pgoff;
     uint32_t name, build_id; /* strings */
-    uint32_t mapping;        /* of the model, or 0 */
+    uint32_t mapping;        /* the model's mapping; 0: not added yet */
     const struct fp_unwind_table *table;
-    int32_t is_asked, why_not; /* whether `table` is known; why it is NULL */
+    int32_t is_asked, why_not; /* whether `table` was requested; why it is NULL */
 };
 
 struct fp_perf_dump {
-    const struct fp_jitdump_code *codes; /* n that are not mapped yet, in order of time */
+    const struct fp_jitdump_code *codes; /* n not yet mapped, sorted by time */
     uint64_t n;
     uint32_t pid, name;
 };
@@ -127,15 +127,15 @@ struct fp_perf_dump {
 struct fp_perf_thread {
     uint32_t pid;
     uint32_t comm;   /* string; 0: unknown */
-    uint32_t thread; /* of the model, of process `thread_pid` */
+    uint32_t thread; /* the model's thread, in process `thread_pid` */
     uint32_t thread_pid;
-    uint32_t label; /* FP_NO_ID: to be made */
+    uint32_t label; /* FP_NO_ID: not created yet */
     uint32_t cpu;   /* of `label` */
     int32_t exited;
-    uint32_t left_by; /* bits of enum fp_perf_switched: what reported that it left its CPU */
-    uint64_t left;    /* when it left; 0: it has not, or that is unknown */
+    uint32_t left_by; /* bits of enum fp_perf_switched: the sources that reported its switch */
+    uint64_t left;    /* when it left its CPU; 0: it runs, or that is unknown */
     uint32_t left_label;
-    uint32_t *left_frames; /* leaf first: the model's stacks may be emptied until it continues */
+    uint32_t *left_frames; /* leaf first; a copy, because the model's stacks may be emptied meanwhile */
     uint32_t n_left, cap_left;
 };
 
@@ -143,14 +143,14 @@ struct fp_perf_deferred {
     uint64_t cookie;
     uint32_t tid, event, n;
     int32_t ready;
-    uint8_t *p; /* the sample, owned; without deferred words once it is ready */
+    uint8_t *p; /* the sample, owned; without deferred words when ready */
 };
 
-/* A sample, taken apart.  Pointers lead into the record. */
+/* A parsed sample.  Pointers point into the record. */
 struct fp_perf_sample {
     uint64_t id, ip, time, period;
     uint32_t pid, tid, cpu;
-    const uint8_t *read; /* values; n_read of read_words words each */
+    const uint8_t *read; /* n_read values of read_words words each */
     uint64_t n_read;
     uint32_t read_words;
     const uint8_t *chain;
@@ -167,48 +167,47 @@ struct fp_perf_sample {
 
 /* events.c */
 
-/* The event of a record, FP_NO_ID if it has an id that no event has. */
+/* The event of a record; FP_NO_ID if its id is unknown. */
 uint32_t fp_perf_find_event(struct fp_perf_reader *r, const uint8_t *p, uint32_t n);
-/* The time of a record; 0 for none. */
+/* The time of a record; 0 if it has none. */
 uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
 /* sample.c */
 
-/* What would be wrong if it were taken apart; NULL if nothing. */
+/* Checks a sample without parsing it.  NULL, or the error that fp_perf_parse would return. */
 const char *fp_perf_check(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
-/* Takes a sample apart.  NULL, or what is wrong. */
+/* Parses a sample.  NULL, or the error. */
 const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                           struct fp_perf_sample *s);
 
 /* process.c */
 
-/* The thread with an id, entered if it is new; its row or FP_NO_ID.  Pointers to threads are valid until the next
- * call. */
+/* The row of a thread, added if it is new; FP_NO_ID when memory ran out.  Invalidates pointers to threads. */
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
-/* The thread of a sample, of the model, and its labels.  0 or FP_E_NOMEM. */
+/* The model's thread and labels of a sample.  0 or FP_E_NOMEM. */
 int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
-/* Applies a record that is not a sample.  0, FP_ASK: call again with the same one; or FP_E_NOMEM. */
+/* Applies a record that is not a sample.  0; FP_ASK: call again with the same record; or FP_E_NOMEM. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
-/* The build id of a mapped file: `perf inject -b` inserts it after the mapping, before the first sample there. */
+/* The build id of a mapped file, looked up at its first sample: `perf inject -b` inserts it after the mapping. */
 uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_perf_map *map);
-/* Maps a file of this name.  0 or FP_E_NOMEM. */
+/* Maps a file.  0 or FP_E_NOMEM. */
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags);
 
 /* jit.c */
 
-/* Maps the code that has appeared up to this time.  0 or FP_E_NOMEM. */
+/* Maps the JIT-compiled code loaded up to this time.  0 or FP_E_NOMEM. */
 int fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 
 /* rows.c */
 
-/* The row or rows of a sample.  0, FP_FULL, FP_ASK: call again with the same one; or an error. */
+/* Adds the rows of a sample.  0; FP_FULL or FP_ASK: call again with the same sample; or an error. */
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err);
 
-/* A row in a batch that has room; all values are 0.  Its index. */
+/* Adds a row of zeros to a batch that has room.  Returns its index. */
 static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uint32_t thread, uint32_t label,
                                        uint64_t time) {
     const uint32_t i = out->n++;
@@ -222,22 +221,22 @@ static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uin
 
 /* switches.c */
 
-/* A sample that is a switch: the thread that continues gets its row.  0, FP_FULL or FP_ASK: call again. */
+/* Adds the row of the thread that a switch resumes.  0; FP_FULL or FP_ASK: call again. */
 int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                           struct fp_batch *out);
-/* Then the sample's own thread leaves its CPU.  0 or FP_E_NOMEM. */
+/* Then records that the sample's own thread leaves its CPU.  0 or FP_E_NOMEM. */
 int fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                      uint32_t stack, uint32_t label);
-/* Applies a SWITCH record.  0, FP_FULL or FP_ASK: call again with the same one; or FP_E_NOMEM. */
+/* Applies a SWITCH record.  0; FP_FULL or FP_ASK: call again with the same record; or FP_E_NOMEM. */
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                    struct fp_batch *out);
 
 /* fields.c */
 
-/* The label set with a label for each known field of a sample.  FP_NO_ID when memory ran out. */
+/* Adds a label for each known field of a sample to a label set.  FP_NO_ID when memory ran out. */
 uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                               uint32_t label);
-/* Whether their number is still bounded. */
+/* Whether the number of distinct field values is below its limit. */
 int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
@@ -248,14 +247,14 @@ int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, cons
 
 /* deferred.c */
 
-/* Whether the user part of a sample's chain comes later.  Then a copy of it waits.  0, 1 or FP_E_NOMEM. */
+/* Keeps a copy of a sample whose user frames follow later.  1 if they do, 0 if not, or FP_E_NOMEM. */
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s);
-/* A deferred chain: samples that wait for it become ready.  0 or FP_E_NOMEM. */
+/* Completes the samples that wait for a deferred chain.  0 or FP_E_NOMEM. */
 int fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
-/* All samples become ready.  0 or FP_E_NOMEM. */
+/* Makes all waiting samples ready.  0 or FP_E_NOMEM. */
 int fp_perf_complete_all(struct fp_perf_reader *r);
-/* Takes one that is ready; its bytes are valid until the next call. */
+/* Removes and returns a ready sample; its bytes are valid until the next call. */
 struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r);
 
 #endif

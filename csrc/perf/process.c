@@ -1,10 +1,10 @@
-/* Processes and threads: their names, and what is mapped where. */
+/* Processes and threads: their names and memory maps. */
 #include <stdlib.h>
 
 #include "core/digits.h"
 #include "perf/private.h"
 
-/* The bytes of a name, which ends at a NUL or with its record. */
+/* The length of a name, which ends at a NUL or with its record. */
 static size_t length_of(const uint8_t *name, size_t most) {
     const uint8_t *end = memchr(name, 0, most);
     return end ? (size_t)(end - name) : most;
@@ -35,12 +35,12 @@ static int set_comm(struct fp_perf_reader *r, uint32_t pid, uint32_t tid, const 
     if (row == FP_NO_ID || comm == FP_NO_ID) return FP_E_NOMEM;
     r->threads[row].comm = comm;
     r->threads[row].label = FP_NO_ID;
-    r->threads[row].exited = 0; /* after an exec, another thread of the process may have this id */
+    r->threads[row].exited = 0; /* after an exec, another thread of the process may take this id */
     return 0;
 }
 
-/* u32 pid, ppid, tid, ptid.  A new process has the maps of its parent, unless the record was made from /proc when the
- * recording began: then its maps follow. */
+/* u32 pid, ppid, tid, ptid.  A new process inherits its parent's maps, unless perf made the record from /proc at
+ * the start: then its maps follow. */
 static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesized) {
     const uint32_t pid = fp_u32s(p + 8, r->swap), ppid = fp_u32s(p + 12, r->swap);
     const uint32_t tid = fp_u32s(p + 16, r->swap), ptid = fp_u32s(p + 20, r->swap);
@@ -107,7 +107,7 @@ uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_per
     return map->name < r->cap_build_ids ? r->build_ids[map->name] : 0;
 }
 
-/* The end of a range; all of the rest if it wraps. */
+/* The end of a range; the last address if the range wraps. */
 static uint64_t limit_of(uint64_t start, uint64_t len) {
     return start + len < start ? UINT64_MAX : start + len;
 }
@@ -136,14 +136,14 @@ static int is(const uint8_t *p, size_t n, const char *text) {
     return n == strlen(text) && !memcmp(p, text, n);
 }
 
-/* Memory without a file, where programs put code that they make: perf looks for its names in /tmp/perf-PID.map. */
+/* Memory without a file, where JIT compilers put code: /tmp/perf-PID.map has its symbols. */
 static int is_anonymous(const uint8_t *p, size_t n, uint32_t flags) {
     enum { MAP_HUGE = 0x40000 };
     return flags & MAP_HUGE || is(p, n, "//anon") || begins(p, n, "/dev/zero") || begins(p, n, "/anon_hugepage") ||
            is(p, n, "[heap]") || begins(p, n, "[stack") || begins(p, n, "/SYSV");
 }
 
-/* Is this the name of a dump, `.../jit-4711.dump`?  A virtual machine maps a page of it, so that perf has its name. */
+/* Whether a file is a JIT dump, `.../jit-4711.dump`: JIT compilers map a page of it to record its name. */
 static int is_dump(const uint8_t *name, size_t n) {
     enum { LEAST = sizeof "jit-1.dump" - 1 };
     size_t k = 0;
@@ -153,7 +153,7 @@ static int is_dump(const uint8_t *name, size_t n) {
     return k && n >= 4 && !memcmp(name + n - 4, "jit-", 4) && (n == 4 || name[n - 5] == '/');
 }
 
-/* A process maps a file: FP_ASK once for each list of code.  0, FP_ASK or FP_E_NOMEM. */
+/* Requests each JIT dump that a process maps once.  0, FP_ASK or FP_E_NOMEM. */
 static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name, size_t n) {
     if (!is_dump(name, n)) return 0;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dump_names.n;
@@ -187,7 +187,7 @@ static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint
     return fp_perf_map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);
 }
 
-/* A module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID when memory ran out. */
+/* A kernel module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID: out of memory. */
 static uint32_t module_name(struct fp_perf_reader *r, const uint8_t *name, size_t n) {
     static const char *const packings[] = {".gz", ".xz", ".zst"};
     enum { MOST = 256 };
@@ -208,7 +208,7 @@ static uint32_t module_name(struct fp_perf_reader *r, const uint8_t *name, size_
     return fp_strings_intern(&r->model->strings, text, n);
 }
 
-/* The kernel's text has the address of a symbol as its offset.  Before Linux 3.14 it had start 0, and began there. */
+/* The offset of the kernel's mapping is the address of a symbol.  Before Linux 3.14 its start was 0: use the offset. */
 static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, uint64_t pgoff, const uint8_t *name,
                       size_t n) {
     uint32_t string;
@@ -229,7 +229,7 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
     return fp_perf_map_range(r, FP_SPACE_KERNEL, start, len, pgoff, string, 0);
 }
 
-/* The bytes of a build id.  Without a size it has 20, where shorter ones end in zeros. */
+/* The length of a build id.  Without a size it has 20 bytes, of which shorter ids zero the last. */
 static uint32_t build_id_length(const uint8_t *id, uint32_t n) {
     static const uint8_t zeros[12];
     if (n && n <= 20) return n;
@@ -237,7 +237,7 @@ static uint32_t build_id_length(const uint8_t *id, uint32_t n) {
     return memcmp(id + 16, zeros, 4) ? 20 : 16;
 }
 
-/* u8 size, u8, u16, u8 id[20], where other records have the file's device and inode. */
+/* u8 size, u8, u16, u8 id[20], in place of the file's device and inode. */
 static int note_build_id(struct fp_perf_reader *r, const uint8_t *p, const uint8_t *name, size_t n) {
     static const char digits[] = "0123456789abcdef";
     uint8_t text[40];
@@ -266,7 +266,7 @@ static int map(struct fp_perf_reader *r, const uint8_t *p, size_t n, int is_2) {
     return map_user(r, pid, start, len, pgoff, flags, (protection & PROT_EXECUTE) != 0, name, name_n);
 }
 
-/* u64 address; u32 length; u16 type, flags; the name: code that the kernel makes, such as BPF programs */
+/* u64 address; u32 length; u16 type, flags; the name: code generated in the kernel, such as BPF programs */
 static int symbol(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
     const uint64_t start = fp_u64s(p + 8, r->swap);
     const uint32_t len = fp_u32s(p + 16, r->swap);

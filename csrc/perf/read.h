@@ -1,23 +1,23 @@
 /* perf/read.h - perf.data, the recordings of Linux's perf record, as samples at call stacks.
  *
- *   file    header of 104 bytes | attributes, one an event | records | sections of features, such as the host's name
+ *   file    header of 104 bytes | attributes, one per event | records | sections of features, such as the host's name
  *   pipe    header of 16 bytes | records, which also hold attributes and features
  *
  *   record  u32 type, u16 misc, u16 size with this header | fields | trailer: pid, tid, time, cpu, id
  *
  *   09 00 00 00  02 00  28 00  ...     a sample (type 9) in user mode (misc & 7 is 2), 40 bytes
  *
- * The caller reads the header and the few attributes and features; this code reads the records.  The id of a record
- * names its event.  The bits of the event's `sample_type` state which fields a sample has, in this order:
+ * Python reads the header, attributes and features; this decoder reads the records.  The id of a record
+ * identifies its event.  The bits of the event's `sample_type` state which fields a sample has, in this order:
  *
  *   one 64-bit word each    IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
  *   variable lengths        READ, CALLCHAIN, RAW, BRANCH_STACK, REGS_USER, STACK_USER ...
  *
- * Records are sorted by time (core/rounds.h) and then applied: a mapping changes the maps of its process
- * (symbols/space.h), a name that of its thread, and a sample becomes a row.  Chains are leaf first; a marker precedes
- * user code.  Each distinct chain becomes a stack once; later samples find it by its bytes.
+ * Records are sorted by time (core/rounds.h) and then applied: a mapping updates the maps of its process
+ * (symbols/space.h), a COMM record names its thread, and a sample becomes a row.  Chains are leaf first; a marker
+ * precedes user frames.  Each distinct chain becomes a stack once; later samples find it by its bytes.
  *
- * Memory: distinct stacks, threads and mappings; 8 MiB for chains; records between two rounds (core/rounds.h).
+ * Memory: distinct stacks, threads and mappings; 8 MiB of chains; records between two rounds (core/rounds.h).
  * Source: include/uapi/linux/perf_event.h, tools/perf/util/session.c and machine.c of Linux 3.2 to 6.18.
  */
 #ifndef FP_PERF_READ_H
@@ -32,27 +32,27 @@
 
 /* cffi-begin */
 
-/* The request of FP_ASK. */
+/* What FP_ASK requests. */
 enum fp_perf_asked {
-    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns, FP_NO_ID: off-CPU time needs one; drain the batch, add
+    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns (FP_NO_ID: off-CPU time does); drain the batch, add
                                a part, fp_perf_set_column */
     FP_PERF_RECORD = 2,     /* the caller may use this record, of record_n bytes */
-    FP_PERF_COMPRESSED = 3, /* the same; it holds compressed bytes from record_skip on: fp_perf_give */
+    FP_PERF_COMPRESSED = 3, /* the same; the bytes from record_skip on are compressed: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
-    FP_PERF_TABLE = 5,      /* the rules of unwinding of object `asked_name`: fp_perf_set_table */
-    FP_PERF_DUMP = 6 /* a JIT compiler lists its code in a file; the record is its name, of record_n bytes.  If the
-                        file is readable: fp_perf_give_codes */
+    FP_PERF_TABLE = 5,      /* the unwind rules of object `asked_name`: fp_perf_set_table */
+    FP_PERF_DUMP = 6        /* a list of JIT-compiled code; the record is its file name, of record_n bytes.  If the
+                               file is readable: fp_perf_give_codes */
 };
 
 enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
 
-/* An event, as its attribute has it. */
+/* The fields of an event's attribute. */
 struct fp_perf_attr {
     uint64_t sample_type, read_format, branch_type, regs_user, regs_intr, period;
-    uint64_t flags; /* bit 0: disabled ..., in the order of little-endian files */
+    uint64_t flags; /* bit 0: disabled ..., numbered as in little-endian files */
 };
 
-/* What reports that a thread leaves its CPU: a sample of sched:sched_switch or of context-switches, a SWITCH record. */
+/* The sources of switches: samples of sched:sched_switch or of context-switches, and SWITCH records. */
 enum fp_perf_switched { FP_PERF_BY_TRACEPOINT = 1, FP_PERF_BY_COUNTER = 2, FP_PERF_BY_RECORD = 4 };
 
 /* How a field of a tracepoint becomes a label. */
@@ -60,9 +60,9 @@ enum fp_perf_field_kind {
     FP_PERF_UNSIGNED = 0,
     FP_PERF_SIGNED = 1,
     FP_PERF_TEXT = 2,
-    FP_PERF_TEXT_ELSEWHERE = 3,     /* its place is given as a number of 4 bytes */
-    FP_PERF_TEXT_AFTER = 4,         /* the same; counted from the end of that number */
-    FP_PERF_UNSIGNED_ELSEWHERE = 5, /* an array of numbers with such a place */
+    FP_PERF_TEXT_ELSEWHERE = 3,     /* the field holds its offset, in 4 bytes */
+    FP_PERF_TEXT_AFTER = 4,         /* the same, counted from the field's end */
+    FP_PERF_UNSIGNED_ELSEWHERE = 5, /* an array of numbers at such an offset */
     FP_PERF_SIGNED_ELSEWHERE = 6,
     FP_PERF_UNSIGNED_AFTER = 7,
     FP_PERF_SIGNED_AFTER = 8
@@ -76,23 +76,23 @@ struct fp_perf_field {
 };
 
 struct fp_perf_counts {
-    uint64_t records, bytes; /* `bytes`: data outside of records, such as processor traces and tracepoint formats */
+    uint64_t records, bytes; /* `bytes`: data outside records, such as processor traces and tracepoint formats */
     uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
     uint64_t rounds;
-    uint64_t lost, lost_samples;      /* as the kernel reports */
-    uint64_t unknown_ids;             /* records of no event */
+    uint64_t lost, lost_samples;      /* as reported by the kernel */
+    uint64_t unknown_ids;             /* records whose event is unknown */
     uint64_t guests;                  /* samples of a virtual machine */
     uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
-    uint64_t unchanged;               /* counters of a group that did not change */
-    uint64_t not_unwound;             /* samples with a copy of the stack, of which nothing was found */
-    uint64_t unwound[FP_PERF_ENDS];   /* other samples with one, by enum fp_unwind_end */
-    uint64_t chains;                  /* looked up, not found again */
-    uint64_t without_fields;          /* samples of described tracepoints; there are too many different ones */
-    uint64_t deferred_alone;          /* samples whose user part never came */
-    uint64_t late_build_ids;          /* of objects that have samples already */
-    uint64_t switches;                /* times at which a thread left its CPU */
-    uint64_t without_return;          /* those after which the thread next leaves a CPU */
-    uint64_t messages;                /* text of perf record after the last record */
+    uint64_t unchanged;               /* unchanged counters of a group */
+    uint64_t not_unwound;             /* samples with a copy of the stack that yields no frame */
+    uint64_t unwound[FP_PERF_ENDS];   /* other samples with a copy, by enum fp_unwind_end */
+    uint64_t chains;                  /* lookups that found no stack */
+    uint64_t without_fields;          /* tracepoint samples beyond the limit of distinct field values */
+    uint64_t deferred_alone;          /* samples whose user frames are missing */
+    uint64_t late_build_ids;          /* build ids after samples of their object */
+    uint64_t switches;                /* threads leaving their CPU */
+    uint64_t without_return;          /* those followed by another without a return */
+    uint64_t messages;                /* text that perf record printed into the pipe */
     uint64_t bad_records, lost_bytes; /* lenient: losses */
 };
 
@@ -101,13 +101,13 @@ struct fp_perf_reader {
     struct fp_rounds rounds;
     int32_t lenient;
     int32_t swap;       /* the file's byte order differs from the machine's */
-    int32_t keep_marks; /* marks of rounds are valid; not if files are read one after the other */
+    int32_t keep_marks; /* end-of-round records are valid; not if files are read one after another */
     int32_t last;       /* this range of the input is the last */
     int32_t cpu_labels; /* label samples with their CPU */
     int32_t off_cpu;    /* compute off-CPU time, in column off_column */
     uint32_t off_column;
-    uint32_t input;   /* of threads */
-    uint32_t machine; /* e_machine, for copies of stacks; 0: not to be unwound */
+    uint32_t input;   /* the input of its threads */
+    uint32_t machine; /* e_machine, for unwinding; 0: do not unwind */
     struct fp_perf_counts counts;
 
     /* after FP_ASK */
@@ -117,117 +117,117 @@ struct fp_perf_reader {
     const uint8_t *record;
     uint64_t record_n, record_skip, record_at;
 
-    /* private from here on */
+    /* private */
     struct fp_perf_event *events;
     uint32_t n_events, cap_events;
     struct fp_table ids;  /* (id low, high) */
     uint32_t *event_of;   /* by ids row: event */
-    uint64_t *last_value; /* by ids row: the counter's last value */
+    uint64_t *last_value; /* by ids row: the counter's previous value */
     uint32_t cap_event_of, cap_last_value;
-    uint64_t last_id; /* the id that was looked up last, and its event; 0: none */
+    uint64_t last_id; /* the last id looked up, and its event; 0: none */
     uint32_t last_event, last_tid;
-    uint32_t last_thread; /* the row of the thread that was looked up last; 0: none */
+    uint32_t last_thread; /* the row of the last thread looked up; 0: none */
 
     struct fp_space *space;
     struct fp_table tids;
     struct fp_perf_thread *threads; /* by tids row */
     uint32_t cap_threads;
-    struct fp_table prev_pids; /* pids in tracepoints, which containers number otherwise */
+    struct fp_table prev_pids; /* pids in tracepoints; a container has its own numbering */
     uint32_t *prev_threads;    /* by prev_pids row: the row of the thread */
     uint32_t cap_prev_threads;
     struct fp_perf_map *maps; /* by word of `space` */
     uint32_t n_maps, cap_maps;
     struct fp_table dump_names;
-    struct fp_perf_dump *dumps; /* what is left of lists of code */
+    struct fp_perf_dump *dumps; /* lists of code, not yet mapped */
     uint32_t n_dumps, cap_dumps;
-    uint32_t dump_pid, dump_name; /* the requested one */
+    uint32_t dump_pid, dump_name; /* the requested dump */
     uint64_t next_code;           /* the time when the next code appears */
-    uint32_t *build_ids;          /* by string, the name of an object: its build id */
+    uint32_t *build_ids;          /* by object name (string): its build id */
     uint32_t cap_build_ids;
     uint32_t comm_key, cpu_key, kernel_name; /* strings */
 
-    /* records inside of compressed ones */
+    /* records decompressed from others */
     uint8_t *inner;
     size_t inner_n, inner_cap, inner_pos;
     int32_t is_inner;
-    int32_t handled, handled_inner; /* the caller was asked about the next record */
+    int32_t handled, handled_inner; /* the next record was offered to the caller */
     uint64_t skip;                  /* bytes to skip before the next record */
     int32_t is_due;                 /* `rounds` may have something to deliver */
-    int32_t ending;                 /* everything was read */
+    int32_t ending;                 /* the input is read */
     int32_t lost;                   /* lenient: the rest of the range is lost */
 
-    /* the record that is being delivered */
+    /* the record being delivered */
     const uint8_t *now;
     uint32_t now_n, now_event, now_row;
     int32_t has_now;
-    uint8_t *own; /* it, if it did not wait */
+    uint8_t *own; /* its copy, if it did not wait in `rounds` */
     size_t own_cap;
 
     /* chains */
-    struct fp_strings chains; /* what a stack depends on, see rows.c */
+    struct fp_strings chains; /* keys of stacks, see struct key in rows.c */
     uint32_t *stacks;         /* by chain */
-    uint32_t n_emptied;       /* of the model: when this changes, `stacks` are invalid */
+    uint32_t n_emptied;       /* the model's; when it changes, `stacks` is invalid */
     uint32_t cap_stacks;
     uint8_t *key;
     size_t key_cap;
     uint32_t *frames;
     uint32_t cap_frames;
 
-    /* copies of stacks */
+    /* unwinding copies of stacks */
     struct fp_unwind *unwinder;
-    struct fp_unwind_frame *unwound; /* of the last one */
+    struct fp_unwind_frame *unwound; /* frames of the last copy */
     uint32_t n_unwound, why;         /* why: enum fp_unwind_end */
     uint32_t asked_map;
 
-    /* samples that wait for their user part */
+    /* samples that wait for user frames */
 
     struct fp_perf_deferred *deferred;
     uint32_t n_deferred, cap_deferred, n_ready;
-    uint8_t *held; /* the one that is being delivered */
+    uint8_t *held; /* the one being delivered */
     int32_t is_held;
 };
 
-/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+/* NULL when memory ran out.  Borrows the model; the caller owns the reader. */
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model);
 void fp_perf_reader_free(struct fp_perf_reader *r);
 
-/* Adds an event; they count from 0.  Events must agree where their ids are.  0, FP_E_NOMEM, or FP_E_MALFORMED. */
+/* Adds an event; they are numbered from 0.  0, FP_E_NOMEM, or FP_E_MALFORMED if the offsets of ids differ. */
 int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr);
 
-/* Counters of an event.  0 or FP_E_NOMEM. */
+/* Adds the ids of an event's counters.  0 or FP_E_NOMEM. */
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n);
 
-/* A field of an event's samples, which gets a label: the place of a text has 4 bytes.  0 or FP_E_NOMEM. */
+/* Adds a field of an event's samples that becomes a label.  0 or FP_E_NOMEM. */
 int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field);
 
 /* The event with an id, or FP_NO_ID. */
 uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id);
 
-/* The value columns of an event: `column` for samples, column + 1 for periods. */
+/* Sets the value columns of an event: `column` for samples, column + 1 for periods. */
 void fp_perf_set_column(struct fp_perf_reader *r, uint32_t event, uint32_t column);
 uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event);
 
-/* Each sample of an event is a switch; offsets of the pids in its raw data, 0 for none. */
+/* Each sample of the event is a switch; offsets of the pids in its raw data, 0 if absent. */
 void fp_perf_set_switched(struct fp_perf_reader *r, uint32_t event, uint32_t by, uint32_t prev_pid, uint32_t next_pid);
-/* Threads that have left their CPU and neither came back nor ended. */
+/* The number of threads that left their CPU and neither resumed nor exited. */
 uint64_t fp_perf_waiting(const struct fp_perf_reader *r);
-/* The event is that of `perf record --off-cpu`: its samples are in their raw data. */
+/* Marks the event of `perf record --off-cpu`: its samples are in their raw data. */
 void fp_perf_set_off_cpu_time(struct fp_perf_reader *r, uint32_t event);
 
-/* The build id of objects with this name, both strings of the model.  0 or FP_E_NOMEM. */
+/* Sets the build id of objects with this name; both are strings of the model.  0 or FP_E_NOMEM. */
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id);
 
-/* The answer to FP_PERF_TABLE: a struct fp_unwind_table that outlives the reader, or NULL and FP_UNWIND_NO_FILE or
+/* Answers FP_PERF_TABLE with a struct fp_unwind_table that outlives the reader, or NULL and FP_UNWIND_NO_FILE or
  * FP_UNWIND_NO_TABLE. */
 void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not);
 
-/* The code in the dump that was asked for, which is borrowed. */
+/* Answers FP_PERF_DUMP with the code in the dump; borrowed. */
 int fp_perf_give_codes(struct fp_perf_reader *r, const struct fp_jitdump_code *codes, uint64_t n);
 
-/* A range of the input begins. */
+/* Begins a range of the input. */
 void fp_perf_begin(struct fp_perf_reader *r);
 
-/* Appends bytes that were in compressed records.  0 or FP_E_NOMEM. */
+/* Appends decompressed bytes.  0 or FP_E_NOMEM. */
 int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n);
 
 /* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_ASK, or an error. */

@@ -1,9 +1,9 @@
-/* Records: where one ends and the next begins, and in which order they are applied. */
+/* Records: their boundaries, and the order in which they are applied. */
 #include <stdlib.h>
 
 #include "perf/private.h"
 
-/* Of one record: it was used, and the next follows. */
+/* A record was consumed; continue with the next. */
 enum { NEXT = 16 };
 
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
@@ -78,7 +78,7 @@ int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
 
 /* ---- one record ---- */
 
-/* The bytes that a record of this type has at least, without its trailer; 0 if it is not read. */
+/* The minimum size of a record of this type, without its trailer; 0 if the type is skipped. */
 static uint32_t least_of(const struct fp_perf_reader *r, uint32_t type) {
     switch (type) {
         case FP_PERF_MMAP: return 40;
@@ -104,7 +104,7 @@ static int damaged(struct fp_perf_reader *r, uint64_t at, uint32_t n, const char
     return NEXT;
 }
 
-/* Begins to deliver a record.  Its bytes are valid until it was delivered. */
+/* Begins to deliver a record.  Its bytes must stay valid until it is delivered. */
 static void deliver(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event) {
     r->now = p;
     r->now_n = n;
@@ -113,7 +113,7 @@ static void deliver(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint
     r->has_now = 1;
 }
 
-/* Delivers it.  0, or a status with which it is to be delivered again. */
+/* Delivers the record.  0, or a status after which to deliver it again. */
 static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
     if (!r->has_now) return 0;
     int status;
@@ -137,7 +137,7 @@ static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp
     return 0;
 }
 
-/* A record of the kernel, which has a time and belongs to an event. */
+/* A record written by the kernel: it has a time and belongs to an event. */
 static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
     const uint32_t type = fp_u32s(p, r->swap), least = least_of(r, type);
     if (!least) {
@@ -163,7 +163,7 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     const uint64_t time = fp_perf_time(r, e, p, n);
     if (!time || time == UINT64_MAX || !r->events[0].id_all) {
         if (fp_bytes_room(&r->own, &r->own_cap, n)) return fp_no_memory(err);
-        memcpy(r->own, p, n); /* the window may move on before there is room for its row */
+        memcpy(r->own, p, n); /* the window may move before the batch has room */
         deliver(r, r->own, n, event);
         return NEXT;
     }
@@ -173,8 +173,8 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     return status ? status : NEXT;
 }
 
-/* Is a record for the caller?  It is asked once: then the record comes again.  Records inside of compressed ones come
- * while those are asked about. */
+/* Whether to offer a record to the caller.  It is offered once and then read again.  Records inside a compressed one
+ * are read while that one is offered. */
 static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t at, int what) {
     int32_t *handled = r->is_inner ? &r->handled_inner : &r->handled;
     *handled = !*handled;
@@ -186,7 +186,7 @@ static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t 
     return FP_ASK;
 }
 
-/* A record of perf itself. */
+/* A record written by perf itself. */
 static int from_perf(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint64_t at, struct fp_err *err) {
     const uint32_t type = fp_u32s(p, r->swap);
     switch (type) {
@@ -225,7 +225,7 @@ static int one_record(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, ui
 
 /* ---- records in order ---- */
 
-/* The next record that was in compressed ones.  NEXT, FP_MORE: there is none that is whole; or as one_record. */
+/* The next decompressed record.  NEXT; FP_MORE: none is complete; or as one_record. */
 static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
     const size_t left = r->inner_n - r->inner_pos;
     if (!left) return FP_MORE;
@@ -241,8 +241,8 @@ static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
     const uint32_t n = fp_u16s(p + 6, r->swap), type = fp_u32s(p, r->swap);
     if (n < FP_PERF_HEAD || type == FP_PERF_COMPRESSED1 || type == FP_PERF_COMPRESSED2) {
         if (!r->lenient)
-            return fp_fail_got(err, FP_E_MALFORMED, r->record_at, "the size of a record that was compressed",
-                               FP_GOT_UNSIGNED, n, "8 or more", 0);
+            return fp_fail_got(err, FP_E_MALFORMED, r->record_at, "the size of a decompressed record", FP_GOT_UNSIGNED,
+                               n, "8 or more", 0);
         r->counts.bad_records++;
         r->counts.lost_bytes += left;
         r->inner_pos = r->inner_n;
@@ -257,7 +257,7 @@ static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
     return status;
 }
 
-/* The rest of the range cannot be read. */
+/* Gives up the rest of the range. */
 static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const char *what, uint64_t got,
                      struct fp_err *err) {
     const uint64_t at = in->base + in->pos;
@@ -270,22 +270,22 @@ static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const
     return NEXT;
 }
 
-/* perf record writes its messages to stderr; `2>&1 |` puts them after the last record. */
+/* perf record prints its messages on stderr; `2>&1 |` appends them to the last record. */
 static int is_message(const uint8_t *p, size_t n) {
     static const char text[] = "[ perf record:";
     return n >= sizeof text - 1 && !memcmp(p, text, sizeof text - 1);
 }
 
-/* A compressed record: its bytes.  0 until they are known. */
+/* The size of a compressed record; 0 until it is known. */
 static uint64_t compressed2_size(const struct fp_perf_reader *r, const uint8_t *p, size_t left, uint32_t n) {
     if (left < 16) return 0;
     const uint64_t data = fp_u64s(p + 8, r->swap);
     if (data > (UINT64_C(1) << 40)) return UINT64_MAX;
-    return n >= data + 16 ? n : (data + 16 + 7) & ~UINT64_C(7); /* a size of 16 bits may have overflowed */
+    return n >= data + 16 ? n : (data + 16 + 7) & ~UINT64_C(7); /* its 16-bit size may have overflowed */
 }
 
-/* The formats of tracepoints follow their record: its bytes with them; 0 until they are known, or if they are too many
- * to be read. */
+/* The size of a record together with the tracepoint formats that follow it; 0 until it is known, or if it exceeds the
+ * limit. */
 static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, size_t left, uint32_t n) {
     enum { MOST = 16 << 20 };
     if (left < 12 || n < 12 || n > 16) return 0;
@@ -293,7 +293,7 @@ static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, s
     return size > MOST ? 0 : n + size;
 }
 
-/* The next record of the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
+/* The next record in the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
 static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t left = in->n - in->pos;
@@ -351,7 +351,7 @@ static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_er
     return status;
 }
 
-/* Delivers what is due.  0 when nothing is; otherwise FP_FULL, FP_ASK or an error. */
+/* Delivers all records that are due.  0, FP_FULL, FP_ASK or an error. */
 static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
     for (;;) {
         int status = deliver_now(r, out, err);

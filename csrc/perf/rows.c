@@ -1,20 +1,20 @@
-/* Samples become rows: chains become stacks, threads and their names labels. */
+/* Converts samples to rows: chains to stacks, threads and their names to labels. */
 #include <stdlib.h>
 
 #include "perf/private.h"
 
-/* Chains that are kept to find them again, in bytes; then all are forgotten. */
+/* The limit of cached chains, in bytes; beyond it the cache is emptied. */
 enum { MOST_CHAINS = 8 << 20 };
 
 /* ---- chains ---- */
 
-/* What a stack depends on, before the words of its chain. */
+/* The key of a stack; the words of its chain follow. */
 struct key {
     uint64_t user, kernel; /* generations of the maps */
-    uint32_t mode, kind;   /* where the first address is; whether frames of a branch stack follow */
+    uint32_t mode, kind;   /* the mode of the first address; whether frames of a branch stack follow */
 };
 
-/* The mapping of the model.  FP_NO_ID when memory ran out. */
+/* The model's mapping, added if needed.  FP_NO_ID when memory ran out. */
 static uint32_t mapping_of(struct fp_perf_reader *r, uint32_t word) {
     struct fp_perf_map *map = &r->maps[word];
     if (map->mapping) return map->mapping;
@@ -25,7 +25,7 @@ static uint32_t mapping_of(struct fp_perf_reader *r, uint32_t word) {
     return mapping;
 }
 
-/* The line chain of code that is one function of an object, of the same name. */
+/* The line chain of a mapping that is a single function named after its object. */
 static uint32_t symbol_lines(struct fp_perf_reader *r, uint32_t mapping) {
     const uint32_t object = fp_table_row(&r->model->mappings, mapping)[FP_MAPPING_OBJECT];
     const uint32_t name = fp_table_row(&r->model->objects, object)[FP_OBJECT_NAME];
@@ -59,7 +59,7 @@ static uint32_t flags_of(int is_return, uint64_t address) {
     return is_return && address ? FP_FRAME_RETURN_ADDRESS : 0;
 }
 
-/* The mode after a marker; 0 for one that nobody knows. */
+/* The mode that a marker announces; 0 if it is unknown. */
 static uint32_t mode_of(uint64_t marker) {
     switch (marker) {
         case FP_PERF_TO_KERNEL: return FP_PERF_IN_KERNEL;
@@ -70,7 +70,7 @@ static uint32_t mode_of(uint64_t marker) {
     }
 }
 
-/* A branch stack of calls: the youngest call's target is near the sample, the sources are its callers. */
+/* A branch stack of calls: the newest target is near the sample, the sources are its callers. */
 static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t n) {
     for (uint64_t i = 0; i <= s->n_branches; i++) {
         const uint64_t address = fp_u64s(i ? s->branches + (i - 1) * 24 : s->branches + 8, r->swap);
@@ -80,7 +80,7 @@ static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sam
     return n;
 }
 
-/* The frames of a copy of the stack, after n others. */
+/* Appends the unwound frames to n others. */
 static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
     for (uint32_t i = 0; i < r->n_unwound; i++) {
         const struct fp_unwind_frame *frame = &r->unwound[i];
@@ -93,11 +93,11 @@ static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
     return n;
 }
 
-/* The frames of a chain, into r->frames.  Their number, or FP_NO_ID when memory ran out; *known becomes 0 if the chain
- * has an unknown marker. */
+/* Writes the frames of a chain to r->frames.  Returns their number, or FP_NO_ID when memory ran out; clears *known if
+ * the chain has an unknown marker. */
 static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, int by_branches, int *known) {
     uint32_t n = 0, mode = FP_PERF_IN_USER;
-    int is_return = 0; /* the first address of each mode is where that was interrupted, or called the kernel */
+    int is_return = 0; /* the first address of a mode is an interrupted instruction, or a system call */
     const uint64_t room = s->n_chain + s->n_branches + r->n_unwound + 1;
     if (fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames)) return FP_NO_ID;
     *known = 1;
@@ -121,7 +121,7 @@ static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_samp
     return unwound_frames(r, n);
 }
 
-/* The stack of a chain that was not found.  FP_NO_ID when memory ran out. */
+/* The stack of a new chain.  FP_NO_ID when memory ran out. */
 static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t mode, int by_branches) {
     int known = 1;
     uint32_t n = s->chain || r->n_unwound ? chain_frames(r, s, by_branches, &known) : 0;
@@ -136,7 +136,7 @@ static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample 
     return stack_of(r, n);
 }
 
-/* The stack of a sample: looked up once for each chain, while the maps are the same.  FP_NO_ID: no memory. */
+/* The stack of a sample, cached by chain as long as the maps do not change.  FP_NO_ID when memory ran out. */
 static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
                            const struct fp_perf_sample *s) {
     const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
@@ -167,7 +167,7 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
 
 /* ---- rows ---- */
 
-/* A row of event e.  0, FP_FULL, FP_ASK or FP_E_*. */
+/* Adds a row of an event.  0, FP_FULL, FP_ASK or FP_E_*. */
 static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32_t stack, uint32_t thread,
                uint32_t label, uint64_t time, struct fp_batch *out, struct fp_err *err) {
     struct fp_perf_event *e = &r->events[event];
@@ -187,7 +187,7 @@ static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32
     return 0;
 }
 
-/* The row in r->ids of counter k of a sample, *value its value.  FP_NO_ID when memory ran out, 0 if it is unknown. */
+/* The row in r->ids of counter k of a sample, and its value.  FP_NO_ID when memory ran out, 0 if it is unknown. */
 static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                            uint64_t k, uint64_t *value) {
     const uint64_t format = e->attr.read_format;
@@ -202,7 +202,7 @@ static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event 
     return fp_perf_add_ids(r, 0, &id, 1) ? FP_NO_ID : fp_table_find(&r->ids, words);
 }
 
-/* A row for each counter of a sample that changed.  0, FP_FULL, FP_ASK or FP_E_*. */
+/* Adds a row for each changed counter of a sample.  0, FP_FULL, FP_ASK or FP_E_*. */
 static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                         uint32_t stack, uint32_t thread, uint32_t label, struct fp_batch *out, struct fp_err *err) {
     for (; r->now_row < s->n_read; r->now_row++) {
@@ -220,7 +220,7 @@ static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e,
     return 0;
 }
 
-/* The user part of a switch is recorded when the thread has continued: off-CPU time has the kernel part alone. */
+/* The user frames of a switch are recorded when the thread resumes: off-CPU time gets only the kernel frames. */
 static int leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
                        const struct fp_perf_sample *s) {
     uint32_t thread, label;
@@ -235,7 +235,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
     struct fp_perf_sample s;
     struct fp_perf_event *e = &r->events[event];
     const uint32_t mode = fp_u16s(p + 4, r->swap) & FP_PERF_MISC_MODE;
-    if (fp_perf_parse(r, e, p, n, &s)) return 0; /* was checked when it came */
+    if (fp_perf_parse(r, e, p, n, &s)) return 0; /* fp_perf_check has passed: cannot fail */
     if (mode == FP_PERF_IN_GUEST_KERNEL || mode == FP_PERF_IN_GUEST_USER) {
         r->counts.guests++;
         return 0;

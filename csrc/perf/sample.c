@@ -1,14 +1,14 @@
-/* Takes samples apart. */
+/* Parses samples. */
 #include "perf/private.h"
 
-/* What is left of a record. */
+/* The unread rest of a record. */
 struct rest {
     const uint8_t *p;
     uint64_t n; /* bytes */
     int swap;
 };
 
-/* The next 64-bit word; 0 if the record has ended, then `n` is not enough for what follows either. */
+/* Reads the next 64-bit word; 0 if the record has ended: then reads of more bytes fail, too. */
 static int word(struct rest *rest, uint64_t *to) {
     if (rest->n < 8) return 0;
     *to = fp_u64s(rest->p, rest->swap);
@@ -39,7 +39,7 @@ static int read_values(struct rest *rest, uint64_t format, struct fp_perf_sample
     if (format & FP_PERF_GROUP)
         return word(rest, &s->n_read) && skip(rest, times) && items(rest, s->n_read, 8 * s->read_words, &s->read);
     s->n_read = 1;
-    s->read = rest->p; /* the value; times stand between it and the id */
+    s->read = rest->p; /* the value; the times are between it and the id */
     s->read_words = 0;
     return skip(rest, 8 + times + (format & FP_PERF_READ_ID ? 8 : 0) + (format & FP_PERF_READ_LOST ? 8 : 0));
 }
@@ -69,7 +69,7 @@ static int read_stack(struct rest *rest, struct fp_perf_sample *s) {
     return 1;
 }
 
-/* The bytes of fields of one word. */
+/* The size of the one-word fields. */
 static uint64_t words(uint64_t type) {
     return 8 * (uint64_t)__builtin_popcountll(type);
 }
@@ -99,7 +99,7 @@ static const char *parse_rest(struct rest *rest, const struct fp_perf_event *e, 
 static const char beyond_record[] = "the fields of a sample extend past its record";
 static const char beyond_sample[] = "the addresses of a call chain extend past its sample";
 
-/* The raw data of an event of `perf record --off-cpu` of Linux 6.15 and later are the sample:
+/* With `perf record --off-cpu` of Linux 6.15 and later, the sample is in the raw data:
  *
  *   u32 pid, tid; u64 nanoseconds; u64 n; u64 chain[n], which begins with a marker; u64 control group
  */

@@ -1,8 +1,8 @@
-/* Off-CPU time: from the switch at which a thread leaves its CPU to the one at which it continues.
+/* Off-CPU time: from the switch at which a thread leaves its CPU to the one at which it resumes.
  *
- *   SAMPLE sched:sched_switch   prev_pid 7, next_pid 9, time 100    7 leaves, at the stack of this sample; 9 continues
+ *   SAMPLE sched:sched_switch   prev_pid 7, next_pid 9, time 100    7 leaves, at the stack of this sample; 9 resumes
  *   SWITCH, out (misc bit 13)   trailer: tid 7, time 101            the same switch again: 7 has left already
- *   SWITCH, in                  trailer: tid 7, time 350            7 continues: a row of 250 ns at its stack
+ *   SWITCH, in                  trailer: tid 7, time 350            7 resumes: a row of 250 ns at its stack
  *
  * A switch is reported by a sample of its tracepoint, a sample of context-switches or a record, in this order, and by
  * each at most once.  So if the same source reports a thread again, its return was not recorded.
@@ -33,7 +33,7 @@ static int is_thread(uint32_t tid, uint64_t time) {
     return tid && tid != UINT32_MAX && time && time != UINT64_MAX;
 }
 
-/* The frames of a stack, leaf first, are those at which a thread has left its CPU.  0 or FP_E_NOMEM. */
+/* Keeps the frames of the stack, leaf first, at which a thread leaves its CPU.  0 or FP_E_NOMEM. */
 static int keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t stack) {
     t->n_left = 0;
     while (stack) {
@@ -46,7 +46,7 @@ static int keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t,
     return 0;
 }
 
-/* The thread at a row leaves its CPU.  One that has ended may do so some times more.  0 or FP_E_NOMEM. */
+/* Records that the thread at a row leaves its CPU.  An exiting thread may switch a few more times.  0 or FP_E_NOMEM. */
 static int leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
     struct fp_perf_thread *t = &r->threads[row];
     if (t->left && !(t->left_by & by)) {
@@ -61,7 +61,7 @@ static int leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t t
     return keep_frames(r, t, stack);
 }
 
-/* It continues.  0, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Records that it resumes.  0, FP_FULL, FP_ASK or FP_E_NOMEM. */
 static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct fp_batch *out) {
     struct fp_perf_thread *t = &r->threads[row];
     if (!t->left) return 0;
@@ -85,7 +85,7 @@ static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct f
     return 0;
 }
 
-/* A pid in the raw data of a sample; 0 if it is not there. */
+/* A pid in the raw data of a sample; 0 if absent. */
 static uint32_t pid_at(const struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t offset) {
     return offset && s->n_raw >= 4 && offset <= s->n_raw - 4 ? fp_u32s(s->raw + offset, r->swap) : 0;
 }

@@ -5,7 +5,7 @@
 
 enum { ABI_64 = 2 };
 
-/* Where an unwinder finds the tables of what a process has mapped. */
+/* Where an unwinder finds the tables of a process's mappings. */
 struct process {
     struct fp_perf_reader *r;
     uint32_t pid;
@@ -17,7 +17,7 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
     struct fp_space_hit hit;
     if (!fp_space_find(r->space, process->pid, address, &hit)) return FP_MORE;
     const struct fp_perf_map *map = &r->maps[hit.word];
-    const int is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0; /* other memory has no rules */
+    const int is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0; /* other memory has no unwind rules */
     if (is_executable && !map->is_asked) {
         r->asked = FP_PERF_TABLE;
         r->asked_map = hit.word;

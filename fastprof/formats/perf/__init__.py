@@ -25,7 +25,7 @@ def sniff(head: bytes) -> int:
 
 
 def claims(path: str) -> bool:
-    """Is it a directory by `perf record --threads`, with `data` and `data.0`?"""
+    """Is it a directory of `perf record --threads`, with `data` and `data.0`?"""
     try:
         if not os.path.isfile(os.path.join(path, "data.0")):
             return False

@@ -1,4 +1,4 @@
-"""What stands around the records of perf.data: header, attributes and features."""
+"""The parts of perf.data around the records: header, attributes and features."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Section(NamedTuple):
 
 
 class Header(NamedTuple):
-    order: str  # of struct: "<" or ">"
+    order: str  # the byte order for struct: "<" or ">"
     pipe: bool
     attr_nbytes: int = 0  # of an entry of `attrs`
     attrs: Section = Section(0, 0)
     data: Section = Section(0, 0)
-    features: tuple[int, ...] = ()  # numbers; a section of each follows the data
+    features: tuple[int, ...] = ()  # their numbers; the sections follow the data
 
 
 class Attr(NamedTuple):
@@ -53,13 +53,13 @@ class Attr(NamedTuple):
 def byte_order(head: bytes) -> str:
     if head.startswith(b"2ELIFREP"):
         return ">"
-    if head.startswith(b"PERFFILE") and len(head) >= 24:  # of version 1, which does not say
+    if head.startswith(b"PERFFILE") and len(head) >= 24:  # version 1: the header has no byte order
         return "<" if struct.unpack_from("<Q", head, 16)[0] - 16 in _OLD_ATTR_SIZES else ">"
     return "<"
 
 
 def header(head: bytes) -> Header | None:
-    """The header in the first bytes of a file; None if they are too few."""
+    """Parse the header in the first bytes of a file; None if they are too few."""
     if len(head) < PIPE_HEADER_NBYTES:
         return None
     order = byte_order(head)
@@ -77,7 +77,7 @@ def header(head: bytes) -> Header | None:
 
 
 def _feature_bits(data: bytes, order: str) -> int:
-    """Words of 64 bits, or of 32 by a 32-bit big-endian recorder: all recorders write HOSTNAME, bit 3."""
+    """The bits, from 64-bit words or, of 32-bit big-endian recorders, 32-bit words: all set HOSTNAME, bit 3."""
     words = struct.unpack(order + "4Q", data)
     if order == ">" and not words[0] >> 3 & 1 and words[0] >> 35 & 1:
         words = struct.unpack("<4Q", struct.pack("<8I", *struct.unpack(">8I", data)))
@@ -85,7 +85,7 @@ def _feature_bits(data: bytes, order: str) -> int:
 
 
 def attr(data: bytes, order: str) -> Attr:
-    """From 64 bytes or more.  Bit fields of big-endian machines begin at the other end of each byte."""
+    """Parse 64 bytes or more.  Bit fields of big-endian machines begin at the other end of each byte."""
     type_, _, config, period, sample_type, read_format = struct.unpack_from(order + "IIQQQQ", data)
     flags = data[40:48] if order == "<" else data[40:48].translate(_REVERSED)
 
@@ -111,7 +111,7 @@ def attr(data: bytes, order: str) -> Attr:
 
 
 def attr_nbytes(data: bytes, order: str) -> int:
-    """The bytes of an attribute, from its first 8."""
+    """The size of an attribute, from its first 8 bytes."""
     return int(struct.unpack_from(order + "I", data, 4)[0]) or 64
 
 
@@ -119,7 +119,7 @@ def attr_nbytes(data: bytes, order: str) -> int:
 
 
 class Feature:
-    """Reads the fields of a section one after the other.  Errors: struct.error beyond its end."""
+    """Reads the fields of a section in order.  Errors: struct.error beyond its end."""
 
     def __init__(self, data: bytes, order: str) -> None:
         self.data = data

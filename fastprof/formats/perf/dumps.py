@@ -1,4 +1,4 @@
-"""The code that virtual machines list in jit-PID.dump, which a recording only names."""
+"""JIT-compiled code, which jit-PID.dump lists and a recording only names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ _MONOTONIC = 1  # CLOCK_MONOTONIC, with which virtual machines write
 
 
 class Dumps:
-    """Reads these files."""
+    """Reads the dumps that a recording names."""
 
     def __init__(self, files: Files, log: Log) -> None:
         self._files = files
         self._log = log
-        self._read: list[JitDump] = []  # whose memory the decoder borrows
+        self._read: list[JitDump] = []  # the decoder borrows their memory
 
     def give(self, reader: fp_perf_reader, name: bytes, clock: int | None) -> None:
-        """Gives the decoder what is in a file, if it can be found.  Without the clock of the recording's times, it is
-        unknown which code was at an address at a time."""
+        """Gives the decoder the code in a dump, if the file is found.  Without the clock of the recording, the code at
+        an address at a given time is unknown.
+        """
         from fastprof.symbols.jitdump import JitDump
 
         found = self._files.find(name)

@@ -13,7 +13,7 @@ _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK = 7, 10, 11, 12, 
 
 
 class Features:
-    """`read` takes their sections in any order."""
+    """Collects the metadata; `read` takes the sections in any order."""
 
     TRACING = 1
     BUILD_ID = 2
@@ -39,7 +39,7 @@ class Features:
 
     @property
     def start_ns(self) -> int:
-        """Since 1970; 0: unknown."""
+        """The start of the recording, in nanoseconds since 1970; 0: unknown."""
         if not self._clock or not self._times:
             return 0
         found = self._clock[0] + self._times[0] - self._clock[1]
@@ -51,7 +51,7 @@ class Features:
         )  # fmt: skip
 
     def read(self, number: int, data: bytes) -> bool:
-        """Is it undamaged?  What comes before damage is kept."""
+        """Read a section.  False if it is damaged; fields before the damage are kept."""
         try:
             self._read(number, Feature(data, self._order))
         except struct.error:

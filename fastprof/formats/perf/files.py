@@ -15,11 +15,11 @@ _DELETED = " (deleted)"
 
 
 class Files:
-    """Finds them as those of symbols.  Without symbols (SYMBOLIZE) none is opened."""
+    """Finds them where symbol files are found.  Without symbols (SYMBOLIZE) none is opened."""
 
     def __init__(self, options: Options) -> None:
         self._symbolize = options[SYMBOLIZE]
-        self._where: dict[str, Any] = {  # looked at in any case: no option is idle
+        self._where: dict[str, Any] = {  # read in any case, so that no option counts as unused
             "symbols": options[SYMBOLS],
             "sysroot": options[SYSROOT],
             "debug_dirs": options[DEBUG_DIRS],

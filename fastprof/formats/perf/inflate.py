@@ -1,4 +1,4 @@
-"""Records that `perf record -z` has compressed: one zstandard stream, cut anywhere, whose frame never ends."""
+"""Records compressed by `perf record -z`: a zstandard stream, cut anywhere, whose frame never ends."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from fastprof.core._typing import Any
 
-# A recorder compresses a buffer at a time: so much, and the headers of records, comes out of one record.
+# A recorder compresses a buffer at a time: a record expands to at most a buffer and the headers of records.
 _MORE = 64 << 10
 _DEFAULT_MMAP = 16 << 20
-# 2 KB can become 64 MiB: a record is decompressed in slices, so that little too much was made when that shows.
+# 2 KB can expand to 64 MiB: decompress a record in slices, so that the excess is found early.
 _SLICE = 512
 
 
@@ -19,12 +19,12 @@ class Inflate:
         self.restart()
 
     def restart(self) -> None:
-        """Another stream begins."""
+        """Begin another stream."""
         self._stream: Any = None
-        self.error = ""  # what was wrong with the stream, once it is
+        self.error = ""  # the damage of the stream, if any
 
     def parts(self, data: memoryview) -> Iterator[bytes]:
-        """What a compressed record holds.  Nothing follows after damage."""
+        """The decompressed bytes of a record; none after damage."""
         import zstandard
 
         left = self.mmap_nbytes + _MORE

@@ -1,4 +1,4 @@
-"""Names of events that a recording does not name, as perf makes them."""
+"""Names of events that a recording does not name, as perf composes them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _cache(cache: int, operation: int, result: int) -> str:
 
 
 def _modifiers(flags: int) -> str:
-    """The letters for the modes that are counted (`u`, `k` ...); perf omits the usual ones."""
+    """The letters of the counted modes (`u`, `k` ...); perf omits the default ones."""
     found, excludes = "", False
     if flags >> 4 & 7:
         found += "".join(letter for letter, bit in (("k", 5), ("u", 4), ("h", 6)) if not flags >> bit & 1)

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2
-_MOST_ROUNDS = 1 << 34  # bytes of records that wait for others of their round: as far as C counts them
+_MOST_ROUNDS = 1 << 34  # bytes of records that wait for their round: the limit of the C code's counters
 _MOST_SECTION = 64 << 20
-_MOST_NAMES = (MAX_VALUE_TYPES - 1) // 2 - 1  # one is left for off-CPU time
+_MOST_NAMES = (MAX_VALUE_TYPES - 1) // 2 - 1  # reserves one for off-CPU time
 _OTHERS = "other events"
 _OFF_CPU = "off-cpu"
 _CONTEXT_SWITCH = 1 << 26  # of the flags: the recording has SWITCH records
@@ -54,7 +54,7 @@ _SWITCH_EVENT = "sched:sched_switch"
 _OFF_CPU_EVENT = "offcpu-time"  # of perf record --off-cpu
 _LEAST_TIMER_NS = 10_000  # perf_swevent_start_hrtimer in kernel/events/core.c
 
-# Fields of samples that are left out, by the bits of sample_type.
+# Fields of samples that are dropped, by the bits of sample_type.
 _EXTRAS = {
     "data-addresses": 1 << 3 | 1 << 19,
     "raw-data": 1 << 10,
@@ -73,7 +73,7 @@ class Event:
         self.attr = attr
         self.ids = ids
         self.given = ""  # its name in the file
-        self.tracepoint: Tracepoint | None = None  # whose fields become labels
+        self.tracepoint: Tracepoint | None = None  # its fields become labels
 
     @property
     def name(self) -> str:
@@ -81,8 +81,9 @@ class Event:
 
     @property
     def unit(self) -> str:
-        """Of its periods: the software clocks count nanoseconds, unless the kernel's timer cannot be as fast as the
-        fixed period: `-c 1` samples every 10 us, and each sample still has a period of 1."""
+        """The unit of its periods.  Software clocks count nanoseconds, unless the fixed period is shorter than the
+        kernel's timer allows: `-c 1` samples every 10 us, yet each sample has a period of 1.
+        """
         attr = self.attr
         too_fast = not attr.is_frequency and 0 < attr.period < _LEAST_TIMER_NS
         is_clock = attr.type == SOFTWARE and attr.config < 2 and not too_fast
@@ -94,7 +95,7 @@ class Event:
 
     @property
     def switched_by(self) -> int:
-        """Whether it reports every switch of a thread: 0 or of enum fp_perf_switched."""
+        """The enum fp_perf_switched if the event reports every thread switch, else 0."""
         attr = self.attr
         if attr.is_frequency or attr.period != 1:
             return 0
@@ -162,7 +163,7 @@ class PerfReader(Reader):
             yield file.start, file.size
 
     def _head(self, start: int) -> Header:
-        """The header.  Errors: FormatError if it is cut off."""
+        """Read the header.  Errors: FormatError if it is cut off."""
         source = self.source
         head = source.head if source.folder is None else source.read_at(start, HEADER_NBYTES)
         found = header(head)
@@ -177,7 +178,7 @@ class PerfReader(Reader):
         return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
 
     def _read_header(self, start: int, end: int | None) -> tuple[int, int | None]:
-        """Attributes and features of a file from `start` to `end`.  The range of its records."""
+        """Read attributes and features of a file from `start` to `end`.  Returns the range of its records."""
         found = self._head(start)
         assert end is not None
         if not found.attr_nbytes:
@@ -245,7 +246,7 @@ class PerfReader(Reader):
         self._describe_switches()
 
     def _name_events(self) -> None:
-        """From the feature that describes events: by their ids or, without, by their order."""
+        """Name events from the EVENT_DESC feature: by their ids or, without ids, by their order."""
         for k, description in enumerate(self._features.descriptions):
             for event in self._events:
                 if description.name and not event.given:
@@ -264,7 +265,7 @@ class PerfReader(Reader):
                     raise MemoryError("no memory for fields of tracepoints")
 
     def _describe_switches(self) -> None:
-        """Which events and records show that threads leave their CPUs."""
+        """Tell the decoder which events and records report thread switches."""
         r = self._r
         for event in self._events:
             if event.is_off_cpu_time:
@@ -279,7 +280,7 @@ class PerfReader(Reader):
                 lib.fp_perf_set_switched(r, event.number, event.switched_by, prev, next_)
 
     def _read_features(self, start: int, end: int) -> None:
-        """The sections after the records.  A damaged section does not stop the others."""
+        """Read the sections after the records.  A damaged section does not stop the others."""
         found = self._header
         table = start + found.data.offset + found.data.nbytes
         entries = self.source.read_at(table, 16 * len(found.features))
@@ -355,7 +356,7 @@ class PerfReader(Reader):
             r.counts.lost_bytes += len(data)
 
     def _record(self, record: bytes) -> None:
-        """A record that only some recordings have, or few; damaged ones are counted and do not stop the others."""
+        """Handle a rare record.  Damaged ones are counted and do not stop the others."""
         order = self._header.order
         type_, misc, _ = struct.unpack_from(order + "IHH", record)
         body = record[8:]
@@ -403,7 +404,7 @@ class PerfReader(Reader):
     # ---- parts
 
     def _use_columns(self, batch: fp_batch, event: Event | None) -> None:
-        """The batch gets columns for all events, which may have become more, and for off-CPU time."""
+        """Give the batch columns for all events, including new ones, and for off-CPU time."""
         if self._lacks(event):
             types = [*self._types]
             for other in self._events:
@@ -437,7 +438,7 @@ class PerfReader(Reader):
     def _new_part(self) -> Part:
         features, first = self._features, self._events[0]
         extra: dict[str, Any] = {}
-        if self._columns and len(self._types) > 2:  # as perf shows the first event first
+        if self._columns and len(self._types) > 2:  # perf shows the first event first
             extra["default_sample_type"] = self._types[1].name
         is_periodic = first.attr.period and not first.attr.is_frequency and not first.is_off_cpu_time
         if len(self._events) == 1 and is_periodic:
@@ -506,7 +507,7 @@ class PerfReader(Reader):
 
 
 def _number(file: Any) -> tuple[int, int]:
-    """The place of a file of a directory: `data`, then `data.0`, `data.1` ...; others have 2."""
+    """The sort key of a file in a directory: `data`, then `data.0`, `data.1` ..., then others."""
     stem, dot, number = file.name.partition(".")
     if stem != "data" or (dot and not number.isdecimal()):
         return 2, 0
@@ -514,7 +515,7 @@ def _number(file: Any) -> tuple[int, int]:
 
 
 def _names_of(found: BuildId) -> Iterator[bytes]:
-    """The names that an object with this build id has: of a module of the kernel two."""
+    """The names of an object with this build id: two for a kernel module."""
     name = found.name
     if name.startswith(b"[kernel.kallsyms]"):
         yield b"[kernel.kallsyms]"

@@ -1,4 +1,4 @@
-"""Rules of unwinding of the files that a recording has mapped, for copies of stacks (csrc/symbols/unwind.h)."""
+"""Unwind rules of mapped files, for copies of stacks (csrc/symbols/unwind.h)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDS = {
 
 
 class Tables:
-    """`find` reads each file once."""
+    """Unwind tables by file; each file is read once."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -57,7 +57,7 @@ class Tables:
 
 
 def _debug_file(elf: ElfObject) -> ElfFile | None:
-    """The debug file of a stripped file: it may have .debug_frame."""
+    """The debug file of a stripped file, which may have .debug_frame."""
     from fastprof.symbols.elf import ElfFile
 
     path = "" if elf.section(".symtab") or elf.section(".debug_frame") else elf.debug_path()

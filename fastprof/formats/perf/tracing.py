@@ -1,4 +1,4 @@
-"""The formats of tracepoints that a recording describes, so that the fields of their samples can be read.
+"""The formats of tracepoints in a recording, by which the fields of their samples are read.
 
 17 08 44 "tracing"  "0.6" 0  u8 big-endian, u8 size of a long  u32 page size
 "header_page" 0 u64 n, n bytes   "header_event" 0 u64 n, n bytes   u32 formats: each u64 n, n bytes
@@ -23,15 +23,15 @@ _MAGIC = b"\x17\x08\x44tracing"
 _ID = re.compile(rb"^ID: ?([0-9]{1,9})$", re.M)
 _NAME = re.compile(rb"^name: ?([^\n]+)$", re.M)
 _FIELD = re.compile(rb"field:([^;\n]{1,200});\s*offset:([0-9]{1,5});\s*size:([0-9]{1,5});(?:\s*signed:([01]);)?")
-_COMMON = re.compile(rb"\bcommon_\w+\s*$")  # of all tracepoints
+_COMMON = re.compile(rb"\bcommon_\w+\s*$")  # fields that all tracepoints share
 _DECLARED = re.compile(rb"(.*?)(\w+)(\[[^\]]*\])?", re.S)
-# Where a value is, and what it is: b"" in the field, text or a number with or without a sign.
+# By the value's location (b"" is the field itself) and its type: text, signed or unsigned number.
 _KINDS = {
     b"": (lib.FP_PERF_TEXT, lib.FP_PERF_UNSIGNED, lib.FP_PERF_SIGNED),
     b"__data_loc": (lib.FP_PERF_TEXT_ELSEWHERE, lib.FP_PERF_UNSIGNED_ELSEWHERE, lib.FP_PERF_SIGNED_ELSEWHERE),
     b"__rel_loc": (lib.FP_PERF_TEXT_AFTER, lib.FP_PERF_UNSIGNED_AFTER, lib.FP_PERF_SIGNED_AFTER),
 }
-# Bytes of C types, for arrays with a constant as their length
+# Sizes of C types, for arrays of constant length.
 _BITS = re.compile(rb"(?:\b|_)[a-z]*(8|16|32|64)(?:_t)?$")
 _NBYTES = dict.fromkeys([b"char", b"bool", b"_Bool"], 1) | {b"short": 2, b"long long": 8}
 _NBYTES |= dict.fromkeys([b"int", b"unsigned", b"signed", b"pid_t", b"dev_t", b"uid_t", b"gid_t", b"gfp_t"], 4)
@@ -55,11 +55,11 @@ class Tracepoint(NamedTuple):
     id: int
     name: str  # sched:sched_switch
     fields: tuple[Field, ...]
-    n_dropped: int = 0  # fields that are no labels
+    n_dropped: int = 0  # fields that do not become labels
 
 
 class _Bytes:
-    """Takes them apart.  Errors: struct.error beyond the end."""
+    """Reads the section in order.  Errors: struct.error beyond its end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -84,11 +84,11 @@ class _Bytes:
 
 
 def tracepoints(data: bytes) -> Iterator[Tracepoint]:
-    """Errors: struct.error where the data are damaged."""
+    """The tracepoints of the section.  Errors: struct.error where the data are damaged."""
     left = _Bytes(data)
     n = 0
     if len(data) > _MOST_NBYTES or left.take(len(_MAGIC)) != _MAGIC:
-        raise struct.error("these are no formats of tracepoints")
+        raise struct.error("this is not a section of tracepoint formats")
     left.name()
     left.order = ">" if left.number("B") else "<"
     long = left.number("B")
@@ -110,7 +110,7 @@ def tracepoints(data: bytes) -> Iterator[Tracepoint]:
 
 
 def _tracepoint(system: bytes, text: bytes, long: int) -> Tracepoint | None:
-    """`long`: the bytes of a long of the recorded machine."""
+    """Parse a format; `long` is the size of a long on the recorded machine."""
     id_, name = _ID.search(text), _NAME.search(text)
     if id_ is None or name is None:
         return None
@@ -122,8 +122,9 @@ def _tracepoint(system: bytes, text: bytes, long: int) -> Tracepoint | None:
 
 
 def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, *, long: int) -> Field | None:
-    """`char prev_comm[16]`, `__data_loc char[] filename`, `pid_t next_pid`; None for structures and arrays of them, and
-    arrays of unknown types with a constant as their length."""
+    """Parse `char prev_comm[16]`, `__data_loc char[] filename` or `pid_t next_pid`.  None for structures, arrays of
+    them, and arrays of constant length whose type is unknown.
+    """
     match = _DECLARED.fullmatch(declared.strip())
     n = int(nbytes)
     if match is None or not n:
@@ -148,7 +149,7 @@ def _field(declared: bytes, offset: bytes, nbytes: bytes, signed: bytes | None, 
 
 
 def _nbytes_of(type_: bytes, long: int) -> int:
-    """Of a number; 0 for an unknown type."""
+    """The size of a number of this type; 0 for an unknown type."""
     if (match := _BITS.search(type_)) is not None:
         return int(match[1]) // 8
     words = type_.split()
