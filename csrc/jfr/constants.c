@@ -1,10 +1,9 @@
 /* Checkpoints: constants by type and key.
  *
- *   start, duration, delta to the previous checkpoint, flags byte | number of
- * pools pool      type, number of values | key, value ...
+ *   checkpoint  start, duration, delta to the previous checkpoint, flags byte, number of pools | pools
+ *   pool        type, number of values | key, value ...
  *
- * A value is kept as its bytes, because most are never needed; its type's
- * program finds where it ends.
+ * Values are kept as bytes, because most are never needed; the program of the type finds the end of each.
  */
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->slots_of = 0;
 }
 
-/* The pool of a type, made if there is none.  NULL when memory ran out. */
+/* The pool of a type, created on demand.  NULL when memory ran out. */
 static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     struct fp_jfr_type *t = &r->types[type];
     if (t->pool) return &r->pools[t->pool - 1];
@@ -43,8 +42,7 @@ static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     return pool;
 }
 
-/* Keys below this are an index, whatever their number; others if most are used.
- */
+/* Keys below SMALL are indices; larger ones only if at least one in MOST_OF_ROWS is used. */
 enum { SMALL = 1 << 16, MOST_OF_ROWS = 8 };
 
 /* The row of a key, added if it is new.  FP_NO_ID when memory ran out. */
@@ -54,7 +52,7 @@ static uint32_t add(struct fp_jfr_pool *pool, uint64_t key) {
     uint32_t row = key < pool->cap_rows ? pool->rows[key] : 0;
     if (row) return row;
     if (key < SMALL || key / MOST_OF_ROWS < pool->n) {
-        /* unless it came when there were fewer */
+        /* added while the index was smaller? */
         const uint32_t far = pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
         if (far) return pool->row_of[far];
         if (fp_array_zeroed(&pool->rows, &pool->cap_rows, key + 1, sizeof *pool->rows)) return FP_NO_ID;
@@ -101,7 +99,7 @@ const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot
 
 /* ---- reading ---- */
 
-/* The next bytes are there, or are all that is left of the checkpoint. */
+/* The end of the bytes in the window that belong to the checkpoint. */
 static const uint8_t *bound(const struct fp_jfr_reader *r, const struct fp_in *in) {
     const uint64_t left = r->limit - (in->base + in->pos), there = in->n - in->pos;
     return in->p + in->pos + (left < there ? left : there);
@@ -130,7 +128,7 @@ static int begin(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-/* The head of a pool.  0, FP_MORE, or an error. */
+/* Reads the head of a pool.  0, FP_MORE, or an error. */
 static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     uint64_t id, n;
     const uint8_t *end = bound(r, in), *p = fp_jfr_number(r, in->p + in->pos, end, 8, &id);
@@ -140,12 +138,12 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     }
     if (n > r->limit - at) {
         return fp_fail_got(err, FP_E_MALFORMED, at, "the number of constants", FP_GOT_UNSIGNED, n,
-                           "up to %, the bytes that are left", r->limit - at);
+                           "up to %, the bytes left", r->limit - at);
     }
     r->at_type = fp_jfr_find_type(r, id);
     if (!r->at_type && n) {
         return fp_fail_got(err, FP_E_MALFORMED, at, "the type of constants", FP_GOT_UNSIGNED, id,
-                           "one that the metadata describes", 0);
+                           "a type that the metadata describes", 0);
     }
     r->n_left_pools--;
     r->n_left_values = n;
@@ -153,7 +151,7 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-/* The values of a pool that are in the window.  0, FP_MORE, or an error. */
+/* Reads the values of a pool in the window.  0, FP_MORE, or an error. */
 static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     const struct fp_jfr_program *program = fp_jfr_program_of(r, r->at_type);

@@ -1,9 +1,8 @@
-/* The metadata: a table of strings, then a tree of elements with attributes,
- * whose names and values are indices in it.
+/* The metadata: a table of strings, then a tree of elements whose names, attributes and values are indices into it.
  *
- *   root > metadata > class {id 101, name jdk.ExecutionSample, superType
- * jdk.jfr.Event} > field {name stackTrace, class 28, constantPool true} >
- * annotation {class 40, value TICKS}
+ *   root > metadata > class {id 101, name jdk.ExecutionSample, superType jdk.jfr.Event}
+ *                     > field {name stackTrace, class 28, constantPool true}
+ *                       > annotation {class 40, value TICKS}
  */
 #include "jfr/private.h"
 #include "jfr/text.h"
@@ -11,7 +10,7 @@
 struct fp_jfr_tree {
     struct fp_jfr_reader *r;
     const uint8_t *p, *end;
-    const char *what; /* what is wrong */
+    const char *what; /* the error */
     uint64_t got;
     int has_got, is_full;
 };
@@ -39,7 +38,7 @@ static int number(struct fp_jfr_tree *t, uint64_t *v) {
     return 1;
 }
 
-/* The name with an index in the strings. */
+/* Reads the index of a string. */
 static int word(struct fp_jfr_tree *t, uint32_t *name) {
     uint64_t i;
     if (!number(t, &i)) return 0;
@@ -48,7 +47,7 @@ static int word(struct fp_jfr_tree *t, uint32_t *name) {
     return 1;
 }
 
-/* A number, as text: -5, 334. */
+/* Parses a number: -5, 334. */
 static int id_of(struct fp_jfr_tree *t, uint32_t name, uint64_t *id) {
     size_t n, i = 0;
     const uint8_t *p = fp_string(&t->r->names, name, &n);
@@ -115,7 +114,7 @@ static int add_note(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     return 1;
 }
 
-/* An element and those in it.  `in`: the name of the one that it is in. */
+/* Reads an element and its children.  `in`: the name of its parent. */
 static int element(struct fp_jfr_tree *t, uint32_t in, unsigned depth) {
     struct fp_jfr_attributes a = {0};
     uint32_t name;
@@ -127,7 +126,7 @@ static int element(struct fp_jfr_tree *t, uint32_t in, unsigned depth) {
     if (name == FP_JFR_W_CLASS && in == FP_JFR_W_METADATA && !add_type(t, &a)) return 0;
     if (name == FP_JFR_W_FIELD && in == FP_JFR_W_CLASS && !add_field(t, &a)) return 0;
     if (name == FP_JFR_W_ANNOTATION && in == FP_JFR_W_FIELD && !add_note(t, &a)) return 0;
-    if (name == FP_JFR_W_CLASS && in != FP_JFR_W_METADATA) name = 0; /* its fields are nobody's */
+    if (name == FP_JFR_W_CLASS && in != FP_JFR_W_METADATA) name = 0; /* not a type: ignore it */
     if (name == FP_JFR_W_FIELD && in != FP_JFR_W_CLASS) name = 0;
     if (!number(t, &n)) return 0;
     while (n--)
@@ -154,7 +153,7 @@ static int strings(struct fp_jfr_tree *t) {
     return 1;
 }
 
-/* ---- what types mean ---- */
+/* ---- roles of types ---- */
 
 static void set_role(struct fp_jfr_reader *r, uint32_t type, unsigned role) {
     struct fp_jfr_type *t = &r->types[type];
@@ -176,7 +175,7 @@ static void set_role(struct fp_jfr_reader *r, uint32_t type, unsigned role) {
     }
 }
 
-/* What a field of an event has to be; NULL if it is. */
+/* The expected type of an event's field; NULL if the field has it. */
 static const char *unfit(const struct fp_jfr_reader *r, const struct fp_jfr_field *f, unsigned slot) {
     const struct fp_jfr_type *t = &r->types[f->type];
     switch (slot) {
@@ -192,8 +191,7 @@ static const char *unfit(const struct fp_jfr_reader *r, const struct fp_jfr_fiel
     }
 }
 
-/* Sets the roles of what an event refers to.  0, or the field that is of
- * another type. */
+/* Sets the roles of the types that an event refers to.  0, or the field of an unexpected type. */
 static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const struct fp_jfr_type *t, const char **want) {
     static const uint8_t ROLE[] = {[FP_JFR_EVENT_THREAD] = FP_JFR_THREAD,
                                    [FP_JFR_EVENT_STACK] = FP_JFR_STACK,
@@ -208,7 +206,7 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
         for (uint32_t k = 0; k < n; k++) {
             if (wants[k].word != f->name) continue;
             if ((*want = unfit(r, f, wants[k].slot))) {
-                if (t->is_span && wants[k].slot >= FP_JFR_EVENT_STATE) continue; /* names may be anything */
+                if (t->is_span && wants[k].slot >= FP_JFR_EVENT_STATE) continue; /* such fields may have any type */
                 return f;
             }
             if (ROLE[wants[k].slot]) set_role(r, f->type, ROLE[wants[k].slot]);
@@ -239,7 +237,7 @@ static void resolve(struct fp_jfr_reader *r) {
     }
 }
 
-/* Finds the events with durations.  What they refer to is read, if it is of the right type. */
+/* Finds the events with durations; fields of unexpected types are not read. */
 static void find_spans(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         struct fp_jfr_type *t = &r->types[i];
@@ -263,7 +261,7 @@ static int empty(struct fp_jfr_reader *r) {
     memset(r->small, 0, sizeof r->small);
     fp_strings_empty(&r->names);
     fp_table_empty(&r->type_ids);
-    /* type 0 is none */
+    /* type 0 means "none" */
     if (fp_jfr_add_words(&r->names) || fp_array_room(&r->types, &r->cap_types, 1, sizeof *r->types)) return FP_E_NOMEM;
     r->types[r->n_types++] = (struct fp_jfr_type){0};
     return 0;

@@ -47,11 +47,12 @@ static int starts(const uint8_t *p, size_t n, const char *with) {
     return n >= length && !memcmp(p, with, length);
 }
 
-/* The bytes at p that number a hidden or generated class:
+/* The length of the number at p that distinguishes a hidden or generated class:
  *
- *   +0x00007f6cf8007a08/728258269   /0x0000000084045210   .0x0000000084045210
- * an address, and a hash 12 of $$Lambda$12, and the $    12 of $Proxy12,
- * GeneratedMethodAccessor12 ...
+ *   +0x00007f6cf8007a08/728258269   an address and a hash
+ *   /0x0000000084045210, .0x...     an address
+ *   $12                             of $$Lambda$12
+ *   12                              of $Proxy12, GeneratedMethodAccessor12 ...
  */
 static size_t number_of_class(const uint8_t *p, size_t n, size_t before) {
     if (n > 3 && (p[0] == '+' || p[0] == '/' || p[0] == '.') && p[1] == '0' && p[2] == 'x') {
@@ -95,7 +96,7 @@ int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
     }
     if (dimensions && n > 1 && p[0] == 'L' && p[n - 1] == ';') p++, n -= 2;
     for (size_t i = 0; i < n; i++) {
-        /* the '/' of an address of a hidden class stays */
+        /* keep the '/' before the address of a hidden class */
         const int is_slash =
             p[i] == '/' && !starts(p + i, n - i, "/0x") && !(i + 1 < n && p[i + 1] >= '0' && p[i + 1] <= '9');
         fp_buf_put(to, is_slash ? "." : (const char *)p + i, 1);

@@ -1,4 +1,4 @@
-/* Between the parts of the decoder of flight recordings. */
+/* Shared by the files of the JFR decoder. */
 #ifndef FP_JFR_PRIVATE_H
 #define FP_JFR_PRIVATE_H
 
@@ -43,8 +43,7 @@ static inline const uint8_t *fp_jfr_skip_varints(const uint8_t *p, const uint8_t
     return p;
 }
 
-/* Reads a number that takes `width` bytes if numbers are not compressed;
- * big-endian then. */
+/* Reads a number: a varint, or `width` big-endian bytes if numbers are not compressed. */
 static inline const uint8_t *fp_jfr_number(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
                                            unsigned width, uint64_t *v) {
     if (FP_LIKELY(r->compressed)) return fp_jfr_varint(p, end, v);
@@ -60,12 +59,12 @@ struct fp_jfr_record {
     const uint8_t *body, *end; /* `end` may be beyond the window */
 };
 
-/* The record at the window's position.  0; FP_MORE if its head is not in the
- * window; FP_E_* if it is no record or does not end before the range does. */
+/* Reads the head of the record at the window's position.  0; FP_MORE if the window lacks part of it; FP_E_* if it is
+ * not a record or ends past the range. */
 int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
                 struct fp_err *err);
 
-/* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
+/* Skips the rest of the current record.  FP_MORE, or 0: a record begins at the position, or the range ends. */
 static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_in *in) {
     const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
     in->pos += (size_t)n;
@@ -73,13 +72,12 @@ static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_in *in) {
     return r->skip && !in->eof ? FP_MORE : 0;
 }
 
-/* A record that ends after the input does. */
+/* The error of a record that the input truncates. */
 int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err);
 
 /* ---- the metadata ---- */
 
-/* Words that the metadata is searched for; the first strings of `names`, from 1
- * on, in this order. */
+/* Words with a meaning in the metadata: the first strings of `names`, from 1 on, in this order. */
 enum fp_jfr_word {
     FP_JFR_W_METADATA = 1,
     FP_JFR_W_CLASS,
@@ -174,8 +172,7 @@ enum fp_jfr_unit {
     FP_JFR_SECONDS
 };
 
-/* What constants of a type are.  A type has a role because something that is
- * read refers to it. */
+/* What the constants of a type are.  A type gets its role from the fields that refer to it. */
 enum fp_jfr_role {
     FP_JFR_NO_ROLE = 0,
     FP_JFR_STACK,
@@ -197,8 +194,8 @@ struct fp_jfr_type {
     uint32_t fact;            /* enum fp_jfr_fact_kind + 1 */
     uint32_t counted;         /* in `counted` */
     uint8_t role, primitive;
-    uint8_t is_span; /* an event with a duration, of a timeline */
-    uint8_t is_bad;  /* lenient: an event with a field of another type */
+    uint8_t is_span; /* an event with a duration, for timelines */
+    uint8_t is_bad;  /* lenient: an event with a field of an unexpected type */
 };
 
 struct fp_jfr_field {
@@ -207,7 +204,7 @@ struct fp_jfr_field {
     uint8_t pooled, array, unit;
 };
 
-/* An annotation of a field, until all types are known. */
+/* An annotation of a field, kept until all types are known. */
 struct fp_jfr_note {
     uint64_t type_id;
     uint32_t field, value;
@@ -223,16 +220,16 @@ enum fp_jfr_code {
     FP_JFR_OP_ARRAY_BYTES,
     FP_JFR_OP_ARRAY, /* a count; the following n operations that many times */
     /* into `slot` */
-    FP_JFR_OP_GET_INT, /* a number: signed, `width` bytes if not compressed */
+    FP_JFR_OP_GET_INT, /* a signed number, `width` bytes if not compressed */
     FP_JFR_OP_GET_CHAR,
     FP_JFR_OP_GET_BYTE,
     FP_JFR_OP_GET_FLOAT,
     FP_JFR_OP_GET_DOUBLE,
     FP_JFR_OP_GET_TEXT,
-    FP_JFR_OP_GET_KEY,   /* a constant of type n */
-    FP_JFR_OP_MARK,      /* here a value of type n begins; operations that skip it
+    FP_JFR_OP_GET_KEY,   /* the key of a constant of type n */
+    FP_JFR_OP_MARK,      /* a value of type n begins here; operations that skip it
                             follow */
-    FP_JFR_OP_MARK_ARRAY /* here the count of an array of type n begins; of keys
+    FP_JFR_OP_MARK_ARRAY /* the count of an array of type n begins here; of keys
                             if width is 1 */
 };
 
@@ -243,8 +240,8 @@ struct fp_jfr_op {
 
 struct fp_jfr_program {
     uint32_t op, n_ops;
-    int32_t is_plain; /* compressed numbers alone, and bytes: fp_jfr_run_plain */
-    int32_t is_bad;   /* it cannot be compiled: `what` */
+    int32_t is_plain; /* only compressed numbers and bytes: fp_jfr_run_plain */
+    int32_t is_bad;   /* it cannot be compiled; `what`: why */
     const char *what;
     uint64_t got;
 };
@@ -254,9 +251,9 @@ enum fp_jfr_slot_kind {
     FP_JFR_IS_NUMBER,
     FP_JFR_IS_REAL,
     FP_JFR_IS_TEXT,  /* p[0] is its encoding */
-    FP_JFR_IS_KEY,   /* of a constant */
+    FP_JFR_IS_KEY,   /* the key of a constant */
     FP_JFR_IS_VALUE, /* a value of a type at p */
-    FP_JFR_IS_ARRAY  /* the same for an array of them, or of keys */
+    FP_JFR_IS_ARRAY  /* an array of values or keys at p */
 };
 
 struct fp_jfr_slot {
@@ -269,38 +266,35 @@ struct fp_jfr_slot {
     uint8_t kind, unit, of_keys;
 };
 
-/* A field that is wanted. */
+/* A field to read, and its slot. */
 struct fp_jfr_want {
     uint8_t word, slot;
 };
 
-/* The program of a type, compiled if it is new.  NULL when memory ran out. */
+/* The program of a type, compiled at first use.  NULL when memory ran out. */
 const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type);
 
-/* Runs a program on the bytes up to `end`; the end of the value, or NULL if it
- * is longer or has an unknown kind of string.  All slots that the program does
- * not set have to be FP_JFR_ABSENT. */
+/* Runs a program on the bytes up to `end`.  Returns the end of the value, or NULL if it is past `end` or has an unknown
+ * kind of string.  Initialize slots to FP_JFR_ABSENT: the program sets some. */
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots);
 
-/* As fp_jfr_run, of a plain program: writes only the numbers of slots;
- * fp_jfr_plain_slots has set what they are. */
+/* fp_jfr_run for a plain program: writes only the numbers of slots; fp_jfr_plain_slots has set their kinds. */
 const uint8_t *fp_jfr_run_plain(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p, const uint8_t *end,
                                 struct fp_jfr_slot *slots);
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
 
-/* Decodes a value of a type at p into slots: as fp_jfr_run, NULL also when
- * memory ran out. */
+/* Decodes a value of a type at p into slots.  Returns as fp_jfr_run; NULL also when memory ran out. */
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots);
 
-/* The slots of values, by their role. */
+/* The slots of values, by role. */
 enum { FP_JFR_STACK_CUT, FP_JFR_STACK_FRAMES };
 enum { FP_JFR_FRAME_METHOD, FP_JFR_FRAME_LINE, FP_JFR_FRAME_BYTECODE, FP_JFR_FRAME_TYPE };
 enum { FP_JFR_METHOD_CLASS, FP_JFR_METHOD_NAME, FP_JFR_METHOD_DESCRIPTOR };
 enum { FP_JFR_CLASS_NAME };
 enum { FP_JFR_THREAD_OS_NAME, FP_JFR_THREAD_OS_ID, FP_JFR_THREAD_NAME, FP_JFR_THREAD_ID, FP_JFR_THREAD_VIRTUAL };
-/* And of events. */
+/* The slots of events. */
 enum {
     FP_JFR_START,
     FP_JFR_DURATION_SLOT,
@@ -316,20 +310,18 @@ enum {
 struct fp_jfr_event {
     const char *name;
     uint8_t metric;
-    uint8_t weight; /* word: the field that counts how many it stands for; 0: one */
-    uint8_t value;  /* word: the field of the second value; 0: its period, if it
-                       has one */
+    uint8_t weight; /* word: the field with the number of samples it represents; 0: one */
+    uint8_t value;  /* word: the field of the second value; 0: its period, if any */
     uint8_t times_weight;
 };
 extern const struct fp_jfr_event fp_jfr_events[];
-/* By the name of a type, of n bytes: its index in fp_jfr_events + 1, or 0. */
+/* Looks up a type by name: its index in fp_jfr_events + 1, or 0. */
 uint32_t fp_jfr_event_of(const uint8_t *name, size_t n);
 
-/* Likewise: enum fp_jfr_fact_kind + 1, or 0. */
+/* Looks up a type by name: enum fp_jfr_fact_kind + 1, or 0. */
 uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n);
 
-/* The wanted fields of a type: n of them.  NULL for a text, whose first field
- * is wanted. */
+/* The n fields to read of a type.  NULL for a text: its first field is read. */
 const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t *n, struct fp_jfr_want *scratch);
 
 /* The type with an id, or 0. */
@@ -337,23 +329,23 @@ uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id);
 
 /* ---- constants ---- */
 
-/* The constants of a type.  Row 0 is that of key 0. */
+/* The constants of a type.  Row 0 has key 0. */
 struct fp_jfr_pool {
-    uint32_t *rows; /* by key, if keys are small: row; 0: none */
+    uint32_t *rows; /* by small key: row; 0: none */
     uint32_t cap_rows;
     struct fp_table keys; /* other keys: (low, high) */
     uint32_t *row_of;     /* by row of `keys` */
     uint32_t cap_row_of;
-    uint32_t n;      /* rows, and row 0 */
+    uint32_t n;      /* rows, including row 0 */
     uint64_t *at;    /* by row: offset in the arena + 1; 0: not in the file */
-    uint32_t *known; /* by row: what it was resolved to, + 1; 0: not yet */
+    uint32_t *known; /* by row: its resolved id + 1; 0: not resolved yet */
     uint32_t *also;  /* by row: a second result */
     uint32_t cap_at, cap_known, cap_also;
 };
 
 /* Forgets all constants. */
 void fp_jfr_forget(struct fp_jfr_reader *r);
-/* The row of a key that is not in `rows`; FP_NO_ID if there is none. */
+/* The row of a key outside `rows`; FP_NO_ID if there is none. */
 uint32_t fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key);
 
 /* The row of a constant in the pool of a type; FP_NO_ID if there is none. */
@@ -365,62 +357,55 @@ static inline uint32_t fp_jfr_find(const struct fp_jfr_reader *r, uint32_t type,
     if (FP_LIKELY(key < pool->cap_rows && pool->rows[key])) return pool->rows[key];
     return fp_jfr_find_far(pool, key);
 }
-/* The bytes of a value that a slot refers to or holds: FP_JFR_IS_KEY or
- * FP_JFR_IS_VALUE.  NULL if there are none. *end: where the bytes end that may
- * belong to it. */
+/* The bytes of the value that a slot holds (FP_JFR_IS_VALUE) or refers to (FP_JFR_IS_KEY).  NULL if there are none.
+ * *end: an upper bound of its end. */
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end);
 
 /* ---- names ---- */
 
-/* Appends the text of a slot as UTF-8; nothing for null.  `end`: of the bytes
- * that the slot may point into.  1 if it is a text, 0 for null or a missing
- * constant, FP_E_NOMEM. */
+/* Appends the text of a slot as UTF-8; nothing for null.  `end`: the end of the bytes that the slot points into.  1 if
+ * it is a text, 0 for null or a missing constant, or FP_E_NOMEM. */
 int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to);
-/* Appends the name of a class without the numbers of hidden classes, which
- * differ from run to run. */
+/* Appends the name of a class without the numbers of hidden classes, which differ from run to run. */
 int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
-/* Appends the name of a class of objects as in Java: [[I is int[][],
- * [Ljava/util/Map; is java.util.Map[]. */
+/* Appends the name of a class in Java's syntax: [[I is int[][], [Ljava/util/Map; is java.util.Map[]. */
 int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
-/* The model's string of a slot with a text or a class; constants are looked up
- * once.  0: none.  FP_NO_ID: no memory. */
+/* The model's string for a slot with a text or a class, cached by constant.  0: none.  FP_NO_ID when memory ran out. */
 uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end);
 
 /* ---- frames, stacks, threads ---- */
 
-/* The node of a stack of the model.  0: no stack; FP_NO_ID when memory ran out.
- */
+/* The model's stack.  0: no stack; FP_NO_ID when memory ran out. */
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut);
-/* The frame of a function that is a name and no code.  FP_NO_ID when memory ran
- * out. */
+/* The frame of a function that has a name but no code.  FP_NO_ID when memory ran out. */
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n);
-/* The thread of the model, and its label.  0 or FP_E_NOMEM. */
+/* The model's thread, and its label.  0 or FP_E_NOMEM. */
 int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
                   uint32_t *label);
 
-/* The labels of a row. */
+/* A cached label set of rows. */
 struct fp_jfr_labels {
-    uint32_t thread, class_, state, label; /* `label`: 0: free */
+    uint32_t thread, class_, state, label; /* label 0: unused entry */
 };
 enum { FP_JFR_LABELS = 1 << 10 };
 
-/* A frame of the model, by its fields. */
+/* A cached frame of the model, by its fields. */
 struct fp_jfr_frame {
     uint64_t method;
-    uint32_t kind; /* key of the frame's type */
+    uint32_t kind; /* the key of the frame's type */
     uint32_t line, bytecode;
-    uint32_t frame; /* + 1; 0: free */
+    uint32_t frame; /* + 1; 0: unused entry */
 };
 enum { FP_JFR_CACHE = 1 << 14 };
 
-/* Sets the name of a thread, a string.  0 or FP_E_NOMEM. */
+/* Sets the name (a string) of a thread.  0 or FP_E_NOMEM. */
 int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
 
 /* ---- rows ---- */
 
-/* Nanoseconds since 1970 of a time of an event. */
+/* The time of an event in nanoseconds since 1970. */
 uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot);
-/* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 if that is too large. */
+/* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 on overflow. */
 int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value);
 
 /* ---- timelines ---- */

@@ -1,17 +1,16 @@
-/* Types become programs: a value is read, or passed over, by a few operations.
+/* Compiles types to programs: a few operations read or skip a value.
  *
- *   StackTrace: truncated boolean, frames StackFrame[]     StackFrame: method
- * key, line int, bytecode int, type key
- *
- *   get byte into slot 0 | mark slot 1 | count, then that many times 4 varints
+ *   StackTrace  truncated boolean, frames StackFrame[]
+ *   StackFrame  method key, line int, bytecode int, type key
+ *   program     get byte into slot 0 | mark slot 1 | a count, then that many times 4 varints
  */
 #include "jfr/private.h"
 
-enum { MOST_OPS = 1 << 14 }; /* of a type; those of JDK 25 have up to 60 */
+enum { MOST_OPS = 1 << 14 }; /* per type; JDK 25's have up to 60 */
 
 struct fp_jfr_compiler {
     struct fp_jfr_reader *r;
-    const char *what; /* why it cannot be compiled, and about which type */
+    const char *what; /* the error, and its type */
     uint64_t got;
     uint32_t first;
     int is_full;
@@ -73,7 +72,7 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
                           unsigned depth) {
     struct fp_jfr_reader *r = c->r;
     if (!type || depth > FP_JFR_MOST_DEPTH) {
-        c->what = type ? "a type that holds itself" : "a type that the metadata does not describe";
+        c->what = type ? "a type that contains itself" : "a type that the metadata does not describe";
         c->got = type_id;
     }
     if (c->what || c->is_full) return;
@@ -87,8 +86,7 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         compile_field(c, &r->fields[t->field + i], NO_SLOT, depth + 1);
 }
 
-/* The operations from `body` on are those of an element; simple ones become one
- * operation for all elements. */
+/* Closes a loop: the operations after it are those of an element.  Simple ones become one operation for all. */
 static void compile_loop(struct fp_jfr_compiler *c, uint32_t loop) {
     struct fp_jfr_reader *r = c->r;
     const uint32_t n = r->n_ops - loop - 1;
@@ -189,7 +187,7 @@ static const uint8_t *skip_text(const struct fp_jfr_reader *r, const uint8_t *p,
     }
 }
 
-/* The value of a number of a slot's operation. */
+/* Reads the number of an operation with a slot. */
 static const uint8_t *get_number(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, const uint8_t *p,
                                  const uint8_t *end, struct fp_jfr_slot *slot) {
     uint64_t v = 0;
@@ -234,7 +232,7 @@ static const uint8_t *run_array(const struct fp_jfr_reader *r, const struct fp_j
                                 const uint8_t *end) {
     uint64_t n;
     if (!(p = fp_jfr_number(r, p, end, 4, &n)) || n > INT32_MAX) return NULL;
-    /* an element has a byte or more, but for those of a type without fields */
+    /* elements have at least a byte, unless their type has no fields */
     if (op->n && n > (uint64_t)(end - p)) return NULL;
     if (op->code == FP_JFR_OP_ARRAY_VARINTS) return fp_jfr_skip_varints(p, end, n * op->n);
     if (op->code == FP_JFR_OP_ARRAY_BYTES) return skip_bytes(p, end, n * op->n);

@@ -1,38 +1,30 @@
-/* jfr/read.h - flight recordings of Java virtual machines, as samples at call
- * stacks.
+/* jfr/read.h - JDK Flight Recorder's recordings, as samples with call stacks or as timelines of events.
  *
- *   file      complete chunks, one after the other
+ *   file      chunks
  *   chunk     header of 68 bytes, big-endian | records
- *   record    size of all of it, type | body         sizes and types are
- * varints
+ *   record    varint size of the whole record, varint type | body
  *
  *   14 ce 02 ...    a record of 20 bytes of type 334
  *
- * Type 0 is metadata, which describes all other types of its chunk; type 1 is a
- * checkpoint, which holds constants (stacks, methods, names, threads) that
- * other records refer to by type and key.  Events of all other types have the
- * fields of their type, one after the other.  Type numbers, fields and
- * constants are valid in their chunk only.
+ * Type 0 is metadata, which describes all other types of its chunk; type 1 is a checkpoint, whose constants (stacks,
+ * methods, names, threads) other records refer to by type and key.  Records of other types are events with the fields
+ * of their type, in order.  Type numbers, fields and constants are valid only in their chunk.
  *
- * Varints are little-endian groups of 7 bits, of 9 bytes at most; the 9th has 8
- * bits.  They are not zigzag.
+ * Varints are little-endian groups of 7 bits, of at most 9 bytes; the 9th has 8 bits.  They are not zigzag.
  *
  * A chunk is read in ranges, in this order:
  *
- *   fp_jfr_metadata    the types: each becomes a program of operations such as
- * "skip 3 varints", when it is needed fp_jfr_walk        its records by their
- * sizes: where checkpoints are, how many events of each type fp_jfr_constants
- * each checkpoint: values are kept as bytes and decoded when something refers
- * to them fp_jfr_feed        its events: samples become rows
+ *   fp_jfr_metadata    the types: each becomes, when it is needed, a program of operations such as "skip 3 varints"
+ *   fp_jfr_walk        the sizes of records: finds checkpoints and counts the events of each type
+ *   fp_jfr_constants   each checkpoint: values are kept as bytes, and decoded when an event refers to them
+ *   fp_jfr_feed        the events: samples become rows
  *
- * If the header does not say where the metadata is, a first walk finds it.
+ * If the header lacks the offset of the metadata, a first walk finds it.
  *
- * The caller walks all chunks before it reads the events of the first, because
- * value types and periods have to be known.
+ * The caller walks all chunks before it reads the events of the first, because it must know value types and periods.
  *
  * Memory: the constants of a chunk, and the model.
- * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of
- * async-profiler 4.
+ * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of async-profiler 4.
  */
 #ifndef FP_JFR_READ_H
 #define FP_JFR_READ_H
@@ -44,8 +36,7 @@
 
 /* cffi-begin */
 
-/* What a sample measures: a count, and most have a second value.  Kinds are
- * never added to each other. */
+/* What a sample measures: a count and, for most, a second value.  Different metrics are never added up. */
 enum fp_jfr_metric {
     FP_JFR_CPU = 0,
     FP_JFR_WALL = 1,
@@ -71,7 +62,7 @@ enum fp_jfr_metric {
 
 enum { FP_JFR_NO_COLUMN = 0xffffffffu, FP_JFR_SLOTS = 12, FP_JFR_MOST_DEPTH = 32 };
 
-/* The request of FP_ASK. */
+/* What FP_ASK requests. */
 enum fp_jfr_asked {
     FP_JFR_COLUMNS = 1, /* metric `asked_metric` needs columns: drain the batch,
                            add a part, set `column` */
@@ -79,19 +70,18 @@ enum fp_jfr_asked {
     FP_JFR_SPILL = 3    /* serve `rounds` */
 };
 
-/* A field of such an event. */
+/* A field of an event that describes the recording. */
 struct fp_jfr_fact {
     int64_t number;
     uint64_t text; /* offset in `text` of the reader */
-    uint32_t n;    /* bytes of it */
+    uint32_t n;    /* its bytes */
     int32_t is_text;
 };
 
-/* A record of type 0 or 1, as the walk found it.  Offsets count from the
- * beginning of the input. */
+/* A record of type 0 or 1 that the walk found.  Offsets count from the start of the input. */
 struct fp_jfr_place {
     uint64_t at, size;
-    int64_t delta; /* of a checkpoint: to the previous one; 0: it is the first */
+    int64_t delta; /* of a checkpoint: distance to the previous one; 0: it is the first */
     uint32_t is_checkpoint;
 };
 
@@ -99,31 +89,31 @@ struct fp_jfr_counts {
     uint64_t rows;
     uint64_t no_stack;      /* samples without a stack */
     uint64_t truncated;     /* samples whose stack the JVM cut */
-    uint64_t dangling;      /* references to constants that are nowhere in the chunk */
+    uint64_t dangling;      /* references to constants that the chunk lacks */
     uint64_t unknown_types; /* events of types that the metadata lacks */
     uint64_t depth;         /* frames of the deepest stack */
-    /* of a timeline */
+    /* timelines */
     uint64_t instants;  /* events without a duration */
-    uint64_t lanes;     /* threads that events were given because they overlap others of theirs */
-    uint64_t cut_spans; /* events that overlap too many others: they end with another */
+    uint64_t lanes;     /* threads added for events that overlap others of their thread */
+    uint64_t cut_spans; /* events that overlap too many others: cut at the end of another */
     /* lenient: losses */
     uint64_t bad_records, bad_constants, lost_bytes;
 };
 
 struct fp_jfr_reader {
     struct fp_model *model;
-    struct fp_rounds rounds; /* of a timeline */
+    struct fp_rounds rounds; /* timelines */
     int32_t lenient;
     int32_t timeline; /* read events with durations, not samples */
     /* options */
-    int32_t kinds;                 /* names get suffixes for how code was compiled: _[j] ... */
-    int32_t signatures;            /* names get the types of their parameters */
-    int32_t join;                  /* names of hidden classes lose their numbers */
-    int32_t class_leaf;            /* the class of an object or monitor is the innermost frame */
-    int32_t cut_root;              /* stacks that the JVM cut get a root [truncated] */
-    uint32_t input, virtual_input; /* of threads, and of threads that only have Java's id */
+    int32_t kinds;                 /* add suffixes to names for how code was compiled: _[j] ... */
+    int32_t signatures;            /* add parameter types to names */
+    int32_t join;                  /* remove the numbers of hidden classes from names */
+    int32_t class_leaf;            /* add the class of an object or monitor as the innermost frame */
+    int32_t cut_root;              /* give stacks that the JVM truncated a root [truncated] */
+    uint32_t input, virtual_input; /* of threads, and of threads with only a Java id */
 
-    /* of the chunk: set by the caller */
+    /* the chunk's; set by the caller */
     int32_t compressed;
     uint64_t stop; /* the end of the range in the input */
     int64_t start_ns, start_ticks;
@@ -139,7 +129,7 @@ struct fp_jfr_reader {
     /* results of the walk */
     struct fp_jfr_place *places;
     uint32_t n_places;
-    uint64_t end;    /* of the last whole record */
+    uint64_t end;    /* of the last complete record */
     int32_t is_next; /* a new chunk begins there */
 
     struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
@@ -150,15 +140,15 @@ struct fp_jfr_reader {
     struct fp_jfr_fact fact[FP_JFR_SLOTS];
     struct fp_buf text;
 
-    /* private from here on */
+    /* private */
     uint32_t cap_places;
     uint32_t n_emptied;
-    uint64_t skip;        /* bytes of the record that is being passed over */
-    int32_t is_described; /* the metadata of the chunk was read */
+    uint64_t skip;        /* bytes left of the record being skipped */
+    int32_t is_described; /* the chunk's metadata is read */
 
     struct fp_buf described; /* the metadata as in the file, from its strings on */
-    int32_t was_compressed;  /* when it was read */
-    struct fp_strings names; /* of the metadata: first the known words */
+    int32_t was_compressed;  /* the value of `compressed` then */
+    struct fp_strings names; /* of the metadata; the known words come first */
     uint32_t *strings;       /* by index in the metadata: name */
     uint32_t n_strings, cap_strings;
     struct fp_jfr_type *types;
@@ -184,12 +174,12 @@ struct fp_jfr_reader {
     uint32_t n_pools, cap_pools;
     uint8_t *arena;
     size_t arena_n, arena_cap;
-    uint64_t limit;         /* of the checkpoint that is being read; 0: none */
-    uint64_t n_left_pools;  /* of it */
-    uint64_t n_left_values; /* of its pool */
+    uint64_t limit;         /* the end of the current checkpoint; 0: none */
+    uint64_t n_left_pools;  /* of that checkpoint */
+    uint64_t n_left_values; /* of the current pool */
     uint32_t at_type;       /* the type of that pool */
 
-    /* of stacks */
+    /* stacks */
     struct fp_jfr_frame *cache; /* the last frames */
     uint32_t *frames;
     uint32_t cap_frames;
@@ -201,7 +191,7 @@ struct fp_jfr_reader {
     uint32_t cap_stack_of;
     struct fp_jfr_labels *labels; /* the last labels of rows */
     struct fp_jfr_slot *slots;    /* of an event */
-    uint32_t slots_of;            /* a type: what the slots are */
+    uint32_t slots_of;            /* the type that the slots are set up for */
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */
     uint32_t sleeping, truncated_name;         /* strings */
@@ -210,18 +200,18 @@ struct fp_jfr_reader {
     uint32_t cap_leaf_of;
     uint32_t *thread_names; /* by thread: string */
     uint32_t cap_thread_names;
-    /* of a timeline */
+    /* timelines */
     struct fp_jfr_lane *lanes;
     uint32_t *lane_of; /* by thread: its first lane + 1 */
     uint32_t n_lanes, cap_lanes, cap_lane_of;
     uint32_t lane_inputs[64], n_lane_inputs;
-    struct fp_jfr_span *ties; /* events of the same begin */
+    struct fp_jfr_span *ties; /* events that begin at the same time */
     uint32_t n_ties, cap_ties, at_tie;
     int32_t has_record, is_pulling, taking;
-    struct fp_strings said; /* facts of the chunk that the caller knows */
+    struct fp_strings said; /* facts already reported to the caller */
 };
 
-/* The events that fp_jfr_walk asks about, and their fields. */
+/* The events that fp_jfr_walk passes to the caller, and their fields. */
 enum fp_jfr_fact_kind {
     FP_JFR_SETTING = 0,      /* type's name, name, value */
     FP_JFR_JVM = 1,          /* name, version, pid */
@@ -230,35 +220,33 @@ enum fp_jfr_fact_kind {
     FP_JFR_DATA_LOSS = 4     /* bytes */
 };
 
-/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+/* NULL when memory ran out.  Borrows the model; the caller owns the reader. */
 struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model);
 void fp_jfr_reader_free(struct fp_jfr_reader *r);
 
-/* A chunk begins: forgets constants and what the walk found. */
+/* Begins a chunk: forgets constants and the results of the walk. */
 void fp_jfr_begin(struct fp_jfr_reader *r);
 
-/* Passes over records up to the end of the range.  `open`: the end of the chunk
- * is unknown; it ends where another begins.  After fp_jfr_metadata it also
- * counts events by type, and asks about those that are facts.  FP_MORE, FP_ASK,
- * FP_DONE, or an error; lenient: a damaged record ends the walk. */
+/* Walks over the records up to the end of the range.  `open`: the chunk's size is unknown; it ends where another
+ * begins.  After fp_jfr_metadata it also counts events by type, and returns FP_ASK at facts.  FP_MORE, FP_ASK, FP_DONE,
+ * or an error; lenient: a damaged record ends the walk. */
 int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err);
 
-/* The range is a metadata record.  FP_MORE, FP_DONE, or an error. */
+/* Reads a range that is a metadata record.  FP_MORE, FP_DONE, or an error. */
 int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
 
-/* The range is a checkpoint.  FP_MORE, FP_DONE, or an error. */
+/* Reads a range that is a checkpoint.  FP_MORE, FP_DONE, or an error. */
 int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
 
-/* The events of a chunk as rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an
- * error. */
+/* Converts the events of a chunk to rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an error. */
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
-/* A timeline: sorts the events of a chunk; then, after all chunks, returns their rows.  FP_MORE or FP_FULL, FP_ASK,
- * FP_DONE, or an error. */
+/* For timelines: fp_jfr_spans collects the events of a chunk; after all chunks, fp_jfr_pull returns the rows.
+ * FP_MORE or FP_FULL, FP_ASK, FP_DONE, or an error. */
 int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
 
-/* The name of a thread of the model, a string; 0: none. */
+/* The name (a string) of a thread of the model; 0: none. */
 uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread);
 
 /* Events so far of the type with this number in `counted`, from 1 on. */

@@ -1,12 +1,12 @@
-/* Heads of records, and types by their numbers. */
+/* Heads of records, and lookup of types. */
 #include "jfr/private.h"
 
 enum { LONGEST_HEAD = 18 };
 
-/* Eight bytes at a time: a byte without its highest bit ends a varint.  A varint of 9 bytes may end with any byte, so
- * from 8 bytes with the bit on, one varint is passed over byte by byte. */
+/* Counts ends of varints eight bytes at a time: a byte without its highest bit is one.  A varint of 9 bytes may end
+ * with any byte, so after 8 bytes with the bit on, one varint is skipped byte by byte. */
 const uint8_t *fp_jfr_skip_many(const uint8_t *p, const uint8_t *end, uint64_t n) {
-    unsigned open = 0; /* bytes of the varint that was begun */
+    unsigned open = 0; /* bytes so far of the current varint */
     while (n > 8 && end - p >= 8) {
         const uint64_t stops = ~fp_u64(p) & UINT64_C(0x8080808080808080);
         if (FP_UNLIKELY(!stops || open + (unsigned)__builtin_ctzll(stops) / 8 >= 8)) {

@@ -1,9 +1,9 @@
-/* Events become rows. */
+/* Converts events to rows. */
 #include "jfr/private.h"
 
 /* ---- values ---- */
 
-/* How many an event stands for, and its second value.  0, or 1 if one is too large. */
+/* The number of samples that an event represents, and its second value.  0, or 1 on overflow. */
 static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *event, unsigned metric,
                      const struct fp_jfr_slot *slots, int64_t *count, int64_t *value) {
     const struct fp_jfr_slot *weight = &slots[FP_JFR_EVENT_WEIGHT];
@@ -18,8 +18,7 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
 
 /* ---- labels ---- */
 
-/* The labels of a row: its thread's, and others that are not 0.  FP_NO_ID when
- * memory ran out. */
+/* The labels of a row: its thread's, and those that are not 0.  FP_NO_ID when memory ran out. */
 static uint32_t label_of(struct fp_jfr_reader *r, uint32_t thread_label, uint32_t class_, uint32_t state) {
     if (!class_ && !state) return thread_label;
     struct fp_jfr_labels *known = &r->labels[fp_mix(class_ ^ (uint64_t)state << 32, thread_label) % FP_JFR_LABELS];
@@ -77,7 +76,7 @@ static void begin_batch(struct fp_batch *out) {
         memset(out->values + (size_t)k * out->cap, 0, out->cap * sizeof *out->values);
 }
 
-/* The fields of an event in r->slots; its end, or NULL. */
+/* Reads the fields of an event into r->slots.  Returns its end, or NULL. */
 static const uint8_t *fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record) {
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     if (!program || !program->is_plain) {
@@ -91,7 +90,7 @@ static const uint8_t *fields(struct fp_jfr_reader *r, uint32_t type, const struc
     return fp_jfr_run_plain(r->ops + program->op, program->n_ops, record->body, record->end, r->slots);
 }
 
-/* The row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
+/* Adds the row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
 static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
                struct fp_err *err) {
     const struct fp_jfr_slot *slots = r->slots;

@@ -1,8 +1,8 @@
-/* Events with durations as a timeline: an enter and an exit each.
+/* Events with durations as a timeline: each becomes an enter and an exit.
  *
- * Events are written when they end, and each thread has buffers of its own, so they are sorted by their begin
- * (core/rounds.h) before the first row is made.  Those of a thread nest, but for some of the JVM's: what does not fit
- * into the innermost open event gets a lane, which is a thread of the same name.
+ * The JVM writes events when they end, from a buffer per thread, so they are sorted by their begin (core/rounds.h)
+ * before the first row.  Events of a thread nest, except some of the JVM's own: an event that does not fit into the
+ * innermost open one goes to a lane, an additional thread of the same name.
  *
  *   begin 10 end 50 A, begin 20 end 30 B, begin 40 end 60 C
  *
@@ -21,7 +21,7 @@ struct fp_jfr_span {
     uint32_t function, thread;
 };
 
-/* Open events of a thread, or of a lane of it, outermost first. */
+/* The open events of a thread or lane, outermost first. */
 struct fp_jfr_lane {
     struct fp_jfr_span *open;
     uint32_t n, cap;
@@ -39,7 +39,7 @@ void fp_jfr_free_spans(struct fp_jfr_reader *r) {
 
 /* ---- reading ---- */
 
-/* The function of an event: the name of its type, and its own name or class.  FP_NO_ID when memory ran out. */
+/* The function of an event, named after its type and its own name or class.  FP_NO_ID when memory ran out. */
 static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_slot *slots,
                             const uint8_t *end) {
     const struct fp_jfr_slot *own = &slots[FP_JFR_EVENT_STATE], *class_ = &slots[FP_JFR_EVENT_CLASS];
@@ -59,7 +59,7 @@ static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct
     return id == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, id, 0, 0);
 }
 
-/* 0, FP_ASK, or FP_E_*. */
+/* Adds an event to `rounds`.  0, FP_ASK, or FP_E_*. */
 static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     uint32_t thread, label;
@@ -113,7 +113,7 @@ static void row(struct fp_batch *out, unsigned op, uint64_t time, uint32_t funct
     out->aux[i] = 0;
 }
 
-/* Ends events that end up to `time`.  FP_FULL, or 0. */
+/* Adds the exits up to `time`.  FP_FULL, or 0. */
 static int leave(struct fp_jfr_lane *lane, uint64_t time, struct fp_batch *out) {
     while (lane->n && lane->open[lane->n - 1].end <= time) {
         if (out->n == out->cap) return FP_FULL;
@@ -123,7 +123,7 @@ static int leave(struct fp_jfr_lane *lane, uint64_t time, struct fp_batch *out) 
     return 0;
 }
 
-/* A new lane of a thread, the `number`th.  Its index, or FP_NO_ID. */
+/* Adds lane `number` of a thread.  Returns its index, or FP_NO_ID. */
 static uint32_t new_lane(struct fp_jfr_reader *r, uint32_t thread, uint32_t number) {
     if (fp_array_zeroed(&r->lanes, &r->cap_lanes, (uint64_t)r->n_lanes + 1, sizeof *r->lanes)) return FP_NO_ID;
     struct fp_jfr_lane *lane = &r->lanes[r->n_lanes];
@@ -172,13 +172,13 @@ static int enter(struct fp_jfr_reader *r, struct fp_jfr_span *span, struct fp_ba
     }
 }
 
-/* Longer ones first: they are around the others. */
+/* Longer events first: they enclose the others. */
 static int by_end(const void *a, const void *b) {
     const struct fp_jfr_span *one = a, *other = b;
     return one->end < other->end ? 1 : -(one->end > other->end);
 }
 
-/* Takes the next events, all that begin at the same time.  0, FP_ASK, or FP_E_NOMEM; without any r->n_ties is 0. */
+/* Fetches the next events that begin at the same time.  0, FP_ASK, or FP_E_NOMEM; r->n_ties is 0 at the end. */
 static int next_ties(struct fp_jfr_reader *r) {
     for (;;) {
         if (!r->has_record) {

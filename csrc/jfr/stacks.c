@@ -3,8 +3,7 @@
 
 /* ---- functions ---- */
 
-/* The letter that async-profiler's tools append for how code was compiled:
- * name_[j].  0: none. */
+/* The letter that async-profiler's tools append for how code was compiled: name_[j].  0: none. */
 static char letter_of(const uint8_t *p, size_t n) {
     static const char *const KINDS[] = {"0Interpreted", "jJIT compiled", "iInlined", "1C1 compiled", "kKernel"};
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
@@ -12,13 +11,12 @@ static char letter_of(const uint8_t *p, size_t n) {
     return 0;
 }
 
-/* async-profiler has code that is not Java's as methods of these types, whose
- * class is the library. */
+/* async-profiler records native code as methods of these types, whose class is the library. */
 static int is_native(const uint8_t *p, size_t n) {
     return (n == 4 && !memcmp(p, "()L;", 4)) || (n == 7 && !memcmp(p, "(Lk;)L;", 7));
 }
 
-/* The places in r->name of the parts of a function. */
+/* The offsets in r->name of the parts of a function's name. */
 struct fp_jfr_parts {
     size_t class_n, method, method_n, descriptor, descriptor_n;
 };
@@ -51,8 +49,7 @@ static int put_parts(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, 
     return r->name.failed ? FP_E_NOMEM : 0;
 }
 
-/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory
- * ran out. */
+/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out. */
 static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
                              const uint8_t *end, int *native) {
     struct fp_strings *strings = &r->model->strings;
@@ -94,9 +91,9 @@ static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *
     return name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, object, 0, name, system_name, 0);
 }
 
-enum { NATIVE = 1u << 31 }; /* set in function_of: not Java's */
+enum { NATIVE = 1u << 31 }; /* the bit of a function that is native code */
 
-/* The same, once for each constant and kind. */
+/* The same, cached by constant and kind. */
 static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
                             const uint8_t *end, int *native) {
     struct fp_jfr_pool *pool;
@@ -125,7 +122,7 @@ uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) 
 
 /* ---- frames ---- */
 
-/* A line or index that is known is above 0; `from` is the least. */
+/* A line or bytecode index counted from 1, 0 if unknown; `from`: the smallest valid one. */
 static uint32_t known(const struct fp_jfr_slot *slot, int64_t from) {
     const int64_t n = slot->kind == FP_JFR_IS_NUMBER ? (int64_t)slot->n : -1;
     return n >= from && n < UINT32_MAX - 1 ? (uint32_t)(n + 1 - from) : 0;
@@ -135,16 +132,14 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     int native = 0;
     const uint32_t function = function_of(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native);
     if (function == FP_NO_ID) return FP_NO_ID;
-    /* a bytecode index is a place within a line; as columns count from 1, it is
-     * one more */
+    /* the bytecode index is stored as a column; columns count from 1 */
     const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
     const uint32_t column = native ? 0 : known(&slots[FP_JFR_FRAME_BYTECODE], 0);
     const uint32_t lines = fp_model_line(r->model, function, line, column, 0);
     return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, lines);
 }
 
-/* The frame with these fields; most are among the last ones.  FP_NO_ID when
- * memory ran out. */
+/* The frame with these fields, cached.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end) {
     const struct fp_jfr_slot *method = &slots[FP_JFR_FRAME_METHOD], *kind = &slots[FP_JFR_FRAME_TYPE];
     if (method->kind != FP_JFR_IS_KEY || kind->kind != FP_JFR_IS_KEY || kind->n > UINT32_MAX)
@@ -168,7 +163,7 @@ static uint32_t frame_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot
 
 /* ---- stacks ---- */
 
-/* The frame of a key at p.  Its end, or NULL. */
+/* Reads a frame whose type is a key at p.  Returns its end, or NULL. */
 static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                                   uint32_t *frame) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS], key = {.kind = FP_JFR_IS_KEY, .type = type};
@@ -182,8 +177,7 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
     return p;
 }
 
-/* The frames of an array into r->frames, leaf first.  Their number, or FP_NO_ID
- * when memory ran out. */
+/* Reads the frames of an array into r->frames, leaf first.  Returns their number, or FP_NO_ID when memory ran out. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     uint64_t n;
@@ -209,12 +203,11 @@ static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *arr
     return (uint32_t)n;
 }
 
-/* Frames of all chains that are kept to find them again, in bytes; then all are
- * forgotten. */
+/* The limit of cached chains, in bytes; beyond it the cache is emptied. */
 enum { MOST_CHAINS = 16 << 20 };
 
-/* The node of n frames in r->frames, below `root`.  Chunks repeat stacks: most
- * are found as a whole.  FP_NO_ID when memory ran out. */
+/* The stack of the n frames in r->frames, below `root`, cached, because chunks repeat stacks.  FP_NO_ID when memory ran
+ * out. */
 static uint32_t node_of(struct fp_jfr_reader *r, uint32_t root, uint32_t n) {
     if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
     if (fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames)) return FP_NO_ID;
@@ -229,7 +222,7 @@ static uint32_t node_of(struct fp_jfr_reader *r, uint32_t root, uint32_t n) {
     return r->stack_of[id] = node;
 }
 
-/* The node of the stack at p. */
+/* Reads the stack at p. */
 static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     if (r->types[type].role != FP_JFR_STACK || !fp_jfr_decode(r, type, p, end, slots)) return 0;
@@ -246,7 +239,7 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
     return n || root ? node_of(r, root, n) : 0;
 }
 
-/* The model no longer has the nodes of stacks. */
+/* Forgets stacks after the model was emptied. */
 static void forget_stacks(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         const struct fp_jfr_type *t = &r->types[i];
@@ -279,7 +272,7 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
 
 /* ---- threads ---- */
 
-/* The name of a thread into r->name.  0 or FP_E_NOMEM. */
+/* Writes the name of a thread to r->name.  0 or FP_E_NOMEM. */
 static int name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint64_t id) {
     r->name.n = 0;
     const int is_java = fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->name);
@@ -289,7 +282,7 @@ static int name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots,
         if (fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->name) < 0) return FP_E_NOMEM;
     }
     if (r->name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER) return 0;
-    /* virtual threads have no names unless the program gives them one */
+    /* virtual threads often have no name */
     char number[32], *p = number + sizeof number;
     do *--p = (char)('0' + id % 10);
     while (id /= 10);
@@ -318,8 +311,7 @@ static int new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, 
     if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return 0;
     const uint64_t os_id = number(&slots[FP_JFR_THREAD_OS_ID]), java_id = number(&slots[FP_JFR_THREAD_ID]);
     if (name_thread(r, slots, end, java_id)) return FP_E_NOMEM;
-    /* threads without an id of the system are virtual ones, which have ids of
-     * Java's */
+    /* a thread without an OS id is virtual: use its Java id */
     *thread =
         fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->pid, (uint32_t)(os_id ? os_id : java_id));
     if (r->name.n) {

@@ -3,9 +3,10 @@
  *   00               null
  *   01               ""
  *   02 key           a constant of java.lang.String
- *   03 n bytes       UTF-8; from the virtual machine its own variant, in which
- * characters above U+FFFF are two surrogates of three bytes each, and NUL is c0
- * 80 04 n chars       UTF-16, each a number 05 n bytes       Latin-1
+ *   03 n bytes       UTF-8, or the JVM's modified UTF-8: characters above U+FFFF are two surrogates of three bytes
+ *                    each, NUL is c0 80
+ *   04 n chars       UTF-16, each a number
+ *   05 n bytes       Latin-1
  */
 #include "jfr/text.h"
 

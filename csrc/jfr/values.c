@@ -1,10 +1,10 @@
-/* Times and amounts of events. */
+/* Times and quantities of events. */
 
 #include "jfr/private.h"
 
 /* ---- times ---- */
 
-/* n ticks in nanoseconds, rounded towards 0; beyond 64 bits the largest number. */
+/* Converts n ticks to nanoseconds, rounded towards 0 and saturated. */
 static int64_t nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
     __extension__ typedef __int128 i128;
     const int64_t rate = (int64_t)r->ticks_per_second;
@@ -25,8 +25,6 @@ uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *sl
 
 /* ---- values ---- */
 
-/* The number of a slot in its unit: nanoseconds for times.  0 or 1.
- */
 int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value) {
     static const int64_t SCALE[] = {[FP_JFR_NANOSECONDS] = 1,
                                     [FP_JFR_MICROSECONDS] = 1000,
@@ -41,6 +39,6 @@ int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, 
     if (slot->kind == FP_JFR_ABSENT) return 0;
     const double real = (slot->kind == FP_JFR_IS_REAL ? slot->real : (double)(int64_t)slot->n) * factor;
     if (!(real > -9.2e18 && real < 9.2e18)) return 1;
-    *value = (int64_t)(real < 0 ? real - 0.5 : real + 0.5); /* rounded, without the library of mathematics */
+    *value = (int64_t)(real < 0 ? real - 0.5 : real + 0.5); /* rounds without libm */
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Records by their sizes; the reader itself. */
+/* The reader's life, and the walk over its records. */
 #include <stdlib.h>
 
 #include "jfr/private.h"
@@ -87,7 +87,7 @@ void fp_jfr_begin(struct fp_jfr_reader *r) {
 
 /* ---- records ---- */
 
-/* Notes a record of metadata or constants. */
+/* Records the place of metadata or constants. */
 static int note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
     const uint8_t *p = record->body;
     uint64_t v = 0;
@@ -100,7 +100,7 @@ static int note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
 
 /* ---- counts ---- */
 
-/* An event of a type that the metadata lacks. */
+/* Counts an event of a type that the metadata lacks. */
 static int unknown(struct fp_jfr_reader *r, uint64_t type) {
     const uint32_t words[] = {(uint32_t)type, (uint32_t)(type >> 32)};
     r->counts.unknown_types++;
@@ -121,7 +121,7 @@ static int fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, co
     return status < 0 ? status : 0;
 }
 
-/* The setting's first field becomes the name of the type that it is for. */
+/* Replaces the id in a setting's first field by the name of the type. */
 static int name_setting(struct fp_jfr_reader *r) {
     const uint32_t type = fp_jfr_find_type(r, (uint64_t)r->fact[0].number);
     size_t n = 0;
@@ -130,7 +130,7 @@ static int name_setting(struct fp_jfr_reader *r) {
     return fp_buf_put(&r->text, name, n);
 }
 
-/* Decodes a fact.  FP_ASK, 0 if the caller knows it, or FP_E_*. */
+/* Decodes a fact.  FP_ASK, 0 if it was reported before, or FP_E_*. */
 static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t index,
                 const struct fp_jfr_record *record, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
@@ -153,8 +153,7 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     return FP_ASK;
 }
 
-/* The metadata was read: an event.  FP_MORE, FP_ASK after it was passed over,
- * 0, or an error. */
+/* Counts an event, once the metadata is read.  FP_MORE, FP_ASK after skipping it, 0, or an error. */
 static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
     const uint32_t index = fp_jfr_find_type(r, record->type);
     if (!index) return unknown(r, record->type) ? fp_no_memory(err) : 0;
@@ -168,7 +167,7 @@ static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_
     return 0;
 }
 
-/* Adds the events of the chunk to those of their types in other chunks. */
+/* Adds the chunk's counts of events to the recording's. */
 static int add_counts(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         struct fp_jfr_type *type = &r->types[i];
@@ -195,7 +194,7 @@ static int is_chunk(const uint8_t *p) {
     return !memcmp(p, "FLR\0", 4) && !p[4] && (p[5] == 1 || p[5] == 2);
 }
 
-/* One record.  FP_MORE, FP_ASK, 0, or an error. */
+/* Walks over a record.  FP_MORE, FP_ASK, 0, or an error. */
 static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_jfr_record record;
     int status = fp_jfr_head(r, in, &record, err);

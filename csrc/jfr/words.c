@@ -1,5 +1,4 @@
-/* The names that the metadata is searched for, and the events that become rows.
- */
+/* The names looked up in the metadata, and the events that become rows. */
 #include "jfr/private.h"
 
 static const char *const WORDS[FP_JFR_WORDS] = {
@@ -100,7 +99,7 @@ const struct fp_jfr_event fp_jfr_events[] = {
 
 enum { N_EVENTS = sizeof fp_jfr_events / sizeof fp_jfr_events[0] };
 
-/* JDK 9 has com.oracle.jdk.ExecutionSample. */
+/* JDK 9's names: com.oracle.jdk.ExecutionSample. */
 static const char ORACLE[] = "com.oracle.";
 
 uint32_t fp_jfr_event_of(const uint8_t *name, size_t n) {
@@ -129,7 +128,7 @@ uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n) {
     return 0;
 }
 
-/* ---- the fields that are wanted ---- */
+/* ---- the fields to read ---- */
 
 #define SLOTS(array) *n = sizeof(array) / sizeof((array)[0]), array
 

@@ -32,7 +32,7 @@ static int put_varint(struct fp_buf *out, uint64_t v) {
     return 0;
 }
 
-/* A whole number, in quotes or not, up to 64 bits with or without a sign.  0 or FP_E_MALFORMED. */
+/* Parses an integer of up to 64 bits, signed or unsigned, quoted or not.  0 or FP_E_MALFORMED. */
 static int whole(const uint8_t *p, size_t n, uint64_t *v) {
     const int negative = n && *p == '-';
     size_t i = (size_t)negative;
@@ -98,7 +98,7 @@ static int hexadecimal(const uint8_t *p, size_t n, struct fp_buf *to) {
     return 0;
 }
 
-/* Text or bytes as a field. */
+/* Writes text or bytes as a field. */
 static int put_text(struct fp_otlp_json *j, const struct fp_otlp_json_field *f, struct fp_buf *out) {
     size_t n;
     const uint8_t *p = fp_json_plain(&j->json, &j->scratch, &n);
@@ -110,7 +110,7 @@ static int put_text(struct fp_otlp_json *j, const struct fp_otlp_json_field *f, 
     return status ? status : ended;
 }
 
-/* A number, in a list (packed) or as a field. */
+/* Writes a number, in a packed list or as a field. */
 static int put_number(struct fp_otlp_json *j, const struct fp_otlp_json_field *f, int in_list, struct fp_buf *out) {
     const struct fp_json *t = &j->json;
     uint64_t v = 0;
@@ -139,7 +139,7 @@ static struct fp_otlp_json_level *top(struct fp_otlp_json *j) {
     return &j->levels[j->depth - 1];
 }
 
-/* The field that a value is of. */
+/* The field of the current value. */
 static const struct fp_otlp_json_field *field_of(struct fp_otlp_json *j) {
     return top(j)->field ? top(j)->field : j->key;
 }
@@ -148,7 +148,7 @@ static int is_group(const struct fp_otlp_json_level *level) {
     return level->message && level->message <= FP_OTLP_DICTIONARY;
 }
 
-/* The value of a key has the wrong type. */
+/* Handles a value of the wrong type. */
 static int wrong(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *err) {
     if (j->lenient) {
         j->bad_values++;
@@ -157,10 +157,10 @@ static int wrong(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *
     const struct fp_json *t = &j->json;
     const int has_text = t->token >= FP_JSON_STRING && t->token <= FP_JSON_WORD;
     return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the value of a key", has_text ? t->text : NULL,
-                        has_text ? t->text_n : 0, "one of the type that OTLP has for it");
+                        has_text ? t->text_n : 0, "a value of its type in OTLP");
 }
 
-/* The input is at a field of a message that has no length: what byte `find` of the output belongs to, so far. */
+/* Notes the input offset of a field in a message without length, for byte `find` of the output. */
 static void note_place(struct fp_otlp_json *j, const struct fp_in *in, const struct fp_buf *out) {
     if (j->n_out + out->n <= j->find) j->found = in->base + in->pos;
     if (j->first_mark == SIZE_MAX) {
@@ -176,7 +176,7 @@ static int push(struct fp_otlp_json *j, const struct fp_in *in, struct fp_otlp_j
     return 0;
 }
 
-/* An object or list of an unknown key, or of the wrong type. */
+/* Skips an object or list of an unknown key or the wrong type. */
 static int skip_value(struct fp_otlp_json *j) {
     j->skipped = 1;
     return 0;
@@ -222,7 +222,7 @@ static int open_list(struct fp_otlp_json *j, const struct fp_in *in, struct fp_b
     return push(j, in, level, err);
 }
 
-/* The end of an object or list. */
+/* Ends an object or list. */
 static int close_level(struct fp_otlp_json *j, struct fp_buf *out, struct fp_err *err) {
     const struct fp_otlp_json_level level = j->levels[--j->depth];
     if (level.mark && fp_wire_end(out, level.mark)) return fp_no_memory(err);
@@ -248,7 +248,7 @@ static int scalar(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf 
     return status ? wrong(j, in, err) : 0;
 }
 
-/* Keys of layouts before 1.8, whose samples would be read without their stacks. */
+/* Whether a key belongs to a layout before 1.8, whose samples would lose their stacks. */
 static int is_before_1_8(const struct fp_otlp_json *j, unsigned message) {
     return (message == FP_OTLP_PROFILE &&
             (fp_json_is(&j->json, "locationIndices") || fp_json_is(&j->json, "stringTable"))) ||
@@ -262,7 +262,7 @@ static int take_key(struct fp_otlp_json *j, const struct fp_in *in, struct fp_er
     const unsigned message = top(j)->message;
     if (is_before_1_8(j, message))
         return fp_fail(err, FP_E_VERSION, in->base + in->pos,
-                       "the layout is that of OTLP profiles before 1.8, which is not read");
+                       "the layout of OTLP profiles before 1.8 is not supported");
     j->key = fp_otlp_json_field(message, p, n);
     j->unknown_keys += !j->key;
     return 0;
@@ -285,7 +285,7 @@ static int token(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *
     }
 }
 
-/* Lenient: the text is damaged.  The message that it is in is dropped, those around it end. */
+/* Lenient: the text is damaged.  Drops the innermost message and ends those around it. */
 static int end_here(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
     if (!j->over && j->first_mark != SIZE_MAX) {
         out->n = j->first_mark;

@@ -2,11 +2,11 @@
  *
  *   {"resourceProfiles": [{"scopeProfiles": []}]}      7b 0b 0c 7c     message 15 begins, 1 begins, 1 ends, 15 ends
  *
- * Messages that contain others begin and end as groups, so that no length has to be known before; all others have a
- * length.  The reader of protocol buffers then reads the result, so that both forms have one reader.  Several messages,
- * one a line or not, follow one another.
+ * Messages that contain others are groups, so that their length need not be known in advance; all others have a
+ * length.  The reader of protocol buffers then reads the result, so that both forms have one reader.  Several messages
+ * may follow each other, one per line or not.
  *
- * Unknown keys are skipped and counted, null is as if the key were not there.
+ * Unknown keys are skipped and counted; null counts as a missing key.
  */
 #ifndef FP_OTLP_FROM_JSON_H
 #define FP_OTLP_FROM_JSON_H
@@ -32,13 +32,13 @@ struct fp_otlp_json {
     uint64_t unknown_keys; /* counted */
     uint64_t bad_values;   /* lenient: of the wrong type */
     uint64_t lost_bytes;   /* lenient: after the damage */
-    /* Where in the input the message is that byte `find` of the output belongs to. */
+    /* The input offset of the message that contains byte `find` of the output. */
     uint64_t find, found;
     uint64_t n_out; /* bytes of output before `out` */
     /* private from here on */
     struct fp_otlp_json_level levels[FP_OTLP_JSON_LEVELS];
     uint32_t depth, skipped; /* open levels; open levels within a value that is skipped */
-    size_t first_mark;       /* in `out`: where the outermost message that has a length begins; SIZE_MAX: none */
+    size_t first_mark;       /* in `out`: the begin of the outermost message with a length; SIZE_MAX: none */
     uint32_t first_depth;
     const struct fp_otlp_json_field *key; /* of the next value; NULL: unknown */
     struct fp_buf scratch;

@@ -93,7 +93,7 @@ static int same(const char *name, const uint8_t *p, size_t n) {
     return strlen(name) == n && !memcmp(name, p, n);
 }
 
-/* The name of a field is `a_b`, its key in JSON aB.  Both are accepted. */
+/* Accepts both the JSON key `aB` and the field name `a_b`. */
 static int same_with_underscores(const char *name, const uint8_t *p, size_t n) {
     size_t i = 0;
     for (; *name; name++, i++) {

@@ -38,10 +38,10 @@ struct fp_otlp_json_field {
     uint8_t message, number, kind, repeated, of;
 };
 
-/* The field with this name of a message; NULL for none.  Also with underscores: `resource_profiles`. */
+/* Looks up a field of a message by name, `resourceProfiles` or `resource_profiles`; NULL if there is none. */
 const struct fp_otlp_json_field *fp_otlp_json_field(unsigned message, const uint8_t *p, size_t n);
 
-/* The field with this number. */
+/* Looks up a field by number. */
 const struct fp_otlp_json_field *fp_otlp_json_number(unsigned message, uint32_t number);
 
 #endif

@@ -58,9 +58,9 @@ int fp_otlp_check_index(struct fp_otlp_reader *r, uint64_t index, uint32_t n, ui
     return 0;
 }
 
-/* ---- is it one? ---- */
+/* ---- recognition ---- */
 
-/* Is it text, as far as it can be seen? */
+/* Whether the visible bytes are text. */
 static int is_text(const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (p[i] < ' ' && p[i] != '\t' && p[i] != '\n') return 0;
@@ -69,7 +69,7 @@ static int is_text(const uint8_t *p, size_t n) {
 
 enum sniffed { NOT = 0, PERHAPS = 1, SURELY = 2 };
 
-/* Attributes: 1 {1: key, 2: value}.  A first key that is text settles it. */
+/* Attributes: 1 {1: key, 2: value}.  The first key decides: it must be text. */
 static int sniff_attributes(const uint8_t *p, const uint8_t *end) {
     struct fp_wire_field f;
     const int used = fp_wire_read_head(p, end, &f);
@@ -88,7 +88,7 @@ static int sniff_attributes(const uint8_t *p, const uint8_t *end) {
     return key.p[key.n] == 0x12 ? SURELY : NOT; /* 2: the value */
 }
 
-/* Is all of a field's content a message of this schema, without other fields? */
+/* Whether the content of a field is a message of exactly this schema. */
 static int sniff_message(const struct fp_wire_field *content, const struct fp_wire_schema *of) {
     struct fp_wire m = fp_wire_inside(content);
     struct fp_wire_field f;
@@ -104,7 +104,7 @@ static const struct fp_wire_schema entries[] = {
 };
 static const struct fp_wire_schema value_type = {" VVV"}, any_sample = {" VLLLX"};
 
-/* The dictionary, as far as it can be seen. */
+/* Checks the visible part of the dictionary. */
 static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     struct fp_wire_field f;
     while (p < end && fp_wire_read_head(p, end, &f) > 0) {
@@ -116,7 +116,7 @@ static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     return PERHAPS;
 }
 
-/* The first fields of a container, to the depth of profiles.  How sure it is that they are those of OTLP. */
+/* Checks the first fields of a container, down to profiles.  Returns how surely they are OTLP. */
 static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *end, int cut) {
     int found = PERHAPS, typed = 0;
     while (p < end && found == PERHAPS) {
@@ -149,20 +149,20 @@ static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *
 
 int fp_otlp_sniff(const uint8_t *p, size_t n) {
     if (n < 2) return 0;
-    if (p[0] < 8) { /* no field begins so: a frame's length */
+    if (p[0] < 8) { /* not a tag: a frame's length */
         if (n < 6 || p[4] != 0x0a) return 0;
         p += 4;
         n -= 4;
     }
     if (p[0] != 0x0a && p[0] != 0x12) return 0;
     const int found = sniff_container(FP_OTLP_DATA, p, p + n, 1);
-    if (found == PERHAPS && p[0] == 0x0a) return 0; /* no field of it decides */
+    if (found == PERHAPS && p[0] == 0x0a) return 0; /* pprof also begins so */
     return found != NOT;
 }
 
 /* ---- the scan ---- */
 
-/* A bit for each of these fields. */
+/* A bit for each field. */
 #define FIELDS2(a, b) (1u << (a) | 1u << (b))
 
 static void begin_tables(struct fp_otlp_reader *r) {
@@ -268,8 +268,8 @@ static void end_profile(struct fp_otlp_reader *r) {
     r->evidence.n_profiles_1_9 += r->profile_fields == FP_OTLP_1_9;
 }
 
-/* What tells the releases apart: 1.8 has comments in 7, an id in 8 and attributes in 12; 1.9 an id in 7, attributes in
- * 11. */
+/* The fields that distinguish releases: 1.8 has comments in 7, an id in 8 and attributes in 12; 1.9 an id in 7,
+ * attributes in 11. */
 static void profile_field(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     struct fp_otlp_evidence *e = &r->evidence;
     switch (f->number) {
@@ -305,10 +305,9 @@ static int scan_field(struct fp_otlp_reader *r, const struct fp_wire_field *f, s
     const unsigned inside = fp_otlp_inside(&r->walk);
     if (inside == FP_OTLP_PROFILE) profile_field(r, f);
     if (inside != FP_OTLP_DICTIONARY) return 0;
-    r->n_attributes += f->number == 6; /* of the message, for now */
+    r->n_attributes += f->number == 6; /* of the message, so far */
     if (f->number == 7 && is_unit_of_1_7(f))
-        return fp_fail(err, FP_E_VERSION, r->walk.at,
-                       "the layout is that of OTLP profiles before 1.8, which is not read");
+        return fp_fail(err, FP_E_VERSION, r->walk.at, "the layout of OTLP profiles before 1.8 is not supported");
     return 0;
 }
 
@@ -344,8 +343,8 @@ int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err)
     }
 }
 
-/* The layout, if no sample has a field that only one of them can have.  1.10: field 2 has attributes, and samples
- * without values have timestamps.  1.8: it has values, as many as timestamps, if there are any. */
+/* Guesses the layout when no sample has a field unique to one.  1.10: field 2 has attributes, and samples without
+ * values have timestamps.  1.8: field 2 has values, as many as timestamps, if there are any. */
 static int guess(struct fp_otlp_reader *r) {
     const struct fp_otlp_evidence *e = &r->evidence;
     if (!e->n_open) return FP_OTLP_1_10;
@@ -358,12 +357,12 @@ static int guess(struct fp_otlp_reader *r) {
 
 int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err) {
     const struct fp_otlp_evidence *e = &r->evidence;
-    /* resources after the last dictionary are of its message */
+    /* resources after the last dictionary belong to its message */
     if (r->walk.form == FP_OTLP_PLAIN && r->n_messages > 1 && !r->messages[r->n_messages - 1].has_dictionary) {
         r->n_messages--;
         r->messages[r->n_messages - 1].end = r->messages[r->n_messages].end;
     }
-    if (!r->n_messages) return fp_fail(err, FP_E_TRUNCATED, 0, "there is no message");
+    if (!r->n_messages) return fp_fail(err, FP_E_TRUNCATED, 0, "the file has no message");
     r->layout = e->n_new ? FP_OTLP_1_10 : e->n_old ? FP_OTLP_1_9 : guess(r);
     if (!e->n_new && e->n_profiles_1_8 && !e->n_profiles_1_9) {
         r->layout = FP_OTLP_1_8;

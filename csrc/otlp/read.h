@@ -17,7 +17,7 @@
  *   fp_otlp_resolve   adds them to the model
  *   fp_otlp_feed      the samples
  *
- * Field numbers of a sample:      values  attributes  link  timestamps
+ * Fields of a sample:             values  attributes  link  timestamps
  *   1.8 and 1.9                   2       3           4     5
  *   1.10 and 1.11                 4       2           3     5
  *
@@ -39,19 +39,19 @@ enum fp_otlp_layout { FP_OTLP_UNDECIDED = 0, FP_OTLP_1_8 = 1, FP_OTLP_1_9 = 2, F
 
 struct fp_otlp_stats {
     uint64_t samples, profiles, resources;
-    uint64_t no_observation;      /* samples with neither values nor timestamps: value 0 */
+    uint64_t no_observation;      /* samples with neither values nor timestamps: their value is 0 */
     uint64_t no_zero_entry;       /* tables whose first entry is not empty */
-    uint64_t as_text;             /* attribute values that are neither text nor whole numbers */
+    uint64_t as_text;             /* attribute values that are neither text nor integers */
     uint64_t mapping_attributes;  /* other than build ids */
     uint64_t location_attributes; /* other than pprof's is_folded */
     uint64_t profile_ids, payloads, schema_urls, dropped_attributes, unknown_fields;
-    uint64_t other_periods; /* profiles whose period is not that of the first */
+    uint64_t other_periods; /* profiles whose period differs from the first one's */
     uint64_t wide_lines, negative_lines;
     /* lenient: losses */
     uint64_t bad_samples, bad_entries, bad_references;
 };
 
-/* What samples without a field of their layout alone look like. */
+/* Statistics of samples, from which the layout is guessed. */
 struct fp_otlp_evidence {
     uint64_t n_old, n_new;      /* samples that only 1.8 and 1.9, or only 1.10, can have */
     uint64_t n_open, n_timed;   /* other samples with field 2; of these with timestamps */
@@ -66,8 +66,8 @@ struct fp_otlp_message {
     int32_t has_dictionary, has_resources;
 };
 
-/* An attribute.  Values that need words of their own (a double, an array ...) are `raw`, and the caller sets `string`
- * between fp_otlp_resolve_strings and fp_otlp_resolve. */
+/* An attribute.  Values that become text (a double, an array ...) are `raw`: the caller sets `string` between
+ * fp_otlp_resolve_strings and fp_otlp_resolve. */
 enum fp_otlp_value { FP_OTLP_NOTHING = 0, FP_OTLP_TEXT, FP_OTLP_INDEX, FP_OTLP_NUMBER, FP_OTLP_RAW };
 
 struct fp_otlp_attribute {
@@ -78,7 +78,7 @@ struct fp_otlp_attribute {
     uint32_t string;    /* TEXT: of the model */
     uint8_t kind;       /* enum fp_otlp_value */
     uint8_t has_key;    /* the key is a string of the model already */
-    uint8_t odd;        /* the value is neither text nor a whole number, and was not counted yet */
+    uint8_t odd;        /* the value is neither text nor an integer, and not counted yet */
 };
 
 struct fp_otlp_profile {
@@ -86,7 +86,7 @@ struct fp_otlp_profile {
     uint64_t type, unit, period_type, period_unit; /* as keys of attributes */
     uint64_t time, duration;
     int64_t period;
-    uint32_t first, n;             /* attributes of it, in r->lists */
+    uint32_t first, n;             /* its attributes, in r->lists */
     uint32_t comments, n_comments; /* 1.8: in r->lists */
     uint32_t scope, column;
     uint8_t has_period_type;
@@ -131,7 +131,7 @@ struct fp_otlp_reader {
     int64_t period;
     uint32_t period_type, period_unit;
 
-    /* private from here on */
+    /* private */
     uint32_t cap_messages, cap_attributes, cap_own, cap_raws, cap_profiles, cap_lists, n_lists, cap_comments;
     int32_t dictionary_first;
     uint64_t profile_time, profile_duration; /* scan: of the current profile */
@@ -161,21 +161,21 @@ struct fp_otlp_reader {
     struct fp_otlp_labels *labels; /* by label set */
     uint32_t cap_labels, last_set;
     struct fp_buf key, raw_piece, values_buf, times_buf;
-    /* observations of a sample that do not fit the batch */
+    /* observations of a sample that wait for room in the batch */
     int64_t *values;
     uint64_t *times;
     uint32_t n_values, cap_values, n_times, cap_times, pending, n_pending;
     uint32_t pending_stack, pending_label, pending_thread;
 };
 
-/* Borrows the model; caller owns.  NULL when memory ran out. */
+/* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
 struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient);
 void fp_otlp_reader_free(struct fp_otlp_reader *r);
 
-/* Whether these first bytes of a file can be such a profile.  1 or 0. */
+/* Whether a file that begins with these bytes may be an OTLP profile.  1 or 0. */
 int fp_otlp_sniff(const uint8_t *p, size_t n);
 
-/* Begins a pass, the scan over the whole input, the others over a message. */
+/* Begins a pass: the scan covers the whole input, the others a message. */
 enum fp_otlp_pass { FP_OTLP_SCAN = 0, FP_OTLP_TABLES = 1, FP_OTLP_ROWS = 2 };
 void fp_otlp_begin(struct fp_otlp_reader *r, int pass);
 
@@ -188,7 +188,7 @@ int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err);
 
-/* A row for each timestamp of a sample, or one.  FP_MORE, FP_FULL, FP_DONE or an error. */
+/* Adds a row per timestamp of a sample, or a single one.  FP_MORE, FP_FULL, FP_DONE or an error. */
 int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

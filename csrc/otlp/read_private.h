@@ -49,30 +49,30 @@ struct fp_otlp_link {
 struct fp_otlp_stack {
     uint64_t at;
     uint32_t first, n; /* in r->stack_locations */
-    uint32_t node;     /* of the model; FP_NO_ID: not made yet */
+    uint32_t node;     /* of the model; FP_NO_ID: not created yet */
     uint32_t bad;      /* one of its locations does not exist (lenient) */
 };
 
 struct fp_otlp_labels {
-    uint32_t chain, thread; /* FP_NO_ID: not made yet */
+    uint32_t chain, thread; /* FP_NO_ID: not created yet */
 };
 
 static inline uint64_t fp_otlp_offset(const struct fp_in *in, const uint8_t *p) {
     return in->base + (uint64_t)(p - in->p);
 }
 
-/* A malformed entry: an error or, when lenient, counted and 0. */
+/* Reports a malformed entry: an error or, when lenient, 0 after counting it. */
 static inline int fp_otlp_bad_entry(struct fp_otlp_reader *r, uint64_t at, const char *what, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
     r->stats.bad_entries++;
     return 0;
 }
 
-/* An index that must be less than n: 1; 0 when lenient, and counted; or an error. */
+/* Checks that an index is less than n: 1; 0 when lenient, after counting it; or an error. */
 int fp_otlp_check_index(struct fp_otlp_reader *r, uint64_t index, uint32_t n, uint64_t at, const char *what,
                         struct fp_err *err);
 
-/* Looks at the fields of a sample for what only one layout has. */
+/* Adds the fields of a sample to the statistics. */
 void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_field *sample);
 
 #endif

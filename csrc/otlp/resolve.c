@@ -1,11 +1,12 @@
-/* Between the passes over a message: its tables are added to the model. */
+/* Adds the tables of a message to the model, between the passes over it. */
 #include <stdlib.h>
 
 #include "otlp/read_private.h"
 
 /* ---- strings ---- */
 
-/* *id becomes the model's id of a string; 0 for an index beyond the table when lenient, or of a file without one. */
+/* Sets *id to the model's id of a string; 0 for an index beyond the table when lenient, or in a file without a table.
+ */
 static int string_of(struct fp_otlp_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err) {
     *id = 0;
     if (!index && !r->n_strings) return 0;
@@ -41,7 +42,7 @@ int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err) {
 
 /* ---- mappings, functions, locations ---- */
 
-/* The attribute of a list's element; NULL when there is none (lenient).  Entry 0 is usually empty. */
+/* The attribute of a list element; NULL if it does not exist (lenient).  Entry 0 is usually empty. */
 static int attribute_of(struct fp_otlp_reader *r, uint32_t index, uint64_t at, const struct fp_otlp_attribute **a,
                         struct fp_err *err) {
     const int known = fp_otlp_check_index(r, index, r->n_attributes, at, "an index into the attribute table", err);
@@ -73,13 +74,13 @@ static int resolve_mapping(struct fp_otlp_reader *r, struct fp_otlp_mapping *m, 
     if (status) return status;
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
     if (m->object == FP_NO_ID) return fp_no_memory(err);
-    /* one without addresses only names its object */
+    /* a mapping without addresses only names its object */
     const int is_one = m->start || m->limit || m->offset || flags;
     m->id = is_one ? fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, flags) : 0;
     return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* A line or column for the model. */
+/* Narrows a line or column for the model. */
 static uint32_t narrow(struct fp_otlp_reader *r, int64_t v) {
     if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
     if (v < 0)
@@ -103,7 +104,7 @@ static int resolve_function(struct fp_otlp_reader *r, const struct fp_otlp_funct
     return *function == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* The line chain of a location.  The innermost line comes first in the file, and last here. */
+/* Builds the line chain of a location.  The innermost line comes first in the file, and last here. */
 static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location *l, uint32_t object, uint32_t *chain,
                          struct fp_err *err) {
     *chain = 0;
@@ -142,7 +143,7 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
             r->stats.location_attributes++;
     }
     if ((status = resolve_lines(r, l, object, &chain, err))) return status;
-    if (!mapping && !l->address && !flags && !chain) return 0; /* entry 0: made where a stack has it */
+    if (!mapping && !l->address && !flags && !chain) return 0; /* entry 0: created when a stack uses it */
     l->frame = fp_model_frame(r->model, mapping, l->address, flags, chain);
     return l->frame == FP_NO_ID ? fp_no_memory(err) : 0;
 }
@@ -161,7 +162,7 @@ static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct
 
 /* ---- profiles ---- */
 
-/* Fields of pprof that have attributes of their own. */
+/* Reads fields of pprof that are attributes in OTLP. */
 static int profile_attribute(struct fp_otlp_reader *r, uint32_t index, const struct fp_otlp_attribute *a) {
     const struct fp_otlp_words *words = &r->words;
     if (a->key == words->doc_url) r->doc_url = a->string;
@@ -173,7 +174,7 @@ static int profile_attribute(struct fp_otlp_reader *r, uint32_t index, const str
     return 0;
 }
 
-/* The value column of a profile, whose type may be new. */
+/* Finds or adds the value column of a profile. */
 static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
     uint32_t row[2];
     int status = string_of(r, p->type, p->at, &row[0], err);

@@ -7,7 +7,7 @@ static const struct fp_wire_schema schema[] = {
     [FP_OTLP_1_10] = {" VLVLX"},
 };
 
-/* A sample whose fields were found.  Lists in several pieces were joined. */
+/* The fields of a sample.  Lists in several pieces are joined. */
 struct seen_sample {
     uint64_t at, stack, link;
     struct fp_wire attributes, values, times;
@@ -15,7 +15,7 @@ struct seen_sample {
 
 /* ---- labels ---- */
 
-/* Adds an attribute in front of a chain; notes ids of processes and threads.  FP_NO_ID when memory ran out. */
+/* Prepends an attribute to a chain; records process and thread ids.  FP_NO_ID when memory ran out. */
 static uint32_t add_label(struct fp_otlp_reader *r, uint32_t chain, struct fp_otlp_attribute *a, uint32_t *pid,
                           uint32_t *tid) {
     const struct fp_otlp_words *w = &r->words;
@@ -59,7 +59,7 @@ static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scop
     return chain;
 }
 
-/* Labels that all samples of the current profile have: of its resource, its scope and itself. */
+/* Sets the labels that all samples of a profile share: its resource's, its scope's and its own. */
 static int begin_profile(struct fp_otlp_reader *r, struct fp_err *err) {
     const struct fp_otlp_profile *p = &r->profiles[r->profile++];
     const struct fp_otlp_scope *scope = &r->scopes[p->scope];
@@ -79,7 +79,7 @@ static int begin_profile(struct fp_otlp_reader *r, struct fp_err *err) {
     return 0;
 }
 
-/* The labels of a sample that no sample had before. */
+/* Creates a new label set for a sample. */
 static int new_labels(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
                       struct fp_err *err) {
     struct fp_wire list = s->attributes;
@@ -110,7 +110,7 @@ static int new_labels(struct fp_otlp_reader *r, const struct seen_sample *s, str
     return labels->thread == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* The label set of a sample: its profile's labels, its link and its attributes, as bytes. */
+/* Finds the label set of a sample by its profile's labels, its link and its attributes. */
 static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
                      struct fp_err *err) {
     const size_t n = (size_t)(s->attributes.end - s->attributes.p);
@@ -121,7 +121,7 @@ static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, stru
     r->key.n = 0;
     if (fp_buf_put(&r->key, head, sizeof head) || (n && fp_buf_put(&r->key, s->attributes.p, n)))
         return fp_no_memory(err);
-    uint32_t set = r->last_set; /* most samples have the labels of the one before */
+    uint32_t set = r->last_set; /* most samples have the labels of the previous one */
     if (set) {
         size_t had;
         const uint8_t *p = fp_string(&r->label_sets, set, &had);
@@ -172,7 +172,7 @@ static int stack_of(struct fp_otlp_reader *r, const struct seen_sample *s, uint3
 
 /* ---- observations ---- */
 
-/* A list that may come in pieces: the first one is used in place, others are joined. */
+/* Adds a piece of a list: a single piece is used in place, several are joined. */
 static int add_piece(struct fp_wire *list, struct fp_buf *joined, const struct fp_wire_field *f) {
     if (list->p == list->end) {
         *list = fp_wire_inside(f);
@@ -217,8 +217,8 @@ static int add_overflows(int64_t a, int64_t b, int64_t *sum) {
     return __builtin_add_overflow(a, b, sum);
 }
 
-/* Decodes the values and timestamps into r->values and r->times, whose n_times may be 0: the sum of the values is one
- * row without a time.  0 or an error. */
+/* Decodes values and timestamps into r->values and r->times.  Without timestamps the values are added up to a single
+ * row.  0 or an error. */
 static int observations(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_err *err) {
     struct fp_wire list = s->values;
     const size_t n_bytes = (size_t)(s->times.end - s->times.p);
@@ -239,7 +239,7 @@ static int observations(struct fp_otlp_reader *r, const struct seen_sample *s, s
         fp_array_room(&r->values, &r->cap_values, (uint64_t)r->n_times + 1, 8))
         return fp_no_memory(err);
     if (n_bytes) memcpy(r->times, s->times.p, n_bytes);
-    if (!r->n_values) { /* each timestamp is one */
+    if (!r->n_values) { /* each timestamp counts 1 */
         for (uint32_t i = 0; i < r->n_times; i++) r->values[i] = 1;
         r->n_values = r->n_times;
     }
@@ -255,7 +255,7 @@ static int observations(struct fp_otlp_reader *r, const struct seen_sample *s, s
     return 0;
 }
 
-/* Rows for the pending observations, as far as there is room.  FP_FULL or 0. */
+/* Adds rows for the pending observations while there is room.  FP_FULL or 0. */
 static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out) {
     const uint32_t column = r->profiles[r->profile - 1].column;
     while (r->pending < r->n_pending) {

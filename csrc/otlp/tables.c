@@ -1,4 +1,4 @@
-/* The first pass over a message: its dictionary, and everything of its profiles but the samples. */
+/* The first pass over a message: its dictionary, and its profiles except for the samples. */
 #include "otlp/read_private.h"
 
 enum message {
@@ -21,7 +21,7 @@ static const struct fp_wire_schema schema[] = {
     [KEY_VALUE] = {" BBV"}, [ANY_VALUE] = {" BVVFBBBV"}, [ATTRIBUTES] = {" BV"}, [SCOPE] = {" BBBV"},
 };
 
-/* Appends the numbers of a list to r->lists.  0, FP_E_NOMEM, or FP_E_MALFORMED: to which the caller adds the place. */
+/* Appends the numbers of a list to r->lists.  0, FP_E_NOMEM, or FP_E_MALFORMED: the caller adds the offset. */
 static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
     uint64_t v;
@@ -33,7 +33,7 @@ static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* What to return for add_list's status. */
+/* Converts the status of add_list to the caller's. */
 static int listed(struct fp_otlp_reader *r, int status, uint64_t at, const char *what, struct fp_err *err) {
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     return status ? fp_otlp_bad_entry(r, at, what, err) : 0;
@@ -52,7 +52,7 @@ static int raw_value(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, cons
     return fp_buf_put(&r->raw, p, n);
 }
 
-/* Reads an AnyValue.  Several fields: the last one counts.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Reads an AnyValue; the last of several fields wins.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *value, struct fp_otlp_attribute *a) {
     struct fp_wire m = fp_wire_inside(value);
     struct fp_wire_field f;
@@ -128,7 +128,7 @@ static int read_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
     return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
 }
 
-/* A malformed entry still takes its place in the table. */
+/* Adds an attribute; a malformed entry still takes its index in the table. */
 static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at,
                           struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
@@ -141,8 +141,8 @@ static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
     return status || add_attribute(r, &a) ? fp_no_memory(err) : 0;
 }
 
-/* An attribute of a resource or scope, which has those from *first on.  If it is in several pieces, others may follow
- * the first ones, which are then copied. */
+/* Adds an attribute to those from *first on of a resource or scope.  If it comes in pieces, with others in between, the
+ * first attributes are copied. */
 static int own_attribute(struct fp_otlp_reader *r, uint64_t at, const struct fp_wire_field *f, uint32_t *first,
                          uint32_t *n, struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
@@ -211,8 +211,8 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 /* ---- the dictionary ---- */
 
-/* Each take_... adds an entry to its table, an empty one for a malformed one when lenient: the others keep their
- * indices. */
+/* Each take_... adds an entry to its table.  When lenient, a malformed entry becomes an empty one, so that the others
+ * keep their indices. */
 
 static int take_mapping(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
     struct fp_otlp_mapping e = {.at = at, .first = r->n_lists};
@@ -312,7 +312,7 @@ static int take_function(struct fp_otlp_reader *r, const struct fp_wire_field *e
     return 0;
 }
 
-/* The string of an id in hexadecimal; 0 for an empty one or only zeros. */
+/* The string of an id in hexadecimal; 0 if it is empty or all zeros. */
 static int hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f, uint32_t *string) {
     size_t zeros = 0;
     while (zeros < f->n && !f->p[zeros]) zeros++;
@@ -345,7 +345,7 @@ static int take_link(struct fp_otlp_reader *r, const struct fp_wire_field *entry
     return 0;
 }
 
-/* Adds locations of a stack.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Adds the locations of a stack.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int add_locations(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
     uint64_t v;
@@ -419,7 +419,7 @@ static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const st
     struct fp_wire_field f;
     int kind;
     while ((kind = fp_wire_next(&m, &schema[VALUE_TYPE], &f)) > 0)
-        if (kind == FP_WIRE_KNOWN) *(f.number == 1 ? type : unit) = f.v; /* 1.8 has a third one, the aggregation */
+        if (kind == FP_WIRE_KNOWN) *(f.number == 1 ? type : unit) = f.v; /* 1.8 has a third field, the aggregation */
     return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
 }
 
@@ -435,7 +435,7 @@ static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, c
     return listed(r, status, fp_otlp_offset(in, f->at), "a list of a profile is malformed", err);
 }
 
-/* The fields from 7 on, whose numbers differ between releases. */
+/* Reads the fields from 7 on, whose numbers differ between releases. */
 static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *p, const struct fp_in *in,
                               const struct fp_wire_field *f, struct fp_err *err) {
     const int is_1_8 = r->layout == FP_OTLP_1_8;

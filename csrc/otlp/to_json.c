@@ -3,7 +3,7 @@
 #include "core/digits.h"
 #include "core/json.h"
 
-/* Ours alone is translated, so it is well-formed: a field that is not is the end. */
+/* Our own output is well-formed: a malformed field can only be the end. */
 static int next(struct fp_wire *m, struct fp_wire_field *f) {
     if (m->p >= m->end || fp_wire_read_head(m->p, m->end, f) <= 0 || f->n > (size_t)(m->end - f->p)) return 0;
     m->p = f->p + f->n;
@@ -33,14 +33,14 @@ static int put_bytes(struct fp_buf *out, const struct fp_otlp_json_field *field,
     return status ? status : put(out, "\"");
 }
 
-/* Addresses are unsigned, like times. */
+/* The kind of a field; addresses are unsigned, like times. */
 static char kind_of(const struct fp_otlp_json_field *field) {
     const int is_unsigned = field->kind == 'l' && ((field->message == FP_OTLP_J_MAPPING && field->number <= 3) ||
                                                    (field->message == FP_OTLP_J_LOCATION && field->number == 2));
     return is_unsigned ? 'x' : (char)field->kind;
 }
 
-/* The numbers of a packed list. */
+/* Writes the numbers of a packed list. */
 static int put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
     int status = put(out, "[");
@@ -58,7 +58,7 @@ static int put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field
     return status ? status : put(out, "]");
 }
 
-/* Deeper than any message that the writer makes. */
+/* Deeper than any message of the writer. */
 enum { DEEPEST = 16 };
 
 static int members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out);

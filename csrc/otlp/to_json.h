@@ -6,8 +6,8 @@
 
 /* cffi-begin */
 
-/* Appends the elements of a list, `"a","b"` or `{...},{...}`: the run of n bytes at p, of whole fields, each an element
- * of field `number` of message `message`.  `first`: no comma comes before the first one.  0 or FP_E_NOMEM. */
+/* Appends the elements of a list, `"a","b"` or `{...},{...}`, from the n bytes at p: complete fields, each an element
+ * of field `number` of message `message`.  `first`: write no comma before the first.  0 or FP_E_NOMEM. */
 int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t number, int first, struct fp_buf *out);
 
 /* Appends the members of a message, `"a":1,"b":2`, without brackets.  0 or FP_E_NOMEM. */

@@ -1,6 +1,6 @@
 #include "otlp/walk.h"
 
-/* Fields that differ between releases are blank: read.c and tables.c check these. */
+/* Fields that differ between releases are blank; read.c and tables.c check them. */
 static const struct fp_wire_schema schema[] = {
     [FP_OTLP_FILE] = {""},
     [FP_OTLP_DATA] = {" BB"},
@@ -47,7 +47,7 @@ static int pass_over(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *er
     return FP_DONE;
 }
 
-/* A field is malformed.  When lenient, the rest of its message is skipped. */
+/* Reports a malformed field; when lenient, skips the rest of its message. */
 static int damaged(struct fp_otlp_walk *w, uint64_t at, const char *what, struct fp_err *err) {
     if (!w->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
     const uint64_t end = w->levels[w->depth - 1].end;
@@ -68,7 +68,7 @@ static int end(struct fp_otlp_walk *w, uint64_t at) {
     return FP_OTLP_END;
 }
 
-/* A frame: a message after its length. */
+/* Begins a frame: a length and a message. */
 static int next_frame(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *err) {
     const size_t left = in->n - in->pos;
     const uint64_t at = in->base + in->pos;
@@ -81,8 +81,8 @@ static int next_frame(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *e
     return begin(w, FP_OTLP_DATA, at + 4 + n);
 }
 
-/* Layouts before 1.8 show by the kind of some fields: tables in ProfilesData (1.6), a list of locations or tables in
- * the profile (1.7, 1.5), a container around it (1.3), a duration where 1.8 has the type of the period. */
+/* Recognizes layouts before 1.8 by the wire types of some fields: tables in ProfilesData (1.6), a list of locations or
+ * tables in the profile (1.7, 1.5), a container around it (1.3), a duration where 1.8 has the period type. */
 static int is_before_1_8(unsigned container, const struct fp_wire_field *f) {
     if (container == FP_OTLP_DATA) return f->number >= 3 && f->number <= 8 && f->wire == FP_WIRE_BYTES;
     if (container != FP_OTLP_PROFILE) return 0;
@@ -90,20 +90,20 @@ static int is_before_1_8(unsigned container, const struct fp_wire_field *f) {
            (f->number == 5 && f->wire == FP_WIRE_VARINT);
 }
 
-/* The field whose head was read and takes `used` bytes.  0: it is damaged, and skipped. */
+/* Handles a field whose head takes `used` bytes.  0: it is damaged and skipped. */
 static int take_field(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, size_t used,
                       struct fp_err *err) {
     const unsigned inside = fp_otlp_inside(w);
     const uint64_t at = w->at, limit = w->levels[w->depth - 1].end;
     const size_t left = in->n - in->pos - used;
     if (is_before_1_8(inside, f))
-        return fp_fail(err, FP_E_VERSION, at, "the layout is that of OTLP profiles before 1.8, which is not read");
+        return fp_fail(err, FP_E_VERSION, at, "the layout of OTLP profiles before 1.8 is not supported");
     if (used > limit - at || f->n > limit - at - used)
-        return damaged(w, at, "a field extends beyond the message it is in", err);
+        return damaged(w, at, "a field extends past the end of its message", err);
     if (fp_wire_kind(&schema[inside], f) == FP_WIRE_BAD) {
         if (!w->lenient)
             return fp_fail_got(err, FP_E_MALFORMED, at, "the wire type of a field", FP_GOT_UNSIGNED, f->wire,
-                               "that of the schema", 0);
+                               "the schema's", 0);
         return damaged(w, at, "", err);
     }
     const int wanted = f->number < 32 && w->wanted[inside] >> f->number & 1;
@@ -133,7 +133,7 @@ static int take_field(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_f
     return FP_OTLP_FIELD;
 }
 
-/* The begin or end of a group, which is one byte.  0: it is neither. */
+/* Reads the one-byte begin or end of a group.  0: it is neither. */
 static int group(struct fp_otlp_walk *w, struct fp_in *in) {
     const uint8_t tag = in->p[in->pos];
     if ((tag & 7) == 4) {

@@ -60,7 +60,7 @@ static int begins(const struct fp_model *m, uint32_t string, const char *with) {
     return n > strlen(with) && !memcmp(p, with, strlen(with));
 }
 
-/* Does a label describe what was measured, not a sample? */
+/* Whether a label describes the resource that was measured. */
 static int is_of_resource(const struct fp_model *m, uint32_t key) {
     static const char *const namespaces[] = {"service.", "process.",   "host.",       "container.", "k8s.",   "os.",
                                              "cloud.",   "telemetry.", "deployment.", "faas.",      "device."};
@@ -71,7 +71,7 @@ static int is_of_resource(const struct fp_model *m, uint32_t key) {
 
 static const char SCOPE[] = "otel.scope.";
 
-/* A KeyValue: field `number` of `to`; without the first `skip` bytes of the key. */
+/* Writes a KeyValue as field `number`, without the first `skip` bytes of the key. */
 static int put_key_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t number, uint32_t key, size_t skip,
                          uint32_t string, int64_t value) {
     size_t n;
@@ -83,7 +83,7 @@ static int put_key_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t n
     return fp_wire_end(to, mark);
 }
 
-/* A label of a scope: its name and version are fields, others attributes. */
+/* Writes a label of a scope: name and version are fields, others attributes. */
 static int put_scope(struct fp_otlp_writer *w, uint32_t key, uint32_t string, int64_t value) {
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, key, &n);
@@ -134,7 +134,7 @@ static int put_labels(struct fp_otlp_writer *w, uint32_t label, uint32_t thread,
     return status;
 }
 
-/* The place of the labels just divided. */
+/* The place (resource and scope) of the labels just divided. */
 static uint32_t place_of(struct fp_otlp_writer *w) {
     const uint32_t n = (uint32_t)w->resource.n;
     w->entry.n = 0;
@@ -144,7 +144,7 @@ static uint32_t place_of(struct fp_otlp_writer *w) {
     return fp_strings_intern(&w->places, w->entry.p, w->entry.n);
 }
 
-/* The label set of a row, divided if it is new.  FP_NO_ID when memory ran out. */
+/* The label set of a row, divided at first use.  FP_NO_ID when memory ran out. */
 static uint32_t set_of(struct fp_otlp_writer *w, uint32_t label, uint32_t thread) {
     const uint32_t before = w->sets.n;
     const uint32_t id = label || thread ? fp_table_intern(&w->sets, (uint32_t[]){label, thread}) : 0;
@@ -179,7 +179,7 @@ static int put_sample(struct fp_otlp_writer *w) {
     fp_wire_put_nonzero(to, 1, w->pending_stack);
     if (set->n && fp_wire_put_bytes(to, 2, w->packed.p + set->at, set->n)) return FP_E_NOMEM;
     fp_wire_put_nonzero(to, 3, set->link);
-    if (!ones) { /* timestamps alone are one each */
+    if (!ones) { /* timestamps without values count 1 each */
         const size_t values = fp_wire_begin(to, 4);
         if (fp_buf_reserve(to, 10 * (size_t)n)) return FP_E_NOMEM;
         uint8_t *p = to->p + to->n;
@@ -192,7 +192,7 @@ static int put_sample(struct fp_otlp_writer *w) {
     return fp_wire_end(to, mark);
 }
 
-/* An observation: joins the pending ones if they are of the same sample. */
+/* Adds an observation: it joins the pending ones if they belong to the same sample. */
 static int put_value(struct fp_otlp_writer *w, uint32_t column, uint32_t stack, uint32_t set, int64_t value,
                      uint64_t time) {
     const uint32_t buffer = FP_OTLP_TABLE_BUFFERS + w->written[set].place * w->n_columns + column;
@@ -209,7 +209,7 @@ static int put_value(struct fp_otlp_writer *w, uint32_t column, uint32_t stack, 
     return 0;
 }
 
-/* A buffer that is to be emptied: of those that a row may have added to. */
+/* Whether a buffer must be emptied: one of those that a row writes to. */
 static int is_full(struct fp_otlp_writer *w) {
     for (uint32_t i = 1; i < FP_OTLP_TABLE_BUFFERS; i++)
         if (w->buffers[i].n >= FP_DRAIN) {

@@ -1,8 +1,8 @@
 /* otlp/write.h - writes OpenTelemetry profiles in the layout of 1.10.
  *
- * The order of the file is resources, their scopes, their profiles (one for each value type), their samples, and at the
- * end the dictionary; and each message begins with its length.  So samples and table entries are kept in buffers, which
- * the caller spills when they are long, and puts together at the end:
+ * The file contains resources, their scopes, their profiles (one for each value type), their samples, and at the end
+ * the dictionary.  Each message begins with its length.  So samples and table entries are kept in buffers, which the
+ * caller spills when they are long, and joins at the end:
  *
  *   buffers 0 .. 7          0 is unused; k: table k of the dictionary, whole fields
  *   buffer 8 + p * n + c    samples of place p in value column c of n, whole fields
@@ -51,10 +51,10 @@ struct fp_otlp_writer {
     uint32_t n_columns; /* value types; set by the caller before the first row */
     struct fp_buf *buffers;
     uint32_t n_buffers, full; /* after FP_FULL: the buffer to empty */
-    /* By id: 4 bytes, the length of the resource's content; that; the scope's content.  Id 0 is neither. */
+    /* By id: the length of the resource's content (4 bytes), this content, the scope's content.  Id 0 has neither. */
     struct fp_strings places;
 
-    /* private from here on */
+    /* private */
     uint32_t cap_buffers;
     uint32_t row; /* of the batch: the first row not written */
     struct fp_unique texts;
@@ -68,13 +68,13 @@ struct fp_otlp_writer {
     struct fp_otlp_written *written;
     uint32_t cap_written;
     struct fp_buf packed;
-    /* observations of the same sample that follow one another */
+    /* consecutive observations of a sample */
     int64_t values[FP_OTLP_OBSERVATIONS];
     uint64_t times[FP_OTLP_OBSERVATIONS];
     uint32_t n_pending, pending_buffer, pending_stack, pending_set;
 };
 
-/* Borrows the model.  Caller owns.  NULL when memory ran out. */
+/* Borrows the model; the caller owns the writer.  NULL when memory ran out. */
 struct fp_otlp_writer *fp_otlp_writer_new(struct fp_model *model);
 void fp_otlp_writer_free(struct fp_otlp_writer *w);
 
@@ -88,7 +88,7 @@ int64_t fp_otlp_attribute(struct fp_otlp_writer *w, uint32_t key, const uint8_t 
  * empty buffer `full` and call again with the same batch. */
 int fp_otlp_put(struct fp_otlp_writer *w, const struct fp_batch *in, const int32_t *columns, struct fp_err *err);
 
-/* After the last row.  FP_DONE or FP_E_NOMEM. */
+/* Call after the last row.  FP_DONE or FP_E_NOMEM. */
 int fp_otlp_end(struct fp_otlp_writer *w, struct fp_err *err);
 
 /* cffi-end */

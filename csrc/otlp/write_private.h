@@ -1,4 +1,4 @@
-/* otlp/write_private.h - the functions of write_tables.c that write.c, the samples, uses. */
+/* otlp/write_private.h - the functions of write_tables.c that write.c uses. */
 #ifndef FP_OTLP_WRITE_PRIVATE_H
 #define FP_OTLP_WRITE_PRIVATE_H
 
@@ -6,15 +6,15 @@
 #include "core/wire.h"
 #include "otlp/write.h"
 
-/* Each returns an index in the file, or FP_NO_ID when memory ran out; a new entry is written. */
+/* Each writes an entry once and returns its index in the file, or FP_NO_ID when memory ran out. */
 uint32_t fp_otlp_put_stack(struct fp_otlp_writer *w, uint32_t node);
 uint32_t fp_otlp_put_label(struct fp_otlp_writer *w, uint32_t key, uint32_t string, int64_t number, uint32_t unit);
 uint32_t fp_otlp_put_link(struct fp_otlp_writer *w, uint32_t trace, uint32_t span);
 
-/* Writes the mappings that no location has, too.  0 or FP_E_NOMEM. */
+/* Writes the mappings that no location uses.  0 or FP_E_NOMEM. */
 int fp_otlp_put_mappings(struct fp_otlp_writer *w);
 
-/* An AnyValue of a label's value: text, or a whole number.  0 or FP_E_NOMEM. */
+/* Writes a label's value as an AnyValue: text or an integer.  0 or FP_E_NOMEM. */
 int fp_otlp_put_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t number, uint32_t string, int64_t value);
 
 #endif

@@ -45,7 +45,7 @@ int fp_otlp_put_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t numb
     return fp_wire_end(to, mark);
 }
 
-/* Writes an attribute that is new; `value` is an AnyValue as a field 2. */
+/* Writes a new attribute; `value` is an AnyValue, as field 2. */
 static int put_attribute(struct fp_otlp_writer *w, uint32_t key, uint32_t unit, const struct fp_buf *value) {
     struct fp_buf *to = table(w, ATTRIBUTE);
     const int64_t key_id = fp_otlp_string(w, key), unit_id = fp_otlp_string(w, unit);
@@ -114,7 +114,7 @@ static int put_hex(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t number,
     return fp_wire_end(to, mark);
 }
 
-/* 0: these are no ids of a trace and a span. */
+/* 0: the labels are not the ids of a trace and a span. */
 uint32_t fp_otlp_put_link(struct fp_otlp_writer *w, uint32_t trace, uint32_t span) {
     if (!trace || !is_hex(w->model, trace, 32) || (span && !is_hex(w->model, span, 16))) return 0;
     const uint32_t before = w->out_links.n, id = fp_table_intern(&w->out_links, (uint32_t[]){trace, span});
@@ -142,7 +142,7 @@ static uint32_t function_of(struct fp_otlp_writer *w, uint32_t function) {
         fp_table_intern(&w->out_functions, (uint32_t[]){(uint32_t)name, (uint32_t)system_name, (uint32_t)file, line});
     if (id == FP_NO_ID) return id;
     w->functions[function] = id;
-    if (id < before) return id; /* written for another object */
+    if (id < before) return id; /* already written for another object */
     struct fp_buf *to = table(w, FUNCTION);
     const size_t mark = fp_wire_begin(to, FUNCTION);
     fp_wire_put_nonzero(to, 1, (uint64_t)name);
@@ -154,7 +154,7 @@ static uint32_t function_of(struct fp_otlp_writer *w, uint32_t function) {
 
 /* ---- mappings ---- */
 
-/* Attributes of a mapping, packed, in w->attributes. */
+/* Writes the attributes of a mapping, packed, to w->attributes. */
 static int mapping_attributes(struct fp_otlp_writer *w, const uint32_t *row) {
     const struct fp_otlp_keys *k = &w->keys;
     const uint32_t build_id = fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_BUILD_ID];
@@ -198,7 +198,7 @@ static uint32_t put_mapping(struct fp_otlp_writer *w, const uint32_t *row) {
     return fp_wire_end(to, mark) ? FP_NO_ID : id;
 }
 
-/* The object of a frame without mapping: that of its outermost function. */
+/* The object of a frame without a mapping: its outermost function's. */
 static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
     uint32_t object = 0;
     for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
@@ -206,7 +206,7 @@ static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
     return object;
 }
 
-/* A mapping, or one that only names the object of the functions. */
+/* The mapping of a frame, or one that only names the object of its functions. */
 static uint32_t mapping_of(struct fp_otlp_writer *w, const uint32_t *frame) {
     uint32_t row[FP_MAPPING_WIDTH] = {0};
     const uint32_t mapping = frame[FP_FRAME_MAPPING];
@@ -236,7 +236,7 @@ static int put_lines(struct fp_otlp_writer *w, uint32_t line, struct fp_buf *to)
     return 0;
 }
 
-/* The location of a frame that has none yet. */
+/* Writes the location of a frame. */
 static uint32_t new_location(struct fp_otlp_writer *w, uint32_t frame) {
     uint32_t row[FP_FRAME_WIDTH];
     memcpy(row, fp_table_row(&w->model->frames, frame), sizeof row);
@@ -247,10 +247,11 @@ static uint32_t new_location(struct fp_otlp_writer *w, uint32_t frame) {
     if ((row[FP_FRAME_MAPPING] = mapping_of(w, row)) == FP_NO_ID) return FP_NO_ID;
     const uint32_t before = w->out_locations.n;
     uint32_t id = fp_table_intern(&w->out_locations, row);
-    if (!id) id = fp_table_append(&w->out_locations, row); /* nothing is known of it; entry 0 would end the stack */
+    if (!id)
+        id = fp_table_append(&w->out_locations, row); /* an unknown frame must not be entry 0, which ends the stack */
     if (id == FP_NO_ID) return id;
     w->frames[frame] = id;
-    if (id < before) return id; /* a leaf and a caller may be at one address once it is moved */
+    if (id < before) return id; /* a leaf and an adjusted caller may have the same address */
     uint32_t folded = 0;
     if (row[FP_FRAME_FLAGS] && (folded = put_true(w, w->keys.is_folded)) == FP_NO_ID) return FP_NO_ID;
     struct fp_buf *to = table(w, LOCATION);
@@ -270,7 +271,7 @@ static uint32_t new_location(struct fp_otlp_writer *w, uint32_t frame) {
 uint32_t fp_otlp_put_stack(struct fp_otlp_writer *w, uint32_t node) {
     const struct fp_model *m = w->model;
     if (!node) return 0;
-    if (FP_UNLIKELY(w->n_emptied != m->n_emptied)) { /* ids of stacks are reused: each is written again */
+    if (FP_UNLIKELY(w->n_emptied != m->n_emptied)) { /* ids of stacks are reused: write each again */
         w->n_emptied = m->n_emptied;
         if (w->cap_stacks) memset(w->stacks, 0, 4 * (size_t)w->cap_stacks);
     }

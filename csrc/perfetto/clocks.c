@@ -2,13 +2,13 @@
 
 #include "perfetto/read_private.h"
 
-/* A snapshot relates the clocks that it has.  A time is converted through the fewest clocks; between two clocks it gets
- * the offset of the latest snapshot that has both and is not later, or else of the first snapshot:
+/* A snapshot relates the clocks that it contains.  A time is converted through the fewest clocks.  The offset between
+ * two clocks is that of the latest earlier snapshot that has both, or else of the first one:
  *
  *   snapshots   clock 64: 100 = BOOTTIME 1100    clock 64: 200 = BOOTTIME 1250
  *   64: 150     1150                              64: 210   1260
  */
-enum { MOST_CLOCKS = 64 /* of a snapshot */ };
+enum { MOST_CLOCKS = 64 /* per snapshot */ };
 
 struct fp_perfetto_point {
     int64_t value;
@@ -21,7 +21,7 @@ struct fp_perfetto_clock {
     int64_t multiplier, running;
     uint32_t last;   /* its last point, + 1 */
     uint32_t cached; /* number of snapshots when the offset was found, + 1 */
-    uint32_t from;   /* while a path is searched */
+    uint32_t from;   /* during the search for a path */
     int32_t is_incremental, was_unknown;
 };
 
@@ -37,7 +37,7 @@ struct fp_perfetto_clocks {
     uint32_t cap_queue;
     uint32_t primary; /* id of the trace's clock; 0: BOOTTIME */
     uint32_t n_read;  /* snapshots, in this pass over the trace */
-    int32_t again;    /* all snapshots are known from an earlier pass */
+    int32_t again;    /* an earlier pass has read all snapshots */
 };
 
 int fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
@@ -62,7 +62,7 @@ void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {
         c->clocks[i].is_incremental = 0, c->clocks[i].cached = 0;
 }
 
-/* A clock by its id.  Ids 64 to 127 are of the sequence.  FP_NO_ID when memory ran out. */
+/* Looks up a clock by id.  Ids 64 to 127 belong to the sequence.  FP_NO_ID when memory ran out. */
 static uint32_t clock_of(struct fp_perfetto_clocks *c, uint32_t seq, uint32_t id) {
     const uint32_t key[2] = {id >= 64 && id < 128 ? seq : 0, id};
     const uint32_t clock = fp_table_intern(&c->ids, key);
@@ -93,7 +93,7 @@ static int add_point(struct fp_perfetto_clocks *c, uint32_t clock, int64_t value
     return 0;
 }
 
-/* One clock of a snapshot.  In a later pass only incremental clocks change. */
+/* Adds a clock of a snapshot.  In a later pass only incremental clocks change. */
 static int take_clock(struct fp_perfetto_clocks *c, uint32_t seq, struct fp_wire message) {
     struct fp_wire_field f;
     uint64_t id = 0, time = 0, incremental = 0, multiplier = 0;
@@ -143,12 +143,12 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
     return 0;
 }
 
-/* Snapshots that count: those read so far, unless only later ones relate a clock. */
+/* The path uses the snapshots read so far, unless only later ones relate a clock. */
 struct fp_perfetto_hop {
     int64_t low, high, offset;
 };
 
-/* The offset from clock a to clock b at a time, and for which times it holds.  1, or 0 if no snapshot has both. */
+/* The offset from clock a to clock b at a time, and the times at which it is valid.  1, or 0: no snapshot has both. */
 static int hop(struct fp_perfetto_clocks *c, uint32_t a, uint32_t b, int64_t time, uint32_t n_snapshots,
                struct fp_perfetto_hop *found) {
     int any = 0;
@@ -169,7 +169,7 @@ static int hop(struct fp_perfetto_clocks *c, uint32_t a, uint32_t b, int64_t tim
     return any;
 }
 
-/* Finds the shortest path between two clocks, by breadth: clocks[].from leads from `to` back to `clock`, as id + 1.
+/* Finds the shortest path between two clocks, breadth first: clocks[].from leads from `to` back to `clock`, as id + 1.
  * 1, 0 or FP_E_NOMEM. */
 static int find_path(struct fp_perfetto_clocks *c, uint32_t clock, uint32_t to, uint32_t n_snapshots) {
     uint32_t n = 0;

@@ -3,7 +3,7 @@
 /* Types of TrackEvent. */
 enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4, STATE = 5 };
 
-/* A track event.  Numbers that are missing are 0. */
+/* A track event.  Missing numbers are 0. */
 struct event {
     uint64_t type, name_iid, uuid, flows;
     int64_t delta_us, absolute_us;
@@ -36,7 +36,7 @@ uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint
     return known->function;
 }
 
-/* The string of the event's name; 0: it has none, or an unknown one.  FP_NO_ID when memory ran out. */
+/* The string of the event's name; 0 if it is missing or unknown.  FP_NO_ID when memory ran out. */
 static uint32_t name_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
     if (e->name_iid) return fp_perfetto_id(&s->ids[FP_PK_NAME], e->name_iid);
     return e->has_name ? fp_strings_intern(&r->model->strings, e->name.p, e->name.n) : 0;
@@ -50,7 +50,8 @@ static int add_category(struct fp_perfetto_read *r, const uint8_t *p, size_t n) 
     return (all->n && fp_buf_put(all, ",", 1)) || fp_buf_put(all, p, n) ? FP_E_NOMEM : 0;
 }
 
-/* The string of the event's categories, or 0; most have one, by id.  FP_NO_ID when memory ran out. */
+/* The string of the event's categories, or 0; most events have one category, given by id.  FP_NO_ID when memory ran
+ * out. */
 static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
     struct fp_wire all = e->all, list;
     struct fp_wire_field f;
@@ -174,7 +175,7 @@ static int take_event(struct event *e, struct fp_wire message) {
 
 /* ---- time and track ---- */
 
-/* 1 and the time, 0 if there is none, or FP_E_NOMEM. */
+/* Finds the time of an event.  1, 0 if there is none, or FP_E_NOMEM. */
 static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct event *e, int64_t *ns) {
     struct fp_perfetto_seq *s = k->seq;
     if (!e->has_delta && !e->has_absolute) {
@@ -189,7 +190,7 @@ static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *
     return 1;
 }
 
-/* Of the event, or of the thread that it names.  FP_NO_ID when memory ran out. */
+/* The track of the event, or of the thread that it names.  FP_NO_ID when memory ran out. */
 static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint64_t uuid = e->has_uuid ? e->uuid : s->track;
     if (!uuid && (((!e->has_uuid || !e->has_type) && s->tid >= 0) || e->has_pid || e->has_tid)) {
@@ -204,7 +205,7 @@ static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     return s->last_track;
 }
 
-/* The track of an asynchronous event: by its id, of a process or of the trace, and its scope or category. */
+/* The track of an asynchronous event, keyed by id (per process or global) and scope or category. */
 static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint32_t category = category_of(r, s, e), of = track_of(r, s, e);
     if (category == FP_NO_ID || of == FP_NO_ID) return FP_NO_ID;
@@ -222,7 +223,7 @@ static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_se
 
 /* ---- records ---- */
 
-/* One annotation.  0, FP_E_MALFORMED; *code is FP_PA_OTHER if its value is of another type than ours. */
+/* Reads an annotation.  0 or FP_E_MALFORMED; *code is FP_PA_OTHER if its value has another type than we write. */
 static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, uint32_t *code,
                            struct fp_wire_field *value) {
     struct fp_wire_field f;
@@ -244,7 +245,7 @@ static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, ui
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* The arguments of a call: those named arg0, arg1 ... in this order, numbers.  `put`: as records.  Returns 0,
+/* Reads the arguments of a call: numbers named arg0, arg1 ... in this order.  `put`: add them as records.  0,
  * FP_E_MALFORMED or FP_E_NOMEM. */
 static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e,
                           int64_t time, uint32_t track, int put, uint32_t *n) {
@@ -319,7 +320,7 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
     }
 }
 
-/* The phase of an event as B, E, X or i; 0: it is counted only. */
+/* The phase of an event: B, E, X or i; 0: only count it. */
 static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int *is_async) {
     *is_async = 0;
     if (e->phase == 'P') {

@@ -1,7 +1,7 @@
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 
-/* An event of the kernel: its time, the thread, and its print or switch. */
+/* A kernel event: its time, its thread, and its print or switch. */
 struct kernel_event {
     uint64_t time;
     int64_t tid;
@@ -31,7 +31,7 @@ static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* A print of atrace begins or ends a call of its thread; other prints are counted:
+/* Prints of atrace begin or end a call of their thread; other prints are only counted:
  *
  *   B|1234|name      begins `name` in process 1234
  *   E|1234, E        ends the innermost call
@@ -86,7 +86,7 @@ static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint32_t clo
     return take_print(r, &e, time);
 }
 
-/* Counts the switches of a bundle's compact form: deltas of times, packed. */
+/* Counts the switches of a bundle in compact form: packed deltas of times. */
 static void count_compact(struct fp_perfetto_read *r, struct fp_wire m) {
     struct fp_wire_field f;
     uint64_t v;

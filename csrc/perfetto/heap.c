@@ -1,6 +1,6 @@
 #include "perfetto/read_private.h"
 
-/* Dumps of heapprofd: for each call stack what was allocated and freed since the start.  So a later dump of a heap
+/* Dumps of heapprofd: the allocations and frees of each call stack since the start.  So a later dump of a heap
  * replaces the earlier ones:
  *
  *   dump 1    main;f  allocated 300 bytes
@@ -11,7 +11,7 @@ static uint32_t intern_name(struct fp_perfetto_read *r, const struct fp_wire_fie
     return fp_strings_intern(&r->model->strings, f->n ? f->p : (const uint8_t *)"", f->n);
 }
 
-/* Interned data of old recorders, in the dump itself: strings serve as names, build ids and paths. */
+/* Interned data that old recorders write into the dump: strings serve as names, build ids and paths. */
 static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m) {
     static const int kinds[5] = {0, FP_PK_FUNCTION, FP_PK_FRAME, FP_PK_CALLSTACK, FP_PK_MAPPING};
     struct fp_wire_field f, g;
@@ -35,7 +35,7 @@ static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, st
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* The values of a call stack: allocated and freed, count and bytes.  A dump at the maximum has those of the maximum. */
+/* The values of a call stack: allocated and freed, count and bytes.  A dump of the peak has those of the peak. */
 static int take_values(struct fp_wire m, uint64_t *stack, uint64_t values[4]) {
     struct fp_wire_field f;
     int status;
@@ -82,7 +82,7 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
     return 0;
 }
 
-/* The dump of a process. */
+/* Reads the dump of a process. */
 static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire dump) {
     struct fp_wire m = dump;
     struct fp_wire_field f, name = {0};
@@ -121,7 +121,7 @@ int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* One label: the name of the heap, unless it has none. */
+/* The label with the name of the heap, if it has one. */
 static int label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label) {
     const uint32_t key = fp_strings_intern(&r->model->strings, "heap", 4);
     *label = 0;

@@ -36,7 +36,7 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     free(r);
 }
 
-/* A survey that stops at the first call. */
+/* Whether the survey may stop: it has seen a call. */
 static int is_enough(const struct fp_perfetto_read *r) {
     return r->surveying && r->until_call && r->counts[FP_PERFETTO_N_CALLS];
 }
@@ -118,7 +118,7 @@ static int take_fields(struct fp_perfetto_packet *k, struct fp_wire m) {
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* The state of the packet's sequence, in the order of the trace processor.  1: nothing else of it is read. */
+/* Updates the state of the packet's sequence, in trace processor's order.  1: skip the rest of the packet. */
 static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     const int has_sequence = fp_perfetto_has(k, FP_PF_SEQUENCE);
     const uint64_t number = has_sequence ? k->number[FP_PF_SEQUENCE] : 0;
@@ -152,7 +152,7 @@ static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) 
     return 0;
 }
 
-/* The packet's time.  0 or FP_E_NOMEM. */
+/* Sets the packet's time.  0 or FP_E_NOMEM. */
 static int take_time(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     k->has_time = fp_perfetto_has(k, FP_PF_TIME);
     if (!k->has_time) return 0;
@@ -189,7 +189,7 @@ static int take_descriptions(struct fp_perfetto_read *r, struct fp_perfetto_pack
     return status;
 }
 
-/* 0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads a parsed packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     r->counts[FP_PERFETTO_N_PACKETS]++;
     int status = take_state(r, k);
@@ -210,8 +210,8 @@ static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k)
 
 /* ---- the trace ---- */
 
-/* The next packet of the bytes [p, end), a field of the trace: the bytes it takes, 0 if it is incomplete, FP_WIRE_BAD.
- * `*is_packet`: fields with other numbers are skipped. */
+/* Finds the next field in [p, end).  Returns its size, 0 if it is incomplete, or FP_WIRE_BAD.  *is_packet: not a field
+ * to skip. */
 static int64_t next_packet(const uint8_t *p, const uint8_t *end, struct fp_wire *message, int *is_packet) {
     struct fp_wire_field f;
     const int used = fp_wire_read_head(p, end, &f);
@@ -229,14 +229,14 @@ static int damaged(struct fp_perfetto_read *r, int status, uint64_t at, const ch
     return FP_DONE;
 }
 
-/* FP_DONE, FP_ASK (a compressed packet, which the caller skips when it is over), an error. */
+/* Reads a packet.  FP_DONE, FP_ASK for a compressed packet (skip it after the packets in it), or an error. */
 static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint64_t at, struct fp_err *err) {
     struct fp_perfetto_packet k;
     k.at = at;
     int status = take_fields(&k, message);
     if (status) return damaged(r, status, at, "a packet is not a protocol buffer", err);
     if (FP_UNLIKELY(fp_perfetto_has(&k, FP_PF_COMPRESSED))) {
-        if (r->in_inner) return damaged(r, FP_E_MALFORMED, at, "a compressed packet is in a compressed packet", err);
+        if (r->in_inner) return damaged(r, FP_E_MALFORMED, at, "a compressed packet contains a compressed packet", err);
         const struct fp_wire *z = &k.message[FP_PF_COMPRESSED];
         r->compressed = z->p;
         r->n_compressed = (size_t)(z->end - z->p);
@@ -259,7 +259,7 @@ int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int
     return n ? fp_buf_put(&r->inner, p, n) : 0;
 }
 
-/* Packets of a compressed one.  FP_DONE: they are over. */
+/* Reads the packets in a compressed one.  FP_DONE at their end. */
 static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
     for (;;) {
         struct fp_wire message;
@@ -285,7 +285,7 @@ static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
     }
 }
 
-/* The bytes at in->pos are no whole packet.  FP_MORE, FP_DONE or an error. */
+/* Handles an incomplete or malformed packet at in->pos.  FP_MORE, FP_DONE or an error. */
 static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in *in, struct fp_err *err) {
     const uint64_t at = in->base + in->pos;
     if (!used && !in->eof) return FP_MORE;
@@ -295,7 +295,7 @@ static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in 
                         : fp_fail(err, FP_E_TRUNCATED, at, "the trace ends within a packet");
         r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
         in->pos = in->n;
-        if (!in->eof) { /* the rest cannot be understood */
+        if (!in->eof) { /* the rest of the trace is unreadable */
             r->lost = 1;
             return FP_MORE;
         }
@@ -303,7 +303,7 @@ static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in 
     return FP_DONE;
 }
 
-/* All packets.  FP_MORE, FP_ASK, FP_DONE or an error. */
+/* Reads all packets.  FP_MORE, FP_ASK, FP_DONE or an error. */
 static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         struct fp_wire message;

@@ -13,7 +13,7 @@
  * become records, which are sorted by time (core/rounds.h), and rows are made of them at the end, when all tracks are
  * known.
  *
- * A trace may hold several kinds of data; fp_perfetto_survey finds out which, and `data` chooses one.  Everything else
+ * A trace may contain several kinds of data; fp_perfetto_survey finds them, and `data` chooses one.  Everything else
  * is counted.
  *
  * Memory: linear in sequences and their names, tracks, open calls, clock snapshots; records up to rounds.most.
@@ -30,14 +30,14 @@
 
 /* cffi-begin */
 
-/* What rows are made of. */
+/* The data that become rows. */
 enum fp_perfetto_data {
     FP_PERFETTO_CALLS = 1,   /* timeline: calls of track events and of atrace */
     FP_PERFETTO_STATES = 2,  /* timeline: states of threads, from switches of the scheduler */
     FP_PERFETTO_SAMPLES = 3, /* stacks: samples with call stacks */
     FP_PERFETTO_HEAP = 4,    /* stacks: dumps of heapprofd */
     FP_PERFETTO_OBJECTS = 5, /* stacks: classes in dumps of Java's heap */
-    FP_PERFETTO_OFF_CPU = 6  /* stacks: time off the CPU by open calls */
+    FP_PERFETTO_OFF_CPU = 6  /* stacks: off-CPU time by open calls */
 };
 
 /* What the caller must do after FP_ASK, before the next call. */
@@ -71,10 +71,10 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_UNWOUND,      /* calls ended by the end of an outer one */
     FP_PERFETTO_N_LANES,        /* complete events moved to a lane because they overlap */
     FP_PERFETTO_N_CUT,          /* complete events cut at the end of their caller */
-    FP_PERFETTO_N_NAMELESS,     /* calls whose name is unknown, or that have none */
+    FP_PERFETTO_N_NAMELESS,     /* calls whose name is unknown or missing */
     FP_PERFETTO_N_EMPTY_STACKS, /* samples without a stack */
     FP_PERFETTO_N_NEGATIVE,     /* events before time 0, dropped */
-    /* what the recorder lost, or what cannot be understood without it */
+    /* lost by the recorder, or unreadable because of such a loss */
     FP_PERFETTO_N_DROPPED,       /* gaps in sequences */
     FP_PERFETTO_N_STATELESS,     /* packets whose sequence lost its state */
     FP_PERFETTO_N_NO_SEQUENCE,   /* events without a sequence */
@@ -96,7 +96,7 @@ enum fp_perfetto_counts {
 struct fp_perfetto_named {
     int64_t pid, tid;
     uint32_t name; /* string of the model */
-    int32_t weak;  /* of a track; a name of the thread itself replaces it */
+    int32_t weak;  /* the name of a track; one of the thread itself replaces it */
 };
 
 /* Where rows go: a thread, or lanes of a process, of a thread or of the trace. */
@@ -104,7 +104,7 @@ struct fp_perfetto_place {
     int64_t pid, tid; /* -1: none */
     uint32_t path;    /* of lanes: string of the model; 0 for a thread */
     int32_t is_lanes;
-    /* private from here on */
+    /* private */
     struct fp_perfetto_lane *lanes; /* of a thread: itself, then lanes for calls that overlap */
     uint32_t cap_lanes, n_lanes;
     uint32_t *free_lanes;
@@ -125,19 +125,19 @@ struct fp_perfetto_read {
     struct fp_perfetto_place *places;
     struct fp_perfetto_named *named;
     uint32_t n_named;
-    int32_t again; /* after FP_DONE: clocks were used before they were known: restart, and read the trace again */
+    int32_t again; /* after FP_DONE: clocks were used before their snapshot: restart, and read the trace again */
     uint64_t n_rows;
-    uint32_t period_name; /* of samples: string of the model, 0: none */
+    uint32_t period_name; /* the value type of samples: string of the model, 0: none */
     uint64_t period;
 
-    /* private from here on */
+    /* private */
     int32_t surveying, until_call, lost, over, planned, has_head;
     struct fp_buf inner; /* decompressed packets */
     size_t inner_pos;
     int32_t in_inner, inner_over;
     struct fp_buf pending; /* records that wait until the others are spilled: rows.c */
     size_t pending_pos;
-    int32_t owes; /* the request of `rounds`, which came while a packet was read */
+    int32_t owes; /* a request of `rounds`, made in the middle of a packet */
     struct fp_table seq_ids;
     struct fp_perfetto_seq *seqs; /* by id in seq_ids */
     uint32_t cap_seqs;
@@ -149,7 +149,7 @@ struct fp_perfetto_read {
     uint32_t n_places, cap_places, cap_named;
     struct fp_perfetto_function *function_of; /* by string: its last function */
     uint32_t cap_functions;
-    uint32_t nameless; /* function of calls without a name and category, or 0 */
+    uint32_t nameless; /* function of calls without name and category, or 0 */
     uint32_t to_close; /* calls that the head ends */
     struct fp_buf scratch;
     struct fp_perfetto_stacks *stacks;
@@ -160,18 +160,17 @@ struct fp_perfetto_read {
 struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient);
 void fp_perfetto_read_free(struct fp_perfetto_read *r);
 
-/* Keeps what call stacks need, from now on.  0 or FP_E_NOMEM. */
+/* From now on, keeps the data that call stacks need.  0 or FP_E_NOMEM. */
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r);
 
-/* Looks which data the trace has, and learns the symbols of addresses.  FP_MORE, FP_ASK, an error, or FP_DONE: at the
+/* Finds the kinds of data in the trace, and collects symbols.  FP_MORE, FP_ASK, an error, or FP_DONE: at the
  * end, or once there is a call if `until_call`. */
 int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err);
 
-/* Forgets everything but clocks, symbols and names of threads, to read the trace from its beginning.  0 or
- * FP_E_NOMEM. */
+/* Forgets everything but clocks, symbols and thread names, so that the trace can be read again.  0 or FP_E_NOMEM. */
 int fp_perfetto_restart(struct fp_perfetto_read *r);
 
-/* Gives decompressed bytes, after FP_PERFETTO_INFLATE.  `last`: nothing follows.  0 or FP_E_NOMEM. */
+/* Answers FP_PERFETTO_INFLATE with decompressed bytes.  `last`: the packet ends.  0 or FP_E_NOMEM. */
 int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int last);
 
 /* Sets the thread of the model for the requested lane. */

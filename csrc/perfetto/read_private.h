@@ -1,16 +1,16 @@
 /* perfetto/read_private.h - shared by the files of the reader.  Private.
  *
- *   packets.c    the trace: packets, compressed ones too, and the order of work on them
+ *   packets.c    the trace: packets, also compressed, and the order in which their parts are read
  *   state.c      the state of a sequence: interned data and defaults
- *   clocks.c     times of other clocks
+ *   clocks.c     conversion of times between clocks
  *   tracks.c     tracks, threads and their names
- *   events.c     track events become records
- *   ftrace.c     events of the kernel become records
+ *   events.c     track events -> records
+ *   ftrace.c     kernel events -> records
  *   records.c    records, and the threads of their rows
- *   rows.c       records, sorted, become rows
+ *   rows.c       sorted records -> rows
  *   stacks.c     call stacks and their symbols
- *   samples.c    samples of them
- *   heap.c       dumps of heaps
+ *   samples.c    samples with call stacks
+ *   heap.c       heap dumps
  */
 #ifndef FP_PERFETTO_READ_PRIVATE_H
 #define FP_PERFETTO_READ_PRIVATE_H
@@ -19,7 +19,7 @@
 #include "core/wire.h"
 #include "perfetto/read.h"
 
-/* Fields of a packet that are read.  Bits of fp_perfetto_packet.has. */
+/* The fields of a packet that are read: bits of fp_perfetto_packet.has. */
 enum fp_perfetto_field {
     FP_PF_NONE,
     FP_PF_FTRACE,
@@ -50,13 +50,13 @@ enum fp_perfetto_field {
     FP_PF_FIELDS
 };
 
-/* A packet: its numbers, and its messages.  Only those in `has` are set. */
+/* A packet: its numbers and messages.  Only those in `has` are set. */
 struct fp_perfetto_packet {
     uint64_t at;  /* offset in the trace */
     uint32_t has; /* bits 1 << enum fp_perfetto_field */
     uint64_t number[FP_PF_FIELDS];
     struct fp_wire message[FP_PF_FIELDS];
-    int64_t time; /* ns of the trace, if has_time */
+    int64_t time; /* ns on the trace's clock, if has_time */
     int32_t has_time;
     struct fp_perfetto_seq *seq;
 };
@@ -65,7 +65,7 @@ static inline int fp_perfetto_has(const struct fp_perfetto_packet *k, enum fp_pe
     return (int)(k->has >> field & 1);
 }
 
-/* Any field of any message: 1, 0 at its end, or FP_WIRE_BAD. */
+/* The next field of a message: 1, 0 at its end, or FP_WIRE_BAD. */
 static inline int fp_perfetto_next(struct fp_wire *m, struct fp_wire_field *f) {
     if (m->p == m->end) return 0;
     const int used = fp_wire_read_head(m->p, m->end, f);
@@ -80,7 +80,7 @@ static inline int fp_perfetto_is(const struct fp_wire_field *f, uint32_t number,
 
 /* ---- state.c ---- */
 
-/* Kinds of interned data that are kept, by the order of their fields in InternedData. */
+/* Kinds of interned data that are kept, in the order of their fields in InternedData. */
 enum fp_perfetto_kind {
     FP_PK_CATEGORY,
     FP_PK_NAME,
@@ -92,12 +92,12 @@ enum fp_perfetto_kind {
     FP_PK_PATH,
     FP_PK_SOURCE,
     FP_PK_MAPPING,
-    FP_PK_FRAMES, /* by id of a frame: the model's frame, once it is used */
-    FP_PK_NODES,  /* by id of a call stack: the model's stack, likewise */
+    FP_PK_FRAMES, /* by id of a frame: the model's frame, added at first use */
+    FP_PK_NODES,  /* by id of a call stack: the model's stack, added at first use */
     FP_PK_KINDS
 };
 
-/* What ids stand for, + 1.  Ids are mostly small and dense, but may be any number. */
+/* The values of ids, + 1.  Ids are mostly small and dense, but may be any number. */
 struct fp_perfetto_ids {
     uint32_t *dense; /* by id */
     uint32_t cap, top, n;
@@ -125,7 +125,7 @@ void fp_perfetto_seq_clear(struct fp_perfetto_seq *s);
 void fp_perfetto_seqs_free(struct fp_perfetto_read *r);
 /* The value of an id, or 0. */
 uint32_t fp_perfetto_id(const struct fp_perfetto_ids *ids, uint64_t id);
-/* Sets it if it has none.  0 or FP_E_NOMEM. */
+/* Sets the value of an id that has none.  0 or FP_E_NOMEM. */
 int fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value);
 /* Each returns 0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
@@ -141,15 +141,15 @@ enum { FP_PC_MONOTONIC = 3, FP_PC_MONOTONIC_RAW = 5, FP_PC_BOOTTIME = 6 };
 
 int fp_perfetto_clocks_new(struct fp_perfetto_read *r);
 void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c);
-/* Snapshots are read again, in the same order. */
+/* Prepares to read the same snapshots again, in the same order. */
 void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c);
 /* 0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wire snapshot);
-/* A time of a clock as nanoseconds of the trace: 1, or 0 if no snapshot relates them, or FP_E_NOMEM. */
+/* Converts a time of a clock to nanoseconds on the trace's clock: 1, 0 if no snapshot relates them, or FP_E_NOMEM. */
 int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t clock, uint64_t time, int64_t *ns);
-/* Was a clock used that only later snapshots relate?  1, 0 or FP_E_NOMEM. */
+/* Whether a clock was used that only later snapshots relate.  1, 0 or FP_E_NOMEM. */
 int fp_perfetto_known_later(struct fp_perfetto_read *r);
-/* Converts nanoseconds of a clock of the system, if a snapshot relates them. */
+/* Converts nanoseconds of a system clock, if a snapshot relates it. */
 int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t clock, int64_t ns);
 
 /* ---- tracks.c ---- */
@@ -183,9 +183,9 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Names a process (tid -1) or a thread.  0 or FP_E_NOMEM. */
 int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak);
-/* The process of a thread that is known by its tid alone, or -1. */
+/* The process of a thread, given only its tid; -1 if unknown. */
 int64_t fp_perfetto_process_of(const struct fp_perfetto_read *r, int64_t tid);
-/* Where that is known from. */
+/* The source of that process, worst to best. */
 enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE };
 int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
 /* Finds the places of all tracks.  0 or FP_E_NOMEM. */
@@ -201,14 +201,14 @@ enum fp_perfetto_op {
     FP_PO_BEGIN_ARGS,
     FP_PO_END,      /* id: string of its name, or 0 */
     FP_PO_COMPLETE, /* extra: duration */
-    FP_PO_INSTANT,  /* id: string, the payload; extra: its type + 1, or 0 */
+    FP_PO_INSTANT,  /* id: the payload (string); extra: its type + 1, or 0 */
     FP_PO_ARGUMENT, /* extra: its value */
     FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
     FP_PO_SWITCH,   /* id: tid that begins to run; extra: tid that ends, state << 32 */
     FP_PO_WAKE      /* id: tid */
 };
 
-/* A record as the bytes that are sorted; its tag is the track, or the CPU. */
+/* A record as it is sorted; its tag is the track, or the CPU. */
 struct fp_perfetto_record {
     uint32_t id, op; /* function; enum fp_perfetto_op */
     int64_t extra;
@@ -217,12 +217,12 @@ struct fp_perfetto_record {
 /* Adds a record.  0 or FP_E_NOMEM. */
 int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
                            int64_t extra);
-/* Adds records that wait.  0, FP_ASK or FP_E_NOMEM. */
+/* Adds the waiting records.  0, FP_ASK or FP_E_NOMEM. */
 int fp_perfetto_put_pending(struct fp_perfetto_read *r);
 
-/* The thread of the model for a lane: 1, or 0 with the request for it. */
+/* The model's thread for a lane: 1, or 0 after requesting it. */
 int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread);
-/* Room for a lane of a place.  0 or FP_E_NOMEM. */
+/* Makes room for a lane of a place.  0 or FP_E_NOMEM. */
 int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 
 /* ---- events.c, ftrace.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
@@ -233,12 +233,12 @@ struct fp_perfetto_function {
 
 int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* The function of a name, in a category or 0, both strings of the model.  FP_NO_ID when memory ran out. */
+/* The function with a name and a category (or 0), both strings of the model.  FP_NO_ID when memory ran out. */
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category);
 
 /* ---- stacks.c, samples.c, heap.c ---- */
 
-/* The value of a heap's call stack in its last dump. */
+/* The values of a heap's call stack in its last dump. */
 enum { FP_PERFETTO_HEAP_VALUES = 6 };
 
 struct fp_perfetto_stacks {
@@ -254,11 +254,11 @@ struct fp_perfetto_stacks {
 };
 
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t);
-/* A message of interned data, to be read when it is used.  FP_NO_ID when memory ran out. */
+/* Keeps a message of interned data, which is parsed at first use.  FP_NO_ID when memory ran out. */
 uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n);
-/* Samples, dumps and symbols of a packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the samples, dumps and symbols of a packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* Symbols of a module.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the symbols of a module.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message);
 /* The stack of an interned call stack: 1, 0 if it is unknown, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack);

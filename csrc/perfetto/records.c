@@ -2,7 +2,7 @@
 
 /* ---- records ---- */
 
-/* Before each record that waits, unless memory has room for it. */
+/* The head of a record that waits for room in `rounds`. */
 struct waiting {
     int64_t time;
     uint32_t track, n;

@@ -10,7 +10,7 @@ static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
 
 /* ---- lanes ---- */
 
-/* A track without open calls gets a lane of its place; a thread has one.  FP_NO_ID when memory ran out. */
+/* Assigns a lane of its place to a track that opens a call; a thread has one lane.  FP_NO_ID when memory ran out. */
 static uint32_t take_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
     if (!place->is_lanes) return fp_perfetto_lane_room(place, 0) ? FP_NO_ID : 0;
     if (track->lane) return track->lane - 1;
@@ -21,7 +21,7 @@ static uint32_t take_lane(struct fp_perfetto_place *place, struct fp_perfetto_tr
     return lane;
 }
 
-/* The track's last call has ended. */
+/* Frees the lane of a track whose last call has ended. */
 static int give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
     if (!place->is_lanes || !track->lane) return 0;
     if (fp_array_room(&place->free_lanes, &place->cap_free, (uint64_t)place->n_free + 1, sizeof *place->free_lanes))
@@ -117,7 +117,7 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
     return l->n ? FP_DONE : give_lane(p, track);
 }
 
-/* A complete event nests in its thread, or goes to the first lane where it does. */
+/* Puts a complete event into its thread, or into the first lane in which it nests. */
 static int put_complete(struct fp_perfetto_read *r, uint32_t place, struct fp_perfetto_track *track, uint32_t function,
                         int64_t duration, struct fp_batch *out) {
     enum { MOST_LANES = 1024 };
@@ -161,7 +161,7 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
     return FP_DONE;
 }
 
-/* FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM.  May be called again with the same record. */
+/* Converts a record to rows.  FP_DONE; FP_FULL or FP_ASK: call again with the same record; or FP_E_NOMEM. */
 static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     struct fp_perfetto_track *track = &r->tracks[r->rounds.tag];
@@ -189,7 +189,7 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     }
 }
 
-/* Complete calls that are still open end.  FP_DONE, FP_FULL or FP_ASK. */
+/* Ends all open complete calls.  FP_DONE, FP_FULL or FP_ASK. */
 static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     for (uint32_t place = 1; place < r->n_places; place++)
         for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {

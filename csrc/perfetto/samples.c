@@ -13,7 +13,7 @@ static int put_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uin
                              : fp_perfetto_put_record(r, time < 0 ? 0 : time, place, FP_PO_SAMPLE, stack, 1);
 }
 
-/* A sample of perf.  Some only tell that samples are missing. */
+/* Reads a perf sample; some only report missing samples. */
 static int take_sample(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire m = k->message[FP_PF_SAMPLE];
     struct fp_wire_field f;
@@ -45,7 +45,7 @@ static int take_sample(struct fp_perfetto_read *r, const struct fp_perfetto_pack
     return put_sample(r, k->seq, stack, (int32_t)(uint32_t)pid, (int32_t)(uint32_t)tid, k->has_time ? k->time : 0);
 }
 
-/* Samples of one thread, which the sequence describes: stacks, and the times between them. */
+/* Reads samples of the sequence's thread: stacks, and the times between them. */
 static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_perfetto_seq *s = k->seq;
     struct fp_wire m = k->message[FP_PF_STREAMING], deltas = m, stacks = {m.p, m.p}, times = {m.p, m.p};
@@ -56,7 +56,7 @@ static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_p
         r->counts[FP_PERFETTO_N_NO_STACK]++;
         return 0;
     }
-    for (;;) { /* the lists go in step, each packed or not */
+    for (;;) { /* advance both lists together; each may be packed */
         int more;
         while ((more = fp_wire_next_number(&stacks, &stack)) == 0 && (status = fp_perfetto_next(&m, &f)) > 0)
             if (f.number == 1 && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES)) stacks = fp_wire_inside(&f);

@@ -24,7 +24,7 @@ void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
 
 /* ---- objects ---- */
 
-/* A build id as hexadecimal digits: a string of the model.  Some writers write it so, others as bytes. */
+/* A build id in hexadecimal, as a string of the model.  Some writers write hexadecimal digits, others bytes. */
 static uint32_t build_id_of(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
     struct fp_buf *hex = &r->stacks->hex;
     size_t digits = 0;
@@ -95,7 +95,7 @@ static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *
 
 /* ---- frames and stacks ---- */
 
-/* What an interned frame tells. */
+/* The fields of an interned frame. */
 struct interned_frame {
     uint64_t name, mapping, pc, source, line;
 };
@@ -118,7 +118,7 @@ static int take_frame(const struct fp_perfetto_read *r, uint32_t message, struct
     return status ? FP_E_MALFORMED : 0;
 }
 
-/* The model's frame of a function by name. */
+/* The model's frame of a function given by name. */
 static uint32_t named_frame(struct fp_perfetto_read *r, uint32_t mapping, uint64_t pc, uint32_t object, uint32_t file,
                             uint32_t name, uint32_t line) {
     const uint32_t function = fp_model_function(r->model, object, file, name, 0, 0);
@@ -126,7 +126,7 @@ static uint32_t named_frame(struct fp_perfetto_read *r, uint32_t mapping, uint64
     return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, mapping, pc, 0, lines);
 }
 
-/* The model's frame of an interned one: by its symbols in the trace, its name, or its address.  Unknown frames are
+/* The model's frame for an interned one: from its symbols in the trace, its name, or its address.  Unknown frames are
  * [unknown].  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *frame) {
     struct fp_model *model = r->model;
@@ -165,7 +165,7 @@ int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     int status;
     if (!message) return 0;
     if ((*stack = fp_perfetto_id(&s->ids[FP_PK_NODES], iid))) return 1;
-    /* keeping a message may move the others, but nothing is kept here */
+    /* `p` stays valid: nothing is added to messages here */
     const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
     for (struct fp_wire m = {p, p + n}; (status = fp_perfetto_next(&m, &f)) > 0;) {
         if (f.number != 2 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;

@@ -113,7 +113,7 @@ uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n
     return fp_strings_intern(&r->stacks->messages, n ? p : (const uint8_t *)"", n);
 }
 
-/* An entry: names become strings of the model, messages strings too, to be read when they are used. */
+/* Adds an entry: a name as a string of the model, a message as bytes that are parsed at first use. */
 static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kind, struct fp_wire entry) {
     const int is_message = kind == FP_PK_FRAME || kind == FP_PK_CALLSTACK || kind == FP_PK_MAPPING;
     const uint8_t *p = entry.p;
@@ -129,7 +129,7 @@ static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kin
         }
     }
     if (status) return FP_E_MALFORMED;
-    if (is_message && !r->stacks) return 0; /* stacks are not read */
+    if (is_message && !r->stacks) return 0; /* call stacks are not requested */
     const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(p, n)
                            : is_message             ? fp_perfetto_keep(r, p, n)
                                         : fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
@@ -149,7 +149,7 @@ int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
 
 /* ---- defaults ---- */
 
-/* How often samples are taken. */
+/* The sampling period. */
 static int take_timebase(struct fp_perfetto_read *r, struct fp_wire defaults) {
     struct fp_wire_field f, g;
     int status, inner = 0;

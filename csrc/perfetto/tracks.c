@@ -18,7 +18,7 @@ static int64_t int32_of(uint64_t v) {
     return (int32_t)(uint32_t)v;
 }
 
-/* A process of another machine than the trace's first gets a number beyond 32 bits. */
+/* A process of another machine than the first gets a pid beyond 32 bits. */
 static int64_t pid_on(const struct fp_perfetto_packet *k, int64_t pid) {
     return fp_perfetto_has(k, FP_PF_MACHINE) ? (pid & UINT32_MAX) | (int64_t)(k->number[FP_PF_MACHINE] & 0xffff) << 32
                                              : pid;
@@ -93,7 +93,7 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
     return n ? fp_perfetto_name(r, *pid, -1, name, n, 0) : 0;
 }
 
-/* What a track's descriptor tells. */
+/* The fields of a track's descriptor. */
 struct descriptor {
     uint64_t uuid, parent;
     struct fp_wire_field name, thread, process;
@@ -146,7 +146,7 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     return d.name.n ? fp_perfetto_name(r, pid, -1, d.name.p, d.name.n, 1) : 0;
 }
 
-/* A process or a thread of the tree. */
+/* Reads a process or a thread of the process tree. */
 static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire m, int thread) {
     struct fp_wire_field f;
     const uint8_t *name = NULL;
@@ -180,7 +180,7 @@ int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfett
 
 /* ---- processes of threads ---- */
 
-/* The kernel names threads by tid alone.  Their tracks remember the process, from the best source, which `of` has. */
+/* The kernel names threads only by tid.  Their tracks keep the process from the best source; `of` is the source. */
 int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from) {
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
     if (track == FP_NO_ID) return FP_E_NOMEM;
@@ -226,8 +226,8 @@ void fp_perfetto_places_free(struct fp_perfetto_read *r) {
     r->n_places = r->cap_places = 0;
 }
 
-/* Where a described track belongs: the first thread or process among it and its parents, and the names on the way.
- * Parents of threads and processes do not matter.  0 or FP_E_NOMEM. */
+/* Finds the place of a described track: the first thread or process among the track and its parents, and the path of
+ * names to it.  0 or FP_E_NOMEM. */
 static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp_perfetto_track *found,
                            struct fp_buf *path) {
     enum { MOST_PARENTS = 64, MOST_PATH = 1 << 12 };
@@ -238,7 +238,7 @@ static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp
     for (;;) {
         found->pid = t->pid;
         found->tid = t->tid;
-        if (t->pid >= 0 || t->tid >= 0 || n == MOST_PARENTS) break; /* a cycle ends, too */
+        if (t->pid >= 0 || t->tid >= 0 || n == MOST_PARENTS) break; /* also ends a cycle */
         names[n++] = t->name;
         const uint64_t a = t->parent;
         const uint32_t key[5] = {FP_PT_UUID, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
@@ -255,7 +255,7 @@ static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp
     return 0;
 }
 
-/* The place of a track that is no thread.  FP_NO_ID when memory ran out. */
+/* The place of a track that is not a thread.  FP_NO_ID when memory ran out. */
 static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
     const struct fp_perfetto_track *t = &r->tracks[track];
     struct fp_perfetto_track found = {.pid = -1, .tid = -1};

@@ -6,7 +6,7 @@
 #include "core/utf8.h"
 #include "core/wire.h"
 
-/* Fields */
+/* ---- field numbers ---- */
 enum { PACKET = 1 }; /* of Trace */
 enum {
     CLOCK_SNAPSHOT = 6,
@@ -24,20 +24,20 @@ enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };                                  /*
 enum { BEGIN = 1, END = 2, INSTANT = 3 };                                     /* types of TrackEvent */
 enum { ANNOTATION = 4, TYPE = 9, NAME_IID = 10, TRACK_UUID = 11 };            /* TrackEvent and its defaults */
 enum { EVENT_NAMES = 2, ANNOTATION_NAMES = 3 };                               /* InternedData */
-enum { IID = 1, NAME = 2 };                                                   /* an entry of it */
+enum { IID = 1, NAME = 2 };                                                   /* an entry of InternedData */
 enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6 }; /* DebugAnnotation */
-enum { BOOTTIME = 6, OWN_CLOCK = 64 }; /* clocks: ns of the trace; of a sequence */
+enum { BOOTTIME = 6, OWN_CLOCK = 64 }; /* clocks: the trace's, in ns; a sequence's */
 
 /* Names of events, and of annotations, by their iid.  Functions follow the events. */
 enum { CUSTOM = 1, TYPED = 2, FUNCTIONS = 3 };
 enum { DATA = 1, EVENT_TYPE = 2, ARGUMENTS = 3 };
 
 struct fp_perfetto_thread {
-    uint64_t time;        /* of its last packet */
+    uint64_t time;        /* of the last packet */
     uint64_t depth;       /* open calls */
-    uint8_t *named;       /* bits by iid: names of events that the sequence has */
+    uint8_t *named;       /* bits by iid: event names known in the sequence */
     uint32_t cap_named;   /* bytes */
-    uint32_t annotations; /* annotation names up to this iid were written */
+    uint32_t annotations; /* the sequence knows annotation names up to this iid */
     uint8_t begun;
 };
 
@@ -61,7 +61,7 @@ void fp_perfetto_free(struct fp_perfetto *w) {
 
 /* ---- processes and threads ---- */
 
-/* uuids of tracks: of a thread its id + 1, of a process */
+/* The uuid of a thread's track is its id + 1; of a process: */
 static uint64_t process_uuid(uint32_t process) {
     return (uint64_t)process << 32;
 }
@@ -126,7 +126,7 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
 
 /* ---- events ---- */
 
-/* The name of an event as UTF-8 in w->name.  0 or FP_E_NOMEM. */
+/* Writes the name of an event as UTF-8 to w->name.  0 or FP_E_NOMEM. */
 static int make_name(struct fp_perfetto *w, uint32_t iid) {
     const struct fp_model *m = w->model;
     w->name.n = 0;
@@ -148,8 +148,8 @@ static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const v
     fp_wire_end(b, mark);
 }
 
-/* Adds to w->packet the names that the sequence lacks: of the event, unless iid is 0, and of annotations up to the iid
- * `annotations`.  0 or FP_E_NOMEM. */
+/* Adds the names that the sequence lacks to w->packet: the event's, unless iid is 0, and those of annotations up to the
+ * iid `annotations`.  0 or FP_E_NOMEM. */
 static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
     struct fp_buf *b = &w->packet;
     const size_t mark = fp_wire_begin(b, INTERNED_DATA);
@@ -239,7 +239,7 @@ static int named_room(struct fp_perfetto_thread *t, uint32_t iid) {
     return fp_array_zeroed(&t->named, &t->cap_named, (uint64_t)iid / 8 + 1, 1);
 }
 
-/* Writes the call that was held back for its arguments. */
+/* Writes the call held back for its arguments. */
 static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
     const uint32_t thread = w->caller - 1, iid = w->function + FUNCTIONS;
     struct fp_perfetto_thread *t = &w->threads[thread];

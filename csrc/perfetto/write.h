@@ -32,7 +32,7 @@ struct fp_perfetto {
     const struct fp_model *model; /* borrowed */
     uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_begin for */
     uint32_t row;                 /* of the batch: the first row not written */
-    /* counters: written, dropped and changed */
+    /* counters: written, dropped, changed */
     uint64_t calls, events, arguments;
     uint64_t deep;     /* calls and events dropped because of FP_PERFETTO_DEPTH */
     uint64_t not_utf8; /* names that were not UTF-8 */
@@ -53,7 +53,7 @@ struct fp_perfetto {
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model);
 void fp_perfetto_free(struct fp_perfetto *w);
 
-/* Write the descriptors of a process, which is numbered from 1, and of a thread in it.  Names are UTF-8.  Writing a
+/* Writes the descriptors of a process, numbered from 1, and of a thread in it.  Names are UTF-8.  Writing a
  * thread again renames it; a process keeps its first name.  0 or FP_E_NOMEM. */
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out);
 int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t tid, const char *name, size_t n,
@@ -66,7 +66,7 @@ int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out
  * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
 
-/* Writes the call that is still held back.  0 or FP_E_NOMEM. */
+/* Writes the call still held back.  0 or FP_E_NOMEM. */
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
 
 /* cffi-end */

@@ -174,7 +174,7 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
     if (FP_UNLIKELY(wrong || (take && f->n > FP_PPROF_MAX_MESSAGE))) {
         if (!r->lenient && wrong)
             return fp_fail_got(err, FP_E_MALFORMED, at, "the wire type of a field", FP_GOT_UNSIGNED, f->wire,
-                               "that of the schema", 0);
+                               "the schema's", 0);
         if (!r->lenient)
             return fp_fail_got(err, FP_E_MALFORMED, at, "the length of a field", FP_GOT_UNSIGNED, f->n, "at most %",
                                FP_PPROF_MAX_MESSAGE);

@@ -37,7 +37,7 @@ static uint64_t take_number(struct fp_dwarf_cursor *c, unsigned format, unsigned
     }
 }
 
-/* A pointer; 0 is never relative. */
+/* Reads a pointer; 0 is never relative. */
 static uint64_t take_pointer(const struct fp_cfi_section *s, struct fp_dwarf_cursor *c, unsigned encoding,
                              unsigned size) {
     if (encoding == OMITTED) return fp_dwarf_cursor_fail(c);
@@ -49,7 +49,7 @@ static uint64_t take_pointer(const struct fp_cfi_section *s, struct fp_dwarf_cur
     uint64_t v = take_number(c, encoding & FORMAT, size);
     if (v) switch (encoding & BASE) {
             case ABSOLUTE:
-            case FUNCTION_RELATIVE: break; /* only in tables of exceptions, where the function is known */
+            case FUNCTION_RELATIVE: break; /* only used in exception tables, where the function is known */
             case PC_RELATIVE: v += at; break;
             case TEXT_RELATIVE: v += s->file->text; break;
             case DATA_RELATIVE: v += s->file->data; break;
@@ -96,7 +96,7 @@ int fp_cfi_take_entry(const struct fp_cfi_section *s, size_t at, struct fp_cfi_e
     return 1;
 }
 
-/* The letters of an augmentation that begins with z, and what belongs to them. */
+/* Reads the letters of an augmentation that begins with z, and their data. */
 static void take_augmentation(const struct fp_cfi_section *s, struct fp_dwarf_cursor *c, struct fp_dwarf_bytes letters,
                               struct fp_cfi_cie *cie) {
     for (size_t i = 1; i < letters.n; i++) switch (letters.p[i]) {
@@ -112,7 +112,7 @@ static void take_augmentation(const struct fp_cfi_section *s, struct fp_dwarf_cu
 
 static int run_program(struct fp_cfi_run *r, uint64_t *advance);
 
-/* What follows the augmentation string; 0, or -1 for damage or an unknown augmentation. */
+/* Reads the rest after the augmentation string.  0, or -1 for damage or an unknown augmentation. */
 static int take_head(const struct fp_cfi_section *s, struct fp_dwarf_cursor *c, struct fp_cfi_cie *cie) {
     const uint64_t version = fp_dwarf_take(c, 1);
     const struct fp_dwarf_bytes letters = fp_dwarf_take_string(c);
@@ -226,7 +226,7 @@ static struct fp_cfi_value *take_column(struct fp_cfi_run *r) {
     return column(r, fp_dwarf_take_uleb(&r->c));
 }
 
-/* A register of a CFA or of a rule; numbers that no machine has are not changed. */
+/* Reads the register of a CFA or a rule. */
 static uint32_t take_register(struct fp_cfi_run *r) {
     const uint64_t n = fp_dwarf_take_uleb(&r->c);
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -307,7 +307,7 @@ static void run_register(struct fp_cfi_run *r, unsigned op) {
     }
 }
 
-/* A new location, which must not precede the current one. */
+/* Advances to a location, which must not precede the current one. */
 static uint64_t advance_to(struct fp_cfi_run *r) {
     const struct fp_cfi_cie *cie = r->cie;
     if (!cie) return fp_dwarf_cursor_fail(&r->c); /* a CIE has none */

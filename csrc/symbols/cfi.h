@@ -1,9 +1,9 @@
 /* symbols/cfi.h - entries of .eh_frame and .debug_frame, and the programs in them.
  *
- *   length u32   of what follows (0xffffffff: a length u64 follows); 0 alone is a terminator
- *   id           CIE: 0 in .eh_frame, else all ones.  FDE: the position of its CIE; in .eh_frame the way back to it
- *   CIE: version u8, augmentation string, alignment of code and data, the return address' register, its program
- *   FDE: start and size of a function, its program
+ *   length u32   of the rest (0xffffffff: a length u64 follows); 0 alone is a terminator
+ *   id           CIE: 0 in .eh_frame, else all ones.  FDE: the position of its CIE; in .eh_frame the distance back to
+ * it CIE: version u8, augmentation string, alignment of code and data, the return address' register, its program FDE:
+ * start and size of a function, its program
  *
  * The program of a CIE makes the first row of a function, that of the FDE changes it as the address advances:
  *
@@ -15,7 +15,7 @@
 
 #include "symbols/unwind.h"
 
-/* One of the two sections. */
+/* An .eh_frame or .debug_frame section. */
 struct fp_cfi_section {
     struct fp_dwarf_bytes bytes;
     uint64_t address;
@@ -45,7 +45,7 @@ struct fp_cfi_value {
 enum { FP_CFI_NUMBERS = 64, FP_CFI_MOST_COLUMNS = 34 };
 struct fp_cfi_columns {
     uint8_t of[FP_CFI_NUMBERS]; /* by register */
-    uint32_t n;                 /* with the last one */
+    uint32_t n;                 /* including the last one */
 };
 
 struct fp_cfi_state {
@@ -72,14 +72,14 @@ struct fp_cfi_fde {
     size_t program, end; /* positions */
 };
 
-enum { FP_CFI_DEPTH = 32 }; /* states that a program may keep at a time */
+enum { FP_CFI_DEPTH = 32 }; /* the limit of remembered states */
 
-/* A program that runs. */
+/* A running program. */
 struct fp_cfi_run {
     const struct fp_cfi_section *section;
     const struct fp_cfi_columns *columns;
     const struct fp_cfi_cie *cie; /* NULL while its own program runs */
-    struct fp_cfi_cie *made;      /* that one */
+    struct fp_cfi_cie *made;      /* the CIE to make */
     struct fp_dwarf_cursor c;
     uint64_t start, end; /* of the row */
     uint64_t location, limit;
@@ -96,7 +96,7 @@ int fp_cfi_take_entry(const struct fp_cfi_section *s, size_t position, struct fp
 int fp_cfi_take_cie(const struct fp_cfi_section *s, const struct fp_cfi_columns *columns, size_t position,
                     struct fp_cfi_cie *cie);
 
-/* The function of an entry that is an FDE of a CIE.  0 or -1. */
+/* Reads the function of an FDE.  0 or -1. */
 int fp_cfi_take_fde(const struct fp_cfi_section *s, const struct fp_cfi_entry *e, const struct fp_cfi_cie *cie,
                     struct fp_cfi_fde *fde);
 

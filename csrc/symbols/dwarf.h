@@ -30,7 +30,7 @@ struct fp_dwarf_bytes {
     size_t n;
 };
 
-/* The sections of a file, decompressed; missing ones are empty.  The caller makes it, and owns their bytes. */
+/* The sections of a file, decompressed; missing ones are empty.  The caller fills it in and owns the bytes. */
 struct fp_dwarf {
     struct fp_dwarf_bytes sections[9]; /* by enum fp_dwarf_section */
     int32_t swap;                      /* the other byte order */
@@ -38,7 +38,7 @@ struct fp_dwarf {
     int32_t has_all; /* otherwise only the first two are loaded: functions that need others return FP_ASK */
 };
 
-/* Whether, by .debug_abbrev, a unit has its functions in another file (.dwo). */
+/* Whether a unit has its functions in another file (.dwo), according to .debug_abbrev. */
 int fp_dwarf_is_split(const struct fp_dwarf *d);
 
 /* cffi-end */
@@ -83,7 +83,7 @@ static inline const uint8_t *fp_dwarf_take_bytes(struct fp_dwarf_cursor *c, uint
     return p;
 }
 
-/* A number of 1 to 8 bytes. */
+/* Reads a number of 1 to 8 bytes. */
 static inline uint64_t fp_dwarf_take(struct fp_dwarf_cursor *c, unsigned n) {
     const uint8_t *p = fp_dwarf_take_bytes(c, n);
     if (!p) return 0;
@@ -115,7 +115,7 @@ static inline uint64_t fp_dwarf_take_uleb(struct fp_dwarf_cursor *c) {
     return fp_dwarf_cursor_fail(c);
 }
 
-/* Signed; bits beyond 64 are dropped. */
+/* Reads a signed LEB128; bits beyond 64 are dropped. */
 static inline int64_t fp_dwarf_take_sleb(struct fp_dwarf_cursor *c) {
     uint64_t v = 0;
     for (unsigned shift = 0; c->p < c->end; shift += 7) {
@@ -130,9 +130,9 @@ static inline int64_t fp_dwarf_take_sleb(struct fp_dwarf_cursor *c) {
     return (int64_t)fp_dwarf_cursor_fail(c);
 }
 
-enum { FP_LONGEST_STRING = 1 << 16 }; /* of names of files; real systems end at 4096 */
+enum { FP_LONGEST_STRING = 1 << 16 }; /* of file names; real systems stop at 4096 */
 
-/* A NUL-terminated string. */
+/* Reads a NUL-terminated string. */
 static inline struct fp_dwarf_bytes fp_dwarf_take_string(struct fp_dwarf_cursor *c) {
     const size_t left = fp_dwarf_cursor_left(c), most = left < FP_LONGEST_STRING ? left : FP_LONGEST_STRING;
     const uint8_t *p = c->p, *nul = most ? memchr(p, 0, most) : NULL;
@@ -231,8 +231,7 @@ void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u
 /* The address of a value of DW_FORM_addr, or of an index into .debug_addr; 0 if that is past the end. */
 uint64_t fp_dwarf_address(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form, uint64_t number);
 
-/* The string of a value; empty if the value is not a string, or the string is elsewhere (in another file, past the
- * end). */
+/* The string of a value; empty if the value is not a string, or not in this file. */
 struct fp_dwarf_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
                                       const struct fp_dwarf_value *v);
 

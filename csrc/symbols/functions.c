@@ -9,12 +9,12 @@ enum { MOST_REFERENCES = 16 }; /* followed from a function to its origin, and so
 
 struct fp_dwarf_functions {
     struct fp_dwarf_units *units;
-    struct fp_dwarf_function *items; /* the first one is not used */
+    struct fp_dwarf_function *items; /* the first is unused */
     uint32_t n, cap;
-    struct fp_dwarf_ranges ranges; /* `pieces` of all units that were read; owners are numbers of functions */
+    struct fp_dwarf_ranges ranges; /* `pieces` of the units read so far; owners are numbers of functions */
     struct fp_dwarf_ranges code;   /* of units; owners are numbers of units, from 1 on */
     int has_code;
-    uint32_t *around; /* by depth: the function that an entry is in, 0 for none */
+    uint32_t *around; /* by depth: the enclosing function, 0 for none */
     uint32_t cap_around;
 };
 
@@ -66,7 +66,7 @@ static int add_function(struct fp_dwarf_functions *f, uint32_t unit, const struc
     return 0;
 }
 
-/* Reads the entry at the cursor, which is `depth` entries deep.  1 if it has children, 0, FP_E_MALFORMED or
+/* Reads the entry at the cursor, at this depth.  1 if it has children, 0, FP_E_MALFORMED or
  * FP_E_NOMEM. */
 static int read_entry(struct fp_dwarf_functions *f, uint32_t unit, const struct fp_dwarf_abbreviations *t,
                       struct fp_dwarf_cursor *c, uint64_t offset, uint32_t depth, uint64_t code) {
@@ -149,7 +149,7 @@ static int find_unit(struct fp_dwarf_functions *f, uint64_t address, uint32_t *n
     return !!*number;
 }
 
-/* ---- questions */
+/* ---- queries */
 
 int fp_dwarf_functions_find(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_function *found) {
     uint32_t number = 0;
@@ -185,7 +185,7 @@ int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t addres
         struct fp_dwarf_entry e;
         status = fp_dwarf_entry_at(f->units, offset, &unit, &e);
         if (status != 1) return status;
-        if (!line) line = e.decl_line; /* missing attributes come from the entry that it refers to */
+        if (!line) line = e.decl_line; /* the referenced entry supplies missing attributes */
         if (line && e.decl_file != UINT64_MAX) {
             *found = (struct fp_dwarf_declaration){unit->line_table, e.decl_file, line};
             return 1;

@@ -1,4 +1,4 @@
-/* symbols/functions.h - the functions at an address: the inlined ones and the one they are inlined into.
+/* symbols/functions.h - the functions at an address: the inlined ones and the one that contains them.
  *
  *   subprogram main       [0x1000, 0x1080)             0x1030: get, inlined into sum in line 12, inlined into main in
  *     inlined sum         [0x1020, 0x1060)  line 9             line 9
@@ -15,15 +15,15 @@
 
 struct fp_dwarf_functions;
 
-/* Borrows the units.  NULL when memory ran out.  Caller owns. */
+/* Borrows the units; the caller owns the result.  NULL when memory ran out. */
 struct fp_dwarf_functions *fp_dwarf_functions_new(struct fp_dwarf_units *units);
 void fp_dwarf_functions_free(struct fp_dwarf_functions *f);
 
 /* A function, or an inlined call. */
 struct fp_dwarf_function {
     uint64_t offset; /* of its entry in .debug_info; of an inlined call that of the function, not of the call */
-    uint64_t low;    /* the first of its addresses, where it begins */
-    uint32_t parent; /* of an inlined call: the number of the function around it; 0: not inlined */
+    uint64_t low;    /* its first address */
+    uint32_t parent; /* of an inlined call: the number of the enclosing function; 0: not inlined */
     uint32_t call_file, call_line;
     uint32_t unit; /* its number */
 };
@@ -48,8 +48,8 @@ struct fp_dwarf_declaration {
 /* The declaration of the function whose first instruction is at `address`.  1, or 0 if there is none, or FP_E_NOMEM. */
 int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_declaration *found);
 
-/* The name of the function whose entry is at `offset` of .debug_info: its linkage name if it has one.  1, 0 if it has
- * none that can be read, or FP_E_NOMEM. */
+/* The name of the function whose entry is at `offset` of .debug_info: the linkage name if there is one.  1, 0 if
+ * there is no readable name, or FP_E_NOMEM. */
 int fp_dwarf_functions_name(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_bytes *name);
 
 #endif

@@ -22,14 +22,14 @@ struct fp_jitdump {
     size_t n;
     int swap;
     struct fp_jitdump_stats stats;
-    struct fp_jitdump_code *codes; /* in order of the file, later of time */
+    struct fp_jitdump_code *codes; /* in file order, then sorted by time */
     uint32_t n_codes, cap_codes;
     uint32_t *loads; /* numbers in `codes` of the loads, by offset */
     uint32_t n_loads, cap_loads;
     struct fp_table numbers; /* of loads: {low, high, 1} */
     uint32_t *by_number;     /* the last load of each, in `codes` */
     uint32_t cap_by_number;
-    uint64_t record;             /* whose lines are in memory, 0 for none */
+    uint64_t record;             /* the record whose lines are in memory, 0 for none */
     struct fp_pairs_item *order; /* by address: the number of a line */
     struct jitdump_line *lines;
     uint32_t n_lines, cap_order, cap_lines;
@@ -45,7 +45,7 @@ static uint64_t number(const struct fp_jitdump *j, uint64_t at) {
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Where the code with this number is in by_number; NULL when memory ran out. */
+/* The entry of by_number for this number; NULL when memory ran out. */
 static uint32_t *by_number(struct fp_jitdump *j, uint64_t of) {
     const uint32_t row[3] = {(uint32_t)of, (uint32_t)(of >> 32), 1}, id = fp_table_intern(&j->numbers, row);
     if (id == FP_NO_ID || fp_array_zeroed(&j->by_number, &j->cap_by_number, (uint64_t)id + 1, sizeof *j->by_number))
@@ -190,7 +190,7 @@ const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint6
 
 /* ---- lines ---------------------------------------------------------------- */
 
-/* Reads the entries of a record with lines, as many as are complete, and sorts them.  None if a file's name is no text:
+/* Reads the entries of a record with lines, as many as are complete, and sorts them.  None if a file name is not text:
  * V8 writes freed memory for the names of optimized code, and so the next entry cannot be found either. */
 static int read_lines(struct fp_jitdump *j, uint64_t record) {
     const uint64_t end = record + word(j, record + 4);

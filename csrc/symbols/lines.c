@@ -53,7 +53,7 @@ struct sequence {
     uint64_t rows; /* 1 + their start in `rows`, 0 = not read yet */
 };
 
-/* A file that a program adds to its unit's table, as versions 2 to 4 may. */
+/* A file that a program adds to its unit's table (versions 2 to 4). */
 struct defined {
     uint32_t unit;
     struct file file;
@@ -69,7 +69,7 @@ struct fp_dwarf_lines {
     struct defined *defined;
     uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
     uint32_t n_lows;
-    struct fp_dwarf_units *infos; /* these two opened for the first question that needs .debug_info */
+    struct fp_dwarf_units *infos; /* these two are opened by the first query that needs .debug_info */
     struct fp_dwarf_functions *functions;
     struct fp_dwarf_lines_stats stats;
 };
@@ -121,7 +121,7 @@ static int add_directory(struct line_unit *u, struct fp_dwarf_bytes name) {
     return 0;
 }
 
-/* The rest of a file's entry in versions 2 to 4: its directory, time and size. */
+/* Reads the rest of a file's entry in versions 2 to 4: directory, time and size. */
 static struct file take_file(struct fp_dwarf_cursor *c, struct fp_dwarf_bytes name) {
     const struct file file = {name, fp_dwarf_take_uleb(c)};
     fp_dwarf_take_uleb(c);
@@ -169,7 +169,7 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
             if (contents[k] == PATH) file.name = fp_dwarf_string(l->d, &u->forms, forms[k], &v);
             if (contents[k] == DIRECTORY_INDEX) file.directory = v.number;
         }
-        if (c->p == before) fp_dwarf_cursor_fail(c); /* a count could otherwise specify any number of empty entries */
+        if (c->p == before) fp_dwarf_cursor_fail(c); /* otherwise a count could claim any number of empty entries */
         if (!c->bad) status = is_files ? add_file(u, file) : add_directory(u, file.name);
     }
     return status;
@@ -212,7 +212,7 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
 
 /* ---- programs */
 
-/* The row is not the start of a function: it is the first one after a prologue, or no statement begins there.  After
+/* The row is not the start of a function: it follows a prologue, or does not begin a statement.  After
  * the last instruction of a function GCC may emit rows that are not statements, at the address of the next function. */
 #define BODY ((uint64_t)1 << 63)
 enum { BEHIND_PROLOGUE = 1, NO_STATEMENT = 2 };
@@ -234,7 +234,7 @@ static inline void advance(const struct line_unit *u, struct machine *m, uint64_
     m->operation %= u->max_operations;
 }
 
-/* A file that a program defines.  Only the run that searches for sequences adds it. */
+/* Reads a file that a program defines.  Only the run that searches for sequences adds it. */
 static int define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_cursor *c) {
     const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
     const struct defined d = {unit, take_file(c, name)};
@@ -252,7 +252,7 @@ struct wanted {
     struct sequence *s;
 };
 
-/* The n-th row.  Line numbers beyond 32 bits come from damage.  0 or FP_E_NOMEM. */
+/* Adds the n-th row.  Line numbers beyond 32 bits come from damage.  0 or FP_E_NOMEM. */
 FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
     const uint64_t address = m->address & w.mask;
     if (w.rows) {
@@ -266,7 +266,7 @@ FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, c
     return 0;
 }
 
-/* An extended instruction, after its opcode and after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
+/* Runs an extended instruction, after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
  * FP_E_NOMEM. */
 FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, struct machine *m,
                        uint64_t n, const struct wanted w) {
@@ -290,7 +290,7 @@ FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwar
     return 0;
 }
 
-/* A standard instruction that makes no row. */
+/* Runs a standard instruction that adds no row. */
 FP_INLINE void standard(const struct line_unit *u, unsigned opcode, struct fp_dwarf_cursor *c, struct machine *m) {
     switch (opcode) {
         case ADVANCE_PC: advance(u, m, fp_dwarf_take_uleb(c)); break;
@@ -467,7 +467,7 @@ static struct fp_dwarf_functions *functions(struct fp_dwarf_lines *l) {
     return l->functions;
 }
 
-/* A line of a file of the line table that begins at `line_table`; 0 if there is no such table. */
+/* Whether a file and line exist in the line table at `line_table`. */
 static int is_place(const struct fp_dwarf_lines *l, uint64_t line_table, uint64_t file, uint64_t line,
                     struct fp_dwarf_line *found) {
     uint32_t low = 0;
@@ -519,7 +519,7 @@ int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, 
         const int status = read_files(l, unit);
         if (status) return status;
     }
-    const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* before version 5 they count from 1, and 0 is none */
+    const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* before version 5 they count from 1; 0 means none */
     if (at >= u->n_files) return 0;
     const uint64_t directory = u->files[at].directory;
     pieces[0] = u->n_directories ? u->directories[0] : (struct fp_dwarf_bytes){NULL, 0};

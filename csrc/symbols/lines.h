@@ -1,7 +1,7 @@
 /* symbols/lines.h - line tables: the file and line of an address, from .debug_line of DWARF 2 to 5.
  *
  * A unit is a header with the tables of directories and files, and a program for a small machine with the registers
- * address, file and line.  Each step of the machine may make a row.  A sequence is a run of rows whose addresses
+ * address, file and line.  Each step of the machine may add a row.  A sequence is a run of rows whose addresses
  * ascend; it begins with initial registers and ends with the first address after it.
  *
  *   00 09 02 1030...   address = 0x1030                (extended opcode 2)
@@ -11,8 +11,8 @@
  *
  * Opening the tables runs all programs once, only to find their sequences.  A sequence is run again when its rows are
  * first needed, and then keeps them.  Memory: 32 bytes a sequence; 16 bytes a row of the sequences that were needed.
- * Loses: columns, statements, views; of two sequences for the same addresses the later one in the file, and those at
- * address 0, where a linker puts dropped code.  Source: DWARF 5, section 6.2, and the same of versions 2 to 4.
+ * Loses: columns, statements, views; the later of two sequences for the same addresses, and those at address 0,
+ * where a linker puts dropped code.  Source: DWARF 5, section 6.2, and the same of versions 2 to 4.
  */
 #ifndef FP_LINES_H
 #define FP_LINES_H
@@ -32,16 +32,16 @@ struct fp_dwarf_line {
     int32_t is_body; /* of fp_dwarf_lines_entry: the line is that of the first statement */
 };
 
-/* The result of opening the tables, and of the questions so far. */
+/* Counts from opening the tables and from the queries so far. */
 struct fp_dwarf_lines_stats {
     uint64_t rows;
     uint32_t units;
     uint32_t sequences;
-    uint32_t damaged;       /* units that could be read only in part */
-    uint32_t damaged_infos; /* the same of .debug_info, of the units that were needed */
+    uint32_t damaged;       /* units read only in part */
+    uint32_t damaged_infos; /* the same for the needed units of .debug_info */
 };
 
-/* Opens the tables.  Borrows d and its sections.  NULL when memory ran out.  Caller owns. */
+/* Opens the tables.  Borrows d and its sections; the caller owns the result.  NULL when memory ran out. */
 struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d);
 void fp_dwarf_lines_free(struct fp_dwarf_lines *l);
 struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l);
@@ -70,13 +70,13 @@ struct fp_dwarf_frame {
     int32_t has_place;
 };
 
-/* The functions at an address, innermost first: those inlined there, and the one around them.  *n is their number;
+/* The functions at an address, innermost first: inlined ones, then the function that contains them.  *n: their number;
  * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, FP_ASK or FP_E_NOMEM. */
 int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
                          uint32_t *n);
 
-/* The name of a function of a chain: its linkage name if it has one.  1, 0 if it has none that can be read, or
- * FP_E_NOMEM.  The section that has it owns its bytes. */
+/* The name of a function of a chain: the linkage name if there is one.  1, 0 if there is no readable name, or
+ * FP_E_NOMEM.  The name borrows the bytes of its section. */
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name);
 
 /* cffi-end */

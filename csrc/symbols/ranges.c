@@ -24,8 +24,8 @@ enum list_entry {
     START_LENGTH = 7
 };
 
-/* The list that is read, and the address that its offsets count from.  A base of 0 that the list itself sets is that of
- * dropped code: `is_dropped`. */
+/* The current list, and the address from which its offsets count.  A list that sets its base to 0 belongs to dropped
+ * code: `is_dropped`. */
 struct list {
     const struct fp_dwarf *d;
     const struct fp_dwarf_unit *unit;
@@ -44,7 +44,7 @@ static uint64_t take_address(struct list *l, int is_index) {
     return fp_dwarf_address(l->d, l->unit, FP_FORM_ADDRX, fp_dwarf_take_uleb(&l->c));
 }
 
-/* An entry of DWARF 5: 1 with a range, 2 without one, 0 at the end of the list. */
+/* Reads an entry of DWARF 5: 1 with a range, 2 without one, 0 at the end of the list. */
 static int take_entry(struct list *l, uint64_t *low, uint64_t *high) {
     const unsigned kind = (unsigned)fp_dwarf_take(&l->c, 1);
     switch (kind) {
@@ -69,7 +69,7 @@ static int take_entry(struct list *l, uint64_t *low, uint64_t *high) {
     }
 }
 
-/* An entry of DWARF 2 to 4: a pair of offsets; (-1, address) sets the base, (0, 0) ends the list. */
+/* Reads an entry of DWARF 2 to 4, a pair of offsets: (-1, address) sets the base, (0, 0) ends the list. */
 static int take_pair(struct list *l, uint64_t *low, uint64_t *high) {
     const unsigned size = l->unit->address_size;
     const uint64_t ones = size < 8 ? ((uint64_t)1 << 8 * size) - 1 : UINT64_MAX;
@@ -88,7 +88,7 @@ int fp_dwarf_ranges_add_list(struct fp_dwarf_ranges *r, const struct fp_dwarf *d
                              uint64_t form, uint64_t number, uint64_t base, uint32_t owner) {
     const int is_new = u->version >= 5;
     uint64_t at = number, low = 0, high = 0;
-    if (form == FP_FORM_RNGLISTX) { /* an index of an offset from `range_lists` */
+    if (form == FP_FORM_RNGLISTX) { /* an index into the offsets at `range_lists` */
         if (__builtin_mul_overflow(number, u->offset_size, &at) || __builtin_add_overflow(at, u->range_lists, &at))
             return FP_E_MALFORMED;
         struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_RNGLISTS, at);

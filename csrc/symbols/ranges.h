@@ -1,7 +1,7 @@
-/* symbols/ranges.h - ranges of addresses: their lists in DWARF, and what covers an address.
+/* symbols/ranges.h - ranges of addresses: their lists in DWARF, and the owner of an address.
  *
- * Ranges have owners, numbered in the order of their entries, so that an inlined call has a higher number than the
- * function it is in.  At each address the highest number counts:
+ * Ranges have owners, numbered in the order of their entries, so that an inlined call has a higher number than its
+ * caller.  The highest number owns an address:
  *
  *   owner 1: [100, 200)                    pieces: 100 -> 1, 120 -> 2, 150 -> 1, 200 -> 0
  *   owner 2: [120, 150)
@@ -22,7 +22,7 @@ struct fp_dwarf_ranges {
     struct fp_dwarf_range *items;
     struct fp_pairs_item *pieces; /* start of a piece: its owner, 0 for none */
     uint32_t n, cap, n_pieces, cap_pieces;
-    uint64_t work, most_work; /* entries of lists read so far: damaged files could read one list many times */
+    uint64_t work, most_work; /* limits entries of lists: a damaged file could refer to a list many times */
 };
 
 /* Adds a range unless it is empty, or begins at 0, where a linker puts dropped code.  0 or FP_E_NOMEM. */

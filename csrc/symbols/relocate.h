@@ -1,7 +1,7 @@
 /* symbols/relocate.h - files that are not linked: kernel modules, code generated at run time.
  *
- * Their symbols are relative to their sections, and numbers that a linker would fill in are zero.  Both need an address
- * for each section, its place, which the caller chooses:
+ * Their symbols are relative to their sections, and numbers that a linker would fill in are zero.  The caller chooses
+ * an address for each section, its place:
  *
  *   .text is placed at 0x1000         symbol blk_complete   .text + 0x38                       -> 0x1038
  *   .rela.debug_line: byte 0x3b       R_X86_64_64           symbol of .text, addend 0          -> 00 10 00 00 00 ...
@@ -21,8 +21,8 @@
 void fp_relocate_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n_places, uint32_t flags);
 
 /* Applies relocations to a section of `n` bytes; `symbols` are placed.  `addends`: relocations have addends (SHT_RELA),
- * otherwise those are in the section.  0, FP_E_MALFORMED for a missing place or symbol, or FP_E_VERSION for an unknown
- * relocation type or machine. */
+ * otherwise the addends are in the section.  0, FP_E_MALFORMED for a missing place or symbol, or FP_E_VERSION for an
+ * unknown relocation type or machine. */
 int fp_relocate(uint8_t *data, size_t n, const uint8_t *relocations, size_t n_relocations, int addends,
                 const uint8_t *symbols, size_t n_symbols, uint32_t machine, uint32_t flags);
 

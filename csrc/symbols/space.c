@@ -8,13 +8,13 @@
 
 enum { CACHED = 256, FOUND = 64 }; /* powers of two */
 
-/* A map, and a node of the tree: those on its left start at lower addresses, and no child has a higher priority.
- * Node 0 is none.  A free node is in the list of free ones, by `left`. */
+/* A map, as a node of the tree: nodes on its left start at lower addresses, and no child has a higher priority.
+ * Node 0 means none.  Free nodes form a list by `left`. */
 struct space_node {
     struct fp_space_hit map;
     uint32_t left, right;
     uint32_t priority;
-    uint32_t refs; /* roots and parents that have it */
+    uint32_t refs; /* number of roots and parents */
 };
 
 struct space_process {
@@ -39,7 +39,7 @@ struct fp_space {
     uint32_t n_nodes, cap_nodes, free_nodes;
     int failed; /* memory ran out */
     uint64_t generations;
-    uint64_t n_made; /* nodes, for their priorities */
+    uint64_t n_made; /* nodes made so far, for priorities */
     struct fp_secret secret;
     struct space_cached cache[CACHED];
     struct space_found found[FOUND]; /* by pid modulo FOUND */
@@ -97,7 +97,7 @@ static void drop(struct fp_space *s, uint32_t id) {
     }
 }
 
-/* Turns a reference into that of a node that may be changed; 0 when memory ran out. */
+/* Replaces a reference by one to an unshared node; 0 when memory ran out. */
 static uint32_t own(struct fp_space *s, uint32_t id) {
     if (s->nodes[id].refs == 1) return id;
     const struct fp_space_hit map = s->nodes[id].map;
@@ -113,7 +113,7 @@ static uint32_t own(struct fp_space *s, uint32_t id) {
     return copy;
 }
 
-/* Turns a tree into those of the maps that start before `start`, and the others. */
+/* Splits a tree into the maps that start before `start`, and the others. */
 static void split(struct fp_space *s, uint32_t id, uint64_t start, uint32_t *before, uint32_t *others) {
     *before = *others = 0;
     if (!id || !(id = own(s, id))) return;
@@ -160,7 +160,7 @@ static uint32_t cut_last(struct fp_space *s, uint32_t id, uint64_t at) {
     return id;
 }
 
-/* The last map of a tree if it reaches beyond `at`, above its start; else NULL. */
+/* The last map of a tree if it starts below `at` and ends above it; else NULL. */
 static const struct fp_space_hit *beyond(const struct fp_space *s, uint32_t id, uint64_t at) {
     while (s->nodes[id].right) id = s->nodes[id].right;
     const struct fp_space_hit *map = &s->nodes[id].map;
@@ -169,7 +169,7 @@ static const struct fp_space_hit *beyond(const struct fp_space *s, uint32_t id, 
 
 /* ---- processes ------------------------------------------------------------ */
 
-/* Its number; 0 for a process without maps.  Numbers never change, so they may be cached. */
+/* The number of a process; 0 if it has no maps.  Numbers never change, so they may be cached. */
 static uint32_t find_process(struct fp_space *s, uint32_t pid) {
     struct space_found *found = &s->found[pid % FOUND];
     if (found->id && found->pid == pid) return found->id;
@@ -187,7 +187,7 @@ static struct space_process *process_of(struct fp_space *s, uint32_t pid) {
     return &s->processes[id];
 }
 
-/* Puts a map, or nothing, in the place of whatever is in [start, limit). */
+/* Replaces the maps in [start, limit) by a map, or by nothing. */
 static int replace(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t limit, const struct fp_space_hit *map) {
     struct space_process *process = process_of(s, pid);
     if (!process) return FP_E_NOMEM;

@@ -23,8 +23,8 @@ enum { FP_SPACE_KERNEL = 0xffffffffu };
 
 /* The map at an address. */
 struct fp_space_hit {
-    uint64_t start, limit; /* of the piece that is left of the map */
-    uint64_t pgoff;        /* of `start`; wraps at 2^64, as addresses of the kernel do */
+    uint64_t start, limit; /* of the remaining piece of the map */
+    uint64_t pgoff;        /* of `start`; wraps at 2^64, like kernel addresses */
     uint32_t word, flags;  /* as given */
 };
 
@@ -34,17 +34,17 @@ struct fp_space;
 struct fp_space *fp_space_new(void);
 void fp_space_free(struct fp_space *s);
 
-/* The functions below that change something return 0, or FP_E_NOMEM; then the space can only be freed.  A range that
- * reaches past the last address ends there. */
+/* The following functions return 0 or, if they change maps, FP_E_NOMEM: then the space can only be freed.  A range past
+ * the last address is cut there. */
 
 /* Maps [start, start + len) of a process; nothing for len 0. */
 int fp_space_map(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff, uint32_t word,
                  uint32_t flags);
 
-/* Removes what is mapped in [start, start + len). */
+/* Unmaps [start, start + len). */
 int fp_space_unmap(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len);
 
-/* Replaces the maps of a process by those of its parent; by none if that is not known. */
+/* Replaces the maps of a process by those of its parent; by none if the parent is unknown. */
 int fp_space_fork(struct fp_space *s, uint32_t pid, uint32_t parent);
 
 /* Removes all maps of a process. */
@@ -53,8 +53,8 @@ int fp_space_exec(struct fp_space *s, uint32_t pid);
 /* 1 and the map of a process at an address, or 0. */
 int fp_space_find(struct fp_space *s, uint32_t pid, uint64_t address, struct fp_space_hit *hit);
 
-/* A number of the maps of a process, 0 for none.  While it is the same, so are all answers of fp_space_find.  Processes
- * that share their maps share it, too. */
+/* The generation of a process's maps, 0 if it has none.  While it is the same, so are all results of fp_space_find.
+ * Processes that share their maps share it, too. */
 uint64_t fp_space_generation(struct fp_space *s, uint32_t pid);
 
 /* cffi-end */

@@ -32,7 +32,7 @@ static struct symtab_entry read_entry(const uint8_t *p, uint32_t flags) {
     return e;
 }
 
-/* True for `free@V1`, for programs linked long ago, and not for `free@@V2` or `free`.  Reads at most 256 bytes of a
+/* True for `free@V1`, a version for old programs, but not for `free@@V2` or `free`.  Reads at most 256 bytes of a
  * name, because all symbols may share one long name. */
 static int is_old_version(const uint8_t *strings, size_t n_strings, uint32_t name) {
     if (name >= n_strings) return 0;

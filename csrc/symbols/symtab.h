@@ -29,8 +29,8 @@ struct fp_symtab {
     uint32_t n;
 };
 
-/* Reads a table of `n` bytes; `strings` of n_strings bytes are the names.  NULL when memory ran out.  Caller owns, and
- * borrows nothing. */
+/* Reads a table of `n` bytes; `strings` of n_strings bytes are the names.  NULL when memory ran out.  Borrows
+ * nothing; the caller owns the result. */
 struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *strings, size_t n_strings,
                                 uint32_t flags);
 void fp_symtab_free(struct fp_symtab *s);

@@ -39,7 +39,7 @@ static int is_length(uint64_t form) {
            !(form >= FP_FORM_ADDRX1 && form <= FP_FORM_ADDRX4);
 }
 
-/* Addresses, whose meaning depends on other attributes of the same entry, which may come later. */
+/* Addresses whose meaning depends on attributes of the same entry that may follow later. */
 struct pending {
     uint64_t low, high;
     uint32_t low_form, high_form;
@@ -66,7 +66,7 @@ static void take_attribute(const struct fp_dwarf_info_unit *unit, const struct f
     }
 }
 
-/* The parameters of the unit that its first entry sets. */
+/* Reads the parameters of a unit from its first entry. */
 static void take_base(struct fp_dwarf_unit *forms, const struct fp_dwarf_attribute *a, const struct fp_dwarf_value *v) {
     switch (a->name) {
         case AT_STR_OFFSETS_BASE: forms->str_offsets = v->number; break;

@@ -8,7 +8,7 @@
  *   .debug_info     1 "/src" 0      2 0x1130 1 17      0
  *
  * So a unit in /src, whose line table begins at byte 0 of .debug_line, has a function at 0x1130 that is declared in
- * file 1 at line 17.  Memory: linear in units and the abbreviations of those that are needed.  Source: DWARF 5,
+ * file 1 at line 17.  Memory: linear in units, and in the abbreviations of the needed ones.  Source: DWARF 5,
  * chapters 2, 3 and 7.5.
  */
 #ifndef FP_UNITS_H
@@ -35,7 +35,7 @@ struct fp_dwarf_code {
     uint32_t form; /* of the list; 0: none */
 };
 
-/* The attributes needed of an entry; numbers are 0 if it has none. */
+/* The needed attributes of an entry; missing numbers are 0. */
 struct fp_dwarf_entry {
     struct fp_dwarf_code code;
     uint64_t line_table; /* UINT64_MAX: none */
@@ -66,10 +66,10 @@ struct fp_dwarf_units {
     struct fp_dwarf_abbreviations *tables; /* read when needed */
     uint32_t n_tables;
     struct fp_dwarf_work work;
-    uint32_t n_damaged; /* units that could not be read, or only in part */
+    uint32_t n_damaged; /* units read only in part, or not at all */
 };
 
-/* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns.
+/* Finds all units.  Borrows d and its sections; the caller owns the result.  NULL when memory ran out.
  * Loses: damaged units, and everything after the last of these. */
 struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d);
 void fp_dwarf_units_free(struct fp_dwarf_units *u);

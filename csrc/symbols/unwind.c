@@ -8,14 +8,14 @@
 enum { EH_FRAME, DEBUG_FRAME, SECTIONS };
 enum { CIE_SLOTS = 64, RULE_BITS = 16, MOST_RULES = 49152, MOST_PROBES = 64 };
 
-/* Rows that are made; neighbours with equal rules become one. */
+/* Rows under construction; neighbours with equal rules become one. */
 struct rows {
-    uint32_t *starts; /* addresses from the table's base on */
+    uint32_t *starts; /* addresses relative to the table's base */
     uint16_t *rules;
     size_t n, room;
 };
 
-/* A function: its start from the table's base on, and the position of its entry. */
+/* A function: its start relative to the table's base, and the position of its entry. */
 struct function {
     uint32_t start, position;
 };
@@ -34,7 +34,7 @@ struct fp_unwind_table {
     uint64_t n_broken;
 };
 
-/* What only compiling needs. */
+/* State that only compiling needs. */
 struct compiler {
     struct fp_unwind_table *t;
     uint16_t *slots; /* a hash table of numbers of rules; 0 is free */
@@ -84,7 +84,7 @@ static int add_rule(struct fp_unwind_table *t, const struct fp_unwind_rule *rule
     return 0;
 }
 
-/* The number of a rule, or FP_E_NOMEM.  If there is no room for it: SLOW, which is always correct. */
+/* The number of a rule, or FP_E_NOMEM.  If the table is full: SLOW, which is always correct. */
 static int number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
     _Static_assert(sizeof *rule == 16, "rules are compared and hashed as two words");
     struct fp_unwind_table *t = c->t;
@@ -117,7 +117,7 @@ static const struct fp_cfi_cie *cie_at(struct compiler *c, const struct fp_cfi_s
     return c->cies[slot].status ? NULL : &c->cies[slot].cie;
 }
 
-/* Linkers leave entries of functions that they dropped, which start at 0. */
+/* Linkers leave entries for dropped functions, which start at 0. */
 static int is_code(const struct fp_unwind_file *f, uint64_t address) {
     for (uint32_t i = 0; i < f->n_loads; i++)
         if (f->loads[i].is_executable && address - f->loads[i].address < f->loads[i].memory_size) return 1;
@@ -181,7 +181,7 @@ static int add_program(struct compiler *c, const struct fp_cfi_section *s, const
     return status ? FP_E_MALFORMED : append(rows, limit, FP_UNWIND_RULE_GAP);
 }
 
-/* Appends the rows of a section.  Where functions overlap the one that starts last counts. */
+/* Appends the rows of a section.  Where functions overlap, the one that starts last wins. */
 static int add_section(struct compiler *c, int which, struct rows *rows) {
     struct fp_unwind_table *t = c->t;
     const struct fp_cfi_section *s = &t->sections[which];
@@ -192,7 +192,7 @@ static int add_section(struct compiler *c, int which, struct rows *rows) {
         const uint32_t next = i + 1 < t->n_functions[which] ? f[i + 1].start : UINT32_MAX;
         if (next == f[i].start) continue;
         const struct fp_cfi_cie *cie = fp_cfi_take_entry(s, f[i].position, &e) > 0 ? cie_at(c, s, e.cie) : NULL;
-        if (!cie || fp_cfi_take_fde(s, &e, cie, &fde)) continue; /* never: it could be read before */
+        if (!cie || fp_cfi_take_fde(s, &e, cie, &fde)) continue; /* never happens: it was read before */
         const uint64_t limit = fde.size < next - f[i].start ? f[i].start + fde.size : next;
         const size_t n = rows->n;
         const uint32_t start = n ? rows->starts[n - 1] : 0;
@@ -225,7 +225,7 @@ static int merge_rows(const struct rows *a, const struct rows *b, struct rows *m
     return 0;
 }
 
-/* Puts rows under those of the table, and frees them. */
+/* Adds rows where the table has none, and frees them. */
 static int put_under(struct fp_unwind_table *t, struct rows *rows) {
     struct rows merged = {0};
     if (!t->rows.n) {
@@ -244,7 +244,7 @@ static int put_under(struct fp_unwind_table *t, struct rows *rows) {
     return status;
 }
 
-/* The call of a function of another object: lld describes its table of them by nothing. */
+/* Adds rows for procedure linkage tables, which lld leaves undescribed. */
 static int add_plts(struct compiler *c, struct rows *rows) {
     const struct fp_unwind_table *t = c->t;
     const struct fp_unwind_rule rule = {
@@ -375,9 +375,9 @@ uint32_t fp_unwind_table_id(const struct fp_unwind_table *t) {
     return t->file.id;
 }
 
-/* ---- questions ----------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------- */
 
-/* The link-time address, from the table's base on, of a byte of the file; UINT64_MAX if it is not loaded. */
+/* The link-time address of a byte of the file, relative to the table's base; UINT64_MAX if it is not loaded. */
 static uint64_t address_of(const struct fp_unwind_table *t, uint64_t offset) {
     const struct fp_unwind_file *f = &t->file;
     for (int executable = 1; executable >= 0; executable--)
@@ -413,8 +413,8 @@ static uint16_t rule_at(const struct fp_unwind_table *t, uint64_t address) {
     return low ? t->rows.rules[low - 1] : FP_UNWIND_RULE_GAP;
 }
 
-/* Whether the code at an address returns from a signal handler.  A system call's address is that of the instruction
- * after it. */
+/* Whether the code at an address returns from a signal handler.  In a system call the address is that of the next
+ * instruction. */
 static int is_sigreturn(const struct fp_unwind_table *t, uint64_t address, int exact) {
     const struct fp_unwind_machine *m = t->machine;
     const uint64_t before[] = {0, m->sigreturn_call, m->sigreturn_nbytes};

@@ -1,8 +1,8 @@
-/* symbols/unwind.h - user stacks from registers and a copy of the stack, by the tables of compilers.
+/* symbols/unwind.h - unwinds user stacks from registers and a copy of the stack, by the unwind tables of files.
  *
- * `perf record --call-graph dwarf` copies a thread's registers and up to 64 KiB of its stack.  The callers follow from
- * .eh_frame and .debug_frame of the mapped files.  For each address of code these tables locate the canonical frame
- * address (CFA: the stack pointer before the call) and the caller's registers:
+ * `perf record --call-graph dwarf` copies a thread's registers and up to 64 KiB of its stack.  The unwinder
+ * finds the callers by .eh_frame and .debug_frame of the mapped files.  For each code address these tables locate the
+ * canonical frame address (CFA: the stack pointer before the call) and the caller's registers:
  *
  *   f:    sub  $24, %rsp       until here    CFA = rsp+8     return address at CFA-8     rbp unchanged
  *         call g               from here     CFA = rsp+32    return address at CFA-8     rbp unchanged
@@ -41,7 +41,7 @@ enum fp_unwind_end {
     FP_UNWIND_ENDS = 9
 };
 
-/* Where the CFA is. */
+/* How to find the CFA. */
 enum fp_unwind_kind {
     FP_UNWIND_GAP = 0,     /* no table covers the address */
     FP_UNWIND_DAMAGED = 1, /* a table covers the address, but is damaged */
@@ -50,7 +50,7 @@ enum fp_unwind_kind {
     FP_UNWIND_FP = 4,      /* fp + cfa */
     FP_UNWIND_PLT = 5,     /* sp + 8, or sp + 16 if the low 4 bits of the pc are at least `cfa` */
     FP_UNWIND_REALIGN = 6, /* the word at fp + cfa; the caller's fp is the word at fp + fp */
-    FP_UNWIND_SIGNAL = 7,  /* the word at sp + cfa; pc and fp of what was interrupted: words at sp + ra, sp + fp */
+    FP_UNWIND_SIGNAL = 7,  /* the word at sp + cfa; interrupted pc and fp: the words at sp + ra, sp + fp */
     FP_UNWIND_LAST = 8     /* the outermost function */
 };
 
@@ -74,12 +74,12 @@ struct fp_unwind_load {
     int32_t is_executable;
 };
 
-/* Code from `start` up to `limit`. */
+/* Code in [start, limit). */
 struct fp_unwind_range {
     uint64_t start, limit;
 };
 
-/* What a table is made from.  Missing sections are empty.  All numbers are little-endian. */
+/* The input of a table.  Missing sections are empty.  All numbers are little-endian. */
 struct fp_unwind_file {
     struct fp_dwarf_bytes content;     /* the whole file */
     struct fp_dwarf_bytes eh_frame;    /* of the file, at eh_frame_address */
@@ -90,12 +90,12 @@ struct fp_unwind_file {
     const struct fp_unwind_range *plts; /* .plt, .plt.sec: linkers may leave them without a table; ascending */
     uint32_t n_loads, n_plts;
     uint32_t machine; /* e_machine: 62 (x86-64) or 183 (AArch64) */
-    uint32_t id;      /* less than 2^24; of each table that an unwinder meets a different one */
+    uint32_t id;      /* less than 2^24; unique among the tables of an unwinder */
 };
 
 struct fp_unwind_stats {
     uint64_t functions; /* entries of both sections */
-    uint64_t broken;    /* entries that are damaged */
+    uint64_t broken;    /* damaged entries */
     uint64_t rows, rules;
     uint64_t nbytes; /* memory of the table */
 };
@@ -103,8 +103,8 @@ struct fp_unwind_stats {
 struct fp_unwind_table;
 
 /* Compiles the tables of a file.  Borrows `content` and the sections.  NULL on error: FP_E_NOMEM, or FP_E_VERSION for
- * an unknown machine.  Caller owns.  Immutable, so that several threads may use it.
- * Losses: damaged entries, as counted; of functions that overlap the part of the first one that others cover. */
+ * an unknown machine.  The caller owns the table.  It is immutable: several threads may use it.
+ * Losses: damaged entries, which are counted; where functions overlap, the covered part of the earlier one. */
 struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, struct fp_err *err);
 void fp_unwind_table_free(struct fp_unwind_table *t);
 struct fp_unwind_stats fp_unwind_table_stats(const struct fp_unwind_table *t);
@@ -112,7 +112,7 @@ struct fp_unwind_stats fp_unwind_table_stats(const struct fp_unwind_table *t);
 /* The address and the rule of row i, which is valid up to the next row. */
 uint64_t fp_unwind_table_row(const struct fp_unwind_table *t, uint64_t i, struct fp_unwind_rule *rule);
 
-/* What is mapped at an address. */
+/* The mapping at an address. */
 struct fp_unwind_place {
     uint64_t start, limit, offset;       /* addresses, and the offset in the file of `start` */
     const struct fp_unwind_table *table; /* NULL: why_not */
@@ -123,26 +123,26 @@ struct fp_unwind_place {
 
 enum { FP_UNWIND_NO_WORD = 0xffffffff }; /* of a frame at whose address nothing is mapped */
 
-/* Finds the place of an address.  FP_DONE: found.  FP_MORE: nothing is mapped there.  FP_ASK: fp_unwind_stack has to
- * return FP_ASK. */
+/* Finds the place of an address.  FP_DONE: found.  FP_MORE: nothing is mapped there.  FP_ASK: fp_unwind_stack returns
+ * FP_ASK. */
 typedef int (*fp_unwind_finder)(void *self, uint64_t address, struct fp_unwind_place *place);
 
-/* A sample as perf writes it: values of the registers of the mask, lowest bit first, 8 bytes each; and the copy of the
- * stack, which begins at the stack pointer. */
+/* A sample as perf writes it: the registers of the mask, lowest bit first, 8 bytes each; and the copy of the stack from
+ * the stack pointer on. */
 struct fp_unwind_sample {
     uint64_t mask;
     const uint8_t *registers;
     const uint8_t *stack;
-    uint64_t stack_nbytes; /* that are valid */
+    uint64_t stack_nbytes; /* valid bytes of it */
 };
 
 struct fp_unwind_frame {
-    uint64_t address; /* as found: a return address, or that of an instruction */
+    uint64_t address; /* of an instruction, or a return address */
     uint32_t word;    /* of the place */
     int32_t is_return;
 };
 
-struct fp_unwind; /* remembers the rules of addresses; not to be shared by threads */
+struct fp_unwind; /* caches rules by address; not thread-safe */
 
 enum { FP_UNWIND_BY_FRAME_POINTERS = 1 }; /* where no table covers an address */
 

@@ -15,7 +15,7 @@ struct fp_unwind_machine {
     uint8_t has_link;                            /* without a rule, the return address is in the link register */
     uint8_t perf_bits[FP_UNWIND_MOST_REGISTERS]; /* by DWARF number: the bit in a mask of perf */
     uint64_t kept;                               /* registers that functions preserve */
-    uint64_t address_bits;                       /* of a return address; others sign it */
+    uint64_t address_bits;                       /* of a return address; the other bits sign it */
 
     /* Code that returns from a signal handler without a table, and the rule for it. */
     uint8_t sigreturn[FP_UNWIND_MOST_SIGRETURN];
@@ -28,33 +28,33 @@ struct fp_unwind_machine {
 
 extern const struct fp_unwind_machine fp_unwind_x86_64, fp_unwind_aarch64;
 
-/* By e_machine; NULL for others. */
+/* The machine with this e_machine; NULL if it is unknown. */
 const struct fp_unwind_machine *fp_unwind_machine(uint32_t number);
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* Numbers of rules that each table has. */
+/* Numbers of the rules that every table has. */
 enum { FP_UNWIND_RULE_GAP = 0, FP_UNWIND_RULE_DAMAGED = 1, FP_UNWIND_RULE_SLOW = 2, FP_UNWIND_RULE_SIGRETURN = 3 };
 
-/* The rule of an address of code, given as the offset in the file; never NULL.  `exact`: of an instruction, not the
- * byte before a return address. */
+/* The rule of code at an offset in the file; never NULL.  `exact`: the offset of an instruction, not of the byte before
+ * a return address. */
 const struct fp_unwind_rule *fp_unwind_table_rule(const struct fp_unwind_table *t, uint64_t offset, int exact);
 
 uint32_t fp_unwind_table_id(const struct fp_unwind_table *t);
 
-enum { FP_UNWIND_MOST_RUN = 4 << 20 }; /* bytes of the programs that are run for one stack; few have more than 10,000 */
+enum { FP_UNWIND_MOST_RUN = 4 << 20 }; /* program bytes per stack; few need more than 10,000 */
 
 /* The same with all registers: runs the program of the function up to the row.  Its length is taken from *left.  1, 0
- * if no program covers the address (the rule is all there is), -1 for one that is damaged or longer than *left. */
+ * if no program covers the address (only the rule does), -1 for one that is damaged or longer than *left. */
 int fp_unwind_table_run(const struct fp_unwind_table *t, uint64_t offset, int exact, struct fp_cfi_run *run,
                         struct fp_cfi_section *section, struct fp_cfi_cie *cie, size_t *left);
 
 /* ---- compiling ----------------------------------------------------------- */
 
-/* Columns that a rule is made from, and the one that is not read. */
+/* The columns that rules use, and the one that is never read. */
 enum { FP_UNWIND_COLUMN_FP, FP_UNWIND_COLUMN_RA, FP_UNWIND_COLUMN_SP, FP_UNWIND_COLUMNS };
 
-/* The expression of a value. */
+/* The bytes of an expression. */
 static inline struct fp_dwarf_bytes fp_unwind_block(const struct fp_cfi_section *s, const struct fp_cfi_value *v) {
     return (struct fp_dwarf_bytes){s->bytes.p + v->value, v->n};
 }

@@ -20,7 +20,7 @@ static int is_sum(struct fp_dwarf_bytes block, unsigned reg, int deref, int32_t 
     return !c.bad && c.p == c.end && fits(v);
 }
 
-/* `__restore_rt`, to which handlers of signals return: all registers are in the context on the stack. */
+/* Whether this is `__restore_rt`, to which signal handlers return: all registers are in the context on the stack. */
 static int is_signal_frame(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
                            const struct fp_cfi_state *state, struct fp_unwind_rule *rule) {
     const struct fp_cfi_value *fp = &state->columns[FP_UNWIND_COLUMN_FP], *ra = &state->columns[FP_UNWIND_COLUMN_RA];
@@ -33,8 +33,8 @@ static int is_signal_frame(const struct fp_unwind_machine *m, const struct fp_cf
     return 1;
 }
 
-/* A function that aligned its stack: the CFA was saved below the frame pointer.  The expression of the frame pointer
- * may use no more than `fp + n`. */
+/* Whether the function aligned its stack: the CFA was saved below the frame pointer.  The expression of the frame
+ * pointer must be `fp + n`. */
 static int is_realigned(const struct fp_unwind_machine *m, const struct fp_cfi_section *s,
                         const struct fp_cfi_state *state, struct fp_unwind_rule *rule) {
     const struct fp_cfi_value *fp = &state->columns[FP_UNWIND_COLUMN_FP];
@@ -46,7 +46,7 @@ static int is_realigned(const struct fp_unwind_machine *m, const struct fp_cfi_s
     return 1;
 }
 
-/* Sets the return address; 0 if that takes other registers. */
+/* Sets the rule of the return address; 0 if it needs other registers. */
 static int set_return(const struct fp_unwind_machine *m, const struct fp_cfi_value *ra, struct fp_unwind_rule *rule) {
     if (ra->how == FP_CFI_AT_CFA && fits(ra->value)) {
         rule->ra_how = FP_UNWIND_SAVED;
@@ -57,8 +57,8 @@ static int set_return(const struct fp_unwind_machine *m, const struct fp_cfi_val
     return ra->how == FP_CFI_UNSET || (m->has_link && ra->how == FP_CFI_SAME);
 }
 
-/* The same of the frame pointer.  Before a function returns, it pops registers, and compilers leave the rules as they
- * were: a word below the stack pointer is gone, and the register has its value again. */
+/* The same for the frame pointer.  A function pops registers before it returns, but compilers do not update the rules:
+ * a register saved below the stack pointer already has its value again. */
 static int set_frame_pointer(const struct fp_cfi_value *fp, struct fp_unwind_rule *rule) {
     rule->fp_how = fp->how == FP_CFI_UNDEFINED ? FP_UNWIND_UNKNOWN : FP_UNWIND_SAME;
     if (fp->how != FP_CFI_AT_CFA)

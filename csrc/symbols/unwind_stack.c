@@ -16,14 +16,14 @@ struct fp_unwind {
     struct slot slots[1 << SLOT_BITS];
 };
 
-/* Registers that are followed up the stack. */
+/* The registers of a frame that the fast path tracks. */
 struct frame {
     uint64_t pc, sp, fp, link;
     int32_t exact; /* pc is that of an instruction, not a return address */
     int32_t has_fp, has_link;
 };
 
-/* One stack that is unwound. */
+/* The stack being unwound. */
 struct walk {
     struct fp_unwind *u;
     const struct fp_unwind_machine *machine;
@@ -51,7 +51,7 @@ void fp_unwind_free(struct fp_unwind *u) {
     free(u);
 }
 
-/* Finds what is mapped at an address.  1, 0, or ASK. */
+/* Finds the mapping at an address.  1, 0, or ASK. */
 static int place_at(struct walk *w, uint64_t address) {
     if (FP_LIKELY(address - w->place.start < w->place.limit - w->place.start)) return 1;
     const int status = w->find(w->self, address, &w->place);
@@ -79,7 +79,7 @@ static const struct fp_unwind_rule *rule_at(struct walk *w, uint64_t address, in
 
 /* ---- one step ------------------------------------------------------------ */
 
-/* Without a table: {caller's frame pointer, return address} are at the frame pointer. */
+/* Steps without a table: {caller's frame pointer, return address} are at the frame pointer. */
 static int step_by_frame_pointer(const struct walk *w, struct frame *f, int why_not) {
     uint64_t fp, pc;
     if (!(w->u->flags & FP_UNWIND_BY_FRAME_POINTERS) || !f->has_fp || !f->fp) return why_not;
@@ -90,7 +90,7 @@ static int step_by_frame_pointer(const struct walk *w, struct frame *f, int why_
     return GO_ON;
 }
 
-/* Everything of an interrupted function is in the context on the stack. */
+/* Steps to an interrupted function, whose registers are in the context on the stack. */
 static int step_over_signal(const struct walk *w, struct frame *f, const struct fp_unwind_rule *rule) {
     const uint64_t sp = f->sp;
     if (!fp_unwind_word(&w->words, sp + (uint64_t)rule->cfa, &f->sp)) return FP_UNWIND_OUTSIDE;
@@ -117,7 +117,7 @@ static int find_cfa(const struct walk *w, const struct frame *f, const struct fp
     }
 }
 
-/* The caller of a frame by a rule.  GO_ON, RESTART or the end. */
+/* Steps to the caller of a frame by a rule.  GO_ON, RESTART or the end. */
 static int step(const struct walk *w, struct frame *f, const struct fp_unwind_rule *rule) {
     uint64_t cfa;
     if (rule->kind == FP_UNWIND_SIGNAL) return step_over_signal(w, f, rule);
@@ -142,7 +142,7 @@ static int step(const struct walk *w, struct frame *f, const struct fp_unwind_ru
     return GO_ON;
 }
 
-/* Whether what a step found can be a caller.  GO_ON, ASK or the end. */
+/* Checks whether the result of a step can be a caller.  GO_ON, ASK or the end. */
 static int check_caller(struct walk *w, uint64_t callee_pc, uint64_t callee_sp, uint64_t pc, uint64_t sp, int exact) {
     if (!pc) return FP_UNWIND_COMPLETE;
     const int found = place_at(w, looked_up(pc, exact));
@@ -169,7 +169,7 @@ static int end_of_gap(const struct frame *f, int why_not) {
     return why_not == FP_UNWIND_NO_TABLE && f->has_fp && !f->fp ? FP_UNWIND_COMPLETE : why_not;
 }
 
-/* Only with rules.  An enum fp_unwind_end, RESTART or ASK. */
+/* Unwinds by rules only.  An enum fp_unwind_end, RESTART or ASK. */
 static int unwind_fast(struct walk *w, struct frame f) {
     int status = place_at(w, f.pc);
     if (status == ASK) return ASK;
@@ -206,7 +206,7 @@ static void set_register(struct fp_unwind_registers *r, uint32_t reg, uint64_t v
     r->known |= (uint64_t)1 << reg;
 }
 
-/* One register of the caller.  FP_UNWIND_COMPLETE, or why it is not known. */
+/* Recovers a register of the caller.  FP_UNWIND_COMPLETE, or why it is unknown. */
 static enum fp_unwind_end recover(const struct walk *w, const struct full *x, const struct fp_unwind_registers *old,
                                   uint64_t cfa, uint32_t reg, struct fp_unwind_registers *new) {
     const struct fp_cfi_value *v = &x->run.state.columns[reg];
@@ -228,7 +228,7 @@ static enum fp_unwind_end recover(const struct walk *w, const struct full *x, co
         value = address;
         if (v->how == FP_CFI_AT_CFA && w->n == 1 && address < w->words.sp && reg != w->machine->return_register &&
             is_known(old, reg))
-            value = old->values[reg]; /* popped already: set_frame_pointer in unwind_rule.c */
+            value = old->values[reg]; /* already popped: see set_frame_pointer in unwind_rule.c */
         else if (v->how != FP_CFI_IS_BLOCK && !fp_unwind_word(&w->words, address, &value))
             return FP_UNWIND_OUTSIDE;
     }
@@ -236,7 +236,7 @@ static enum fp_unwind_end recover(const struct walk *w, const struct full *x, co
     return FP_UNWIND_COMPLETE;
 }
 
-/* The caller's registers by the program of a function.  GO_ON or the end. */
+/* Recovers the caller's registers by the program of a function.  GO_ON or the end. */
 static int step_full(const struct walk *w, const struct full *x, int exact, struct fp_unwind_registers *r) {
     const struct fp_unwind_machine *m = w->machine;
     const struct fp_cfi_value *cfa_rule = &x->run.state.cfa, *ra = &x->run.state.columns[m->return_register];
@@ -277,7 +277,7 @@ static struct frame frame_of(const struct fp_unwind_machine *m, const struct fp_
                           .has_link = m->has_link && exact && is_known(r, m->return_register)};
 }
 
-/* A step by a rule, or by the frame pointer, of code that no program describes.  Other registers stay. */
+/* Steps by a rule or by the frame pointer, where no program covers the code.  Other registers stay. */
 static int step_by_rule(const struct walk *w, const struct fp_unwind_rule *rule, int why_not, int *exact,
                         struct fp_unwind_registers *r) {
     const struct fp_unwind_machine *m = w->machine;
@@ -294,7 +294,7 @@ static int step_by_rule(const struct walk *w, const struct fp_unwind_rule *rule,
     return GO_ON;
 }
 
-/* From the leaf again, by programs.  An enum fp_unwind_end or ASK. */
+/* Unwinds again from the leaf, by programs.  An enum fp_unwind_end or ASK. */
 static int unwind_full(struct walk *w, struct fp_unwind_registers r) {
     const struct fp_unwind_machine *m = w->machine;
     struct full x;

@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-/* Codes of keys; those of texts and values follow. */
+/* Codes of keys; the codes of texts and values follow. */
 enum dhat_key {
     OTHER = 0,
     VERSION,
@@ -20,7 +20,7 @@ enum dhat_key {
     VALUE = TEXT + FP_VALGRIND_TEXTS
 };
 
-/* The number of open containers within each of these. */
+/* The nesting depth inside each of these. */
 enum { IN_FILE = 1, IN_LIST = 2, IN_POINT = 3, IN_FRAMES = 4 };
 
 struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
@@ -89,7 +89,7 @@ static uint32_t intern(struct fp_valgrind *d) {
     return p ? fp_strings_intern(&d->texts, p, n < FP_NAME_MOST ? n : FP_NAME_MOST) : FP_NO_ID;
 }
 
-/* A number that is not one: an error, or the point is not read. */
+/* Reports an invalid number: an error or, when lenient, a point that is skipped. */
 static int bad_number(struct fp_valgrind *d, struct fp_in *in, const char *what, const char *want, struct fp_err *err) {
     const struct fp_json *j = &d->json;
     d->bad = 1;
@@ -162,7 +162,7 @@ static int end_point(struct fp_valgrind *d, struct fp_err *err) {
     return add(d, stack, err);
 }
 
-/* An element of "fs". */
+/* Reads an element of "fs". */
 static int frame_index(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &d->json;
     int64_t index;
@@ -252,7 +252,7 @@ static int token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
     return in_list && d->path[IN_FILE] == TABLE ? table_token(d, in, err) : 0;
 }
 
-/* The text is complete: do its pieces fit together? */
+/* Checks the complete file: required keys, indices of frames. */
 static int check(const struct fp_valgrind *d, struct fp_err *err) {
     if (d->lenient) return 0;
     if (d->version < 0) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no dhatFileVersion");
@@ -290,8 +290,8 @@ int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err
 
 /* ---- rows ---- */
 
-/* The end of the run of places from `first` on that are one frame: a function and those that it is inlined into have
- * one address.  A function that occurs again at the same address calls itself. */
+/* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
+ * caller.  A function that occurs again at the same address is recursive. */
 static uint32_t frame_end(const struct fp_valgrind *d, uint32_t first, uint32_t n) {
     const uint32_t text = d->table[d->fs[first]];
     const uint64_t address = d->places[text].address;
@@ -301,8 +301,7 @@ static uint32_t frame_end(const struct fp_valgrind *d, uint32_t first, uint32_t 
     return end;
 }
 
-/* The frame of the places [first, last) of a stack, which have one address: a function and those that it is inlined
- * into.  FP_NO_ID when memory ran out. */
+/* The frame of the places [first, last) of a stack, which share an address.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
     struct fp_valgrind_place *p = &d->places[d->table[*first]];
     if (last - first == 1 && p->frame) return p->frame;
@@ -317,7 +316,7 @@ static uint32_t frame_of(struct fp_valgrind *d, const uint32_t *first, const uin
     return frame;
 }
 
-/* The node of a stack of the file; FP_NO_ID when memory ran out. */
+/* The model's stack for one of the file; FP_NO_ID when memory ran out. */
 static uint32_t node_of(struct fp_valgrind *d, uint32_t stack) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
@@ -346,7 +345,8 @@ int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err 
     for (; d->next < d->stacks.n; d->next++) {
         if (d->next >= d->cap_sums) break;
         const struct fp_valgrind_sums *sums = &d->sums[d->next];
-        if (!d->next && !sums->v[FP_VALGRIND_TB] && !sums->v[FP_VALGRIND_TBK]) continue; /* no point without frames */
+        if (!d->next && !sums->v[FP_VALGRIND_TB] && !sums->v[FP_VALGRIND_TBK])
+            continue; /* stack 0: no point without frames */
         if (out->n == out->cap) return FP_FULL;
         const uint32_t node = node_of(d, d->next);
         if (node == FP_NO_ID) return fp_no_memory(err);

@@ -4,8 +4,8 @@
  *   ,"pps":[{"tb":72704,"tbk":1,"tl":859062,"mb":72704 ...,"fs":[1,2]} ...]     program points: values, and frames
  *   ,"ftbl":["[root]","0x4005AF0: ??? (in /lib/ld.so)","0x109611: main (mem.cc:9)"]}
  *
- * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  At the
- * end of the input FP_ASK: the caller gives each text of the table its place (fp_valgrind_place) and then gets the
+ * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  FP_ASK
+ * at the end of the input: the caller sets the place of each text of the table (fp_valgrind_place) and then reads the
  * rows.
  *
  * Memory: linear in distinct stacks and frames.
@@ -20,7 +20,7 @@
 
 /* cffi-begin */
 
-/* Values of a point, in the order in which rows have them. */
+/* Values of a point, in the order of the rows' values. */
 enum fp_valgrind_value {
     FP_VALGRIND_TB,  /* total bytes */
     FP_VALGRIND_TBK, /* and blocks */
@@ -53,23 +53,23 @@ struct fp_valgrind {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     uint64_t points;                  /* in the file */
-    uint64_t broken, bad_frames;      /* lenient: points that cannot be read; indices beyond the frame table */
-    int32_t bad_end;                  /* lenient: the text cannot be read to its end */
+    uint64_t broken, bad_frames;      /* lenient: damaged points; indices beyond the frame table */
+    int32_t bad_end;                  /* lenient: the text is damaged or cut off */
     int64_t version, pid;             /* -1: not in the file */
     int64_t end_time, peak_time;      /* -1: not in the file */
     int32_t lifetimes, accesses;      /* whether points have these values */
     uint32_t text[FP_VALGRIND_TEXTS]; /* strings of `texts`; 0: not in the file */
     struct fp_strings texts;          /* of the fields above, and of the frame table */
-    /* the caller sets the values that rows have */
+    /* the values of rows; set by the caller */
     uint32_t columns[FP_VALGRIND_VALUES], n_columns;
 
-    /* private from here on */
+    /* private */
     struct fp_json json;
-    uint8_t path[8]; /* by depth: the key that was seen last */
+    uint8_t path[8]; /* by depth: the last key */
     int32_t over, seen_points, ready;
     struct fp_buf scratch;
     int64_t value[FP_VALGRIND_VALUES]; /* of the current point */
-    uint32_t has;                      /* which of them it has */
+    uint32_t has;                      /* bits: the values it has */
     int32_t has_frames, bad;
     uint64_t at; /* its offset */
     uint32_t *fs, n_fs, cap_fs;
@@ -84,11 +84,11 @@ struct fp_valgrind {
         uint32_t function, line, frame;
     } *places; /* by string of `texts` */
     uint32_t cap_places;
-    uint32_t *frames, cap_frames; /* of the stack that is made */
+    uint32_t *frames, cap_frames; /* of the current stack */
     uint32_t next;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
 struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient);
 void fp_valgrind_free(struct fp_valgrind *d);
 
@@ -99,10 +99,10 @@ int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err
 uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i);
 uint32_t fp_valgrind_n_table(const struct fp_valgrind *d);
 
-/* The place of a string of the table.  Address 0: unknown; function 0: only an address.  0 or FP_E_NOMEM. */
+/* Sets the place of a string of the table.  Address 0: unknown; function 0: only an address.  0 or FP_E_NOMEM. */
 int fp_valgrind_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
 
-/* The rows.  FP_FULL, FP_DONE or an error. */
+/* Returns the rows.  FP_FULL, FP_DONE or an error. */
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
