@@ -1,8 +1,7 @@
 """Readable names from linker symbols.
 
 C++ (Itanium) goes through LLVM's own demangler (llvm_demangler.py), so names are spelled as llvm-symbolizer
-spells them; Rust (v0 and legacy) and D have small parsers here. Every distinct name is worked out
-once.
+spells them; Rust (v0 and legacy) and D have small parsers here.  Each distinct name is demangled once.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")
 _RUST_ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$")
 _RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _QUALIFIERS = re.compile(
-    r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # from the first one on: from each on would be quadratic
+    r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # only from the first qualifier on: else quadratic
     r"(?: const| volatile| noexcept|\s?&)+$"
 )
 _CLONE = re.compile(r" (?:\([.\w]+\)|\[[^\[\]]*\])")

@@ -11,9 +11,9 @@ compressed   type u32, (pad u32), size, align as words, then the data: 1 = zlib,
 ```
 Counts that do not fit into 16 bits are in section 0.  Source: System V ABI, chapters 4 and 5.
 
-A file that is not linked (ET_REL: a kernel module, JIT code) has no segments, and mostly no
-addresses.  Its sections are placed one after the other, so that a debug file has them at the same places; symbols and
-debug sections are relocated as by a linker (csrc/symbols/relocate.h).
+A file that is not linked (ET_REL: a kernel module, JIT code) has no segments, and mostly no addresses.  Its sections
+are placed one after the other, so that its debug file has the same places; symbols and debug sections are relocated as
+by a linker (csrc/symbols/relocate.h).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BUILD_ID = 3
 NOT_ELF = "not an ELF file"
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
 _LARGEST = 1 << 34  # bytes of a section, decompressed
-_RATIO, _SMALL = 128, 64 << 20  # nor more than _RATIO times its stored bytes, if larger than _SMALL
+_RATIO, _SMALL = 128, 64 << 20  # at most _RATIO times its stored bytes, if larger than _SMALL
 _FIRST_PLACE, _PLACES = 1 << 12, 1 << 4  # where the sections of a file that is not linked begin: multiples
 
 
@@ -325,7 +325,7 @@ class ElfFile:
                 raise ValueError(f"compression type is {kind}, expected 1 or 2")
             if len(plain) != size:
                 raise ValueError(f"decompressed size differs from the {size} bytes in its header")
-        except Exception as error:  # each library has its own
+        except Exception as error:  # each library raises its own
             raise SymbolError(f"{self._where(section)}: {error}") from error
         return plain
 

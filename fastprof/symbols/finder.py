@@ -1,4 +1,4 @@
-"""Which file has the names of a mapped object."""
+"""Finds the file with the symbols of a mapped object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.symbolizer import Mapping
 
     Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
-    Found = tuple[Names | None, str]  # or why there is none
+    Found = tuple[Names | None, str]  # or the reason why there is none
 
 _VDSO = "[vdso]"
 _DEBUG_SUFFIXES = (".debug", ".dbg")
@@ -37,8 +37,8 @@ class Finder:
     """Finds the file of an object that a profile names, in this order:
 
     1. `symbols`, the files and directories that the user named: by build id, then by file name (a `.debug` suffix is
-       ignored). If the user named one program and it fits no mapping, it is taken for the profile's program, unless
-       the profile has a build id for that.
+       ignored). If the user named a single program and no mapping has its name, it is used as the profile's
+       program, unless the profile has a build id for that.
     2. `sysroot` + path, then the path itself, if it has the profile's build id.
     3. By build id: the debug directories, below `sysroot` first, and perf's cache (~/.debug).
     4. `sysroot` + path, or else the path itself, if the file or the profile has no build id.
@@ -178,7 +178,7 @@ class Finder:
         return [*below, *self._debug_dirs, os.path.expanduser(_PERF_CACHE)]
 
     def _by_name(self, path: str, build_id: str) -> list[Names]:
-        """Files of the user's directories that may be the object's, those with the same build id first."""
+        """Files in the user's directories that may belong to the object; those with the same build id come first."""
         name = os.path.basename(path)
         if not name or not self._directories:
             return []
@@ -218,7 +218,7 @@ class Finder:
         return (None if names.reason else names), names.reason
 
     def _module(self, path: str) -> Names | None:
-        """The names of a module, if kallsyms of the boot that was recorded have them."""
+        """The names of a module, if the kallsyms of the recorded boot have them."""
         module = kernel.module_of(path)
         if not module or self._kernel is None:
             return None
@@ -246,7 +246,7 @@ class Finder:
         return None, "no file of this module has the build id"
 
     def _vdso(self, build_id: str) -> Found:
-        """The vdso: kernel code in every process, in no file.  This process's is used if the kernel is the same."""
+        """The vdso: kernel code in every process, without a file.  This process's is used if the kernel is the same."""
         if not build_id:
             return None, "the kernel's own code, and no build id identifies the kernel"
         if self._own_vdso is None:
@@ -279,7 +279,7 @@ class Finder:
         return elf
 
     def _unpacked(self, path: str, packed: ElfObject) -> ElfObject:
-        """A compressed ELF file, as modules of kernels are."""
+        """A compressed ELF file, such as a kernel module."""
         from io import BytesIO
 
         content = bytearray()
@@ -310,7 +310,7 @@ def own_vdso() -> ElfObject:
 
 
 def _is_trusted(path: str) -> bool:
-    """Whether a file is this user's or root's: anybody may write to /tmp."""
+    """Whether a file belongs to this user or root: anybody may write to /tmp."""
     try:
         return os.stat(path).st_uid in (0, os.geteuid())
     except OSError:
@@ -335,7 +335,7 @@ def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
 
 
 def _key(module: str) -> str:
-    """Of a module in the index of the user's directories."""
+    """The key of a module in the index of the user's directories."""
     return f"[{module}]"
 
 

@@ -1,4 +1,4 @@
-"""Code that a virtual machine made at run time, with lines: jit-PID.dump (csrc/symbols/jitdump.h)."""
+"""JIT-compiled code with lines: jit-PID.dump (csrc/symbols/jitdump.h)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_jitdump(head: bytes) -> bool:
 
 
 class JitDump(NameTable):
-    """The code in a jitdump.  Its addresses here are offsets in the file, because memory is used again for other code.
+    """The code in a jitdump.  Its addresses here are offsets in the file, because memory is reused for other code.
 
     `c` is NULL and `reason` set if nothing can be read.
     """
@@ -42,7 +42,7 @@ class JitDump(NameTable):
         err = ffi.new("struct fp_err *")
         read = lib.fp_jitdump_new(self._data, len(data), err)
         if not read and err.code != lib.FP_E_NOMEM:
-            self.reason = f"damaged jitdump: {ffi.string(err.what).decode()} is not understood"
+            self.reason = f"damaged jitdump: {ffi.string(err.what).decode()} is not supported"
             return
         self.c = owned(read, lib.fp_jitdump_free, "symbols")
         self._place = ffi.new("struct fp_jitdump_place *")

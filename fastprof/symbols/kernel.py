@@ -3,10 +3,10 @@
     ffffffff81000000 T _text
     ffffffffc05c1000 t ext4_evict_inode<tab>[ext4]
 
-A symbol reaches to the next one.  Of several at one address the last one counts, as for perf.
+A symbol reaches to the next one.  Of several at one address the last one wins, as in perf.
 
 Kernels are moved to a random address at each boot.  A recording has the address of the symbol `_text` (or `_stext`) in
-its kernel, so the kallsyms of another boot and a vmlinux serve as well.  Modules are moved apart from the kernel.
+its kernel, so the kallsyms of another boot and a vmlinux serve as well.  Modules are moved independently of the kernel.
 Source: Linux kernel/kallsyms.c, tools/perf/util/symbol.c (kallsyms__delta).
 """
 
@@ -35,7 +35,7 @@ _MODULE = re.compile(r"(?:.*/)?\[?([^/\]]+?)(?:\.ko(?:\.\w+)?)?\]?$")
 
 
 def is_kernel(path: str) -> bool:
-    """Whether that is how a profile names the kernel itself."""
+    """Whether a profile names the kernel itself by this path."""
     return path.startswith("[kernel.kallsyms]")
 
 

@@ -1,9 +1,8 @@
 """LLVM's demangler (pycxxfilt), used so that no name can crash this process.
 
-The demangler recurses into nested names, until the stack overflows.  It also writes out each back reference of a
-name, until memory runs out: 779 bytes can ask for more than there is.  Both end the process.  So harmless names are
-demangled here.  Other names are demangled in a helper process with limited memory and time; a name that exceeds the
-limits stays mangled.
+The demangler recurses into nested names until the stack overflows, and expands each back reference until memory runs
+out: 779 bytes suffice.  Both end the process.  So only harmless names are demangled here.  Other names are demangled in
+a helper process with limited memory and time; a name that exceeds the limits stays mangled.
 """
 
 from __future__ import annotations
@@ -103,11 +102,11 @@ def _is_harmless(name: str) -> bool:
     if 1 << name.count("_") <= most >> 4 and "J" not in name and "cv" not in name:
         return True  # nearly all names: each reference ends with an underscore
     if name.startswith("_R"):
-        # a reference to something that contains it is followed 500 times before LLVM notices
+        # LLVM follows a reference to its own container 500 times before it notices
         return _ways(_RUST_REFERENCE, name) << name.count("G") <= most >> 4
     parameters = len(_CPP_PARAMETER.findall(name))  # counted one by one: T_ is a different type in each place
     if (parameters and "cv" in name) or ("J" in name and _CPP_EXPANSION.search(name)):
-        # a conversion operator may refer to what follows it; an expansion writes a text for each element of its pack
+        # a conversion operator may refer forward; an expansion writes a text for each element of its pack
         return False
     return _ways(_CPP_REFERENCE, name) << parameters <= most
 

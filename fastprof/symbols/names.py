@@ -1,4 +1,4 @@
-"""What has names for addresses: Symbol, and what tables of names share."""
+"""Names of addresses: Symbol, and the base class of tables of names."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Symbol(NamedTuple):
 
 
 class NameTable:
-    """A file with names by address, which answers as an ElfObject does.
+    """A file with names by address, with the methods of an ElfObject.
 
-    Never raises for a file that cannot be read: `reason` is then set.  `note`: the part that is not understood.
+    Never raises for a file that cannot be read: `reason` is then set.  `note`: the part that is unreadable.
     """
 
     build_id = ""
@@ -62,6 +62,6 @@ class NameTable:
         return b""
 
     def _chain(self, name: bytes, file: str = "", line: int = 0) -> tuple[Symbol, ...]:
-        """The one function of this name, () for b""."""
+        """A chain of one function with this name; () for b""."""
         text = str(name, "utf-8", "replace")
         return (Symbol(demangle(text, self._demangle, self.refused), text, file, line),) if name else ()

@@ -41,7 +41,7 @@ class ElfObject(ElfFile):
 
     Never raises for a file that is missing, not ELF or damaged: `reason` states why nothing can be resolved ("" if
     something can). After the first lookup `note` names unreadable debug information. `refused` are the names so far
-    that would take too much to demangle.
+    that are too complex to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
     `.build-id/xx/yyyy.debug` trees; `sysroot` is also put before them.  Safe to use from several threads.
     """
@@ -74,7 +74,7 @@ class ElfObject(ElfFile):
         if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
             self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
 
-    # ---- questions
+    # ---- queries
 
     def lookup(self, link_address: int) -> tuple[Symbol, ...]:
         """The inline chain at a link-time address, innermost first; () when unknown."""
@@ -209,7 +209,7 @@ class ElfObject(ElfFile):
     def _line_tables(self) -> LineTables | None:
         if self._lines is None and self._has_lines:
             try:
-                # not a cycle, which would keep the file open until the garbage collector finds it
+                # a weak reference: a cycle would keep the file open until the garbage collector runs
                 self._lines = LineTables(self._debug or weakref.proxy(self))
                 if self._lines.damaged:
                     self._remark(f"{counted(self._lines.damaged, 'damaged unit')} in its line tables")
@@ -365,7 +365,7 @@ class ElfObject(ElfFile):
                 )
         except OSError as failed:
             raise SymbolError(f"{path}: llvm-symbolizer: {failed.strerror}") from None
-        except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is another program
+        except (ValueError, AttributeError, LookupError, TypeError):  # killed within a line, or another program
             raise SymbolError(f"{path}: unexpected answer of llvm-symbolizer: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
             answered = f"{len(answers)} of {counted(len(addresses), 'address', 'addresses')}: {error[:200]}"

@@ -1,4 +1,4 @@
-"""Maps of code that a virtual machine compiled: perf-PID.map."""
+"""Maps of JIT-compiled code: perf-PID.map."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _PERF_MAP_LINE = re.compile(
 
 
 def is_perf_map(path: str) -> bool:
-    """Whether that is the name of a map of compiled code."""
+    """Whether a path is that of a map of JIT-compiled code."""
     return _PERF_MAP.search(path) is not None
 
 
 class PerfMap(NameTable):
-    """A map of code that a virtual machine compiled: start, size and name of each function, in hexadecimal digits.
+    """A map of JIT-compiled code: start and size, in hexadecimal, and name of each function.
 
         7f7ab8ec71c0 270 int java.lang.Object.hashCode()
 
-    Where functions overlap, the later line counts: a virtual machine uses the memory of functions that it deleted for
-    new ones.  Source: Linux tools/perf/Documentation/jit-interface.txt.
+    Where functions overlap, the later line wins: a virtual machine reuses the memory of deleted functions.
+    Source: Linux tools/perf/Documentation/jit-interface.txt.
     """
 
     def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:

@@ -39,8 +39,8 @@ class Mappings:
     """The mappings of one process, in the order given.  Where ranges overlap, the range that starts last wins, else the
     earlier one.
 
-    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is treated as part of the file in the range next
-    to it, which it was copied from. ` (deleted)` at the end of a path is removed.
+    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is treated as part of the file in the adjacent
+    range, from which it was copied. ` (deleted)` at the end of a path is removed.
     """
 
     def __init__(self, mappings: Iterable[Mapping]) -> None:
@@ -169,7 +169,7 @@ class Symbolizer:
         self.add(mappings)
 
     def add(self, mappings: Iterable[Mapping]) -> None:
-        """More mappings of the same process."""
+        """Add mappings of the same process."""
         known = len(self.mappings)
         self.mappings.add(mappings)
         self._finder.expect(self.mappings[index] for index in range(known, len(self.mappings)))

@@ -19,7 +19,7 @@ _PC_RELATIVE_S32 = 0x1B  # how .eh_frame_hdr encodes the address of .eh_frame
 class UnwindTable:
     """The rules of one file.  `debug` is its debug file, whose .debug_frame is used if the file has none.
 
-    `number` is less than 2^24, and a different one for each table that one unwinder meets.
+    `number` is less than 2^24 and unique among the tables of an unwinder.
     Errors: SymbolError for sections that cannot be read, and files of other machines; MemoryError.
     """
 
@@ -42,7 +42,7 @@ class UnwindTable:
         file.plts = kept_plts = ffi.new("struct fp_unwind_range[]", plts)
         file.n_loads, file.n_plts = len(loads), len(plts)
         err = ffi.new("struct fp_err *")
-        self.c = owned(lib.fp_unwind_table_new(file, err), lib.fp_unwind_table_free, "rules of unwinding")
+        self.c = owned(lib.fp_unwind_table_new(file, err), lib.fp_unwind_table_free, "unwind rules")
         del kept_loads, kept_plts  # C has copied them
         self.stats = lib.fp_unwind_table_stats(self.c)
 

@@ -53,7 +53,7 @@ SORT = Option(
     "self",
     group="rows",
     help="sort by change of self or inclusive cost, or percent",
-    details="Default: self.  `percent`: of the old self cost; what is new comes first.  `inclusive`: of functions.",
+    details="Default: self.  `percent`: of the old self cost; new rows come first.  `inclusive`: only of functions.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
@@ -72,10 +72,10 @@ SIGNIFICANCE = Option(
     details="Rows are tested by Welch's t-test; of those shown, this share may differ by chance.  1 shows all.",
 )
 _PRINTED = (N, SORT, THRESHOLD, SIGNIFICANCE)
-# Of the comparison of both sides.
+# Options of the comparison.
 _COMPARED = (PAIR, *scaling.OPTIONS, FAIL_OVER)
 
-# Operators of the difference itself; the others are for its sides.
+# Operators that apply to the difference; the others apply to its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
 # All rows of a profile are added up by BY; inlined functions have their own rows.
 _FIXED: dict[Option[Any], Any] = {
@@ -87,7 +87,7 @@ _FIXED: dict[Option[Any], Any] = {
 }
 
 
-# Functions get their inclusive costs on the way to a graph.
+# An end that converts to a graph, from which functions get inclusive costs.
 _FUNCTIONS = plan.End(
     "diff",
     holds=Holds(unmerged=True),
@@ -116,12 +116,11 @@ def diff(
     """Compare the self costs of two profiles, files or directories, or of several a side.
 
     `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  `pair` is "name" (default), which
-    finds functions in another build of the program, or "exact".  Without `output` and `to` the
-    `n` rows with the largest differences are in the result (default: 30; 0: all).  With them the differences, new -
-    old, are written as a profile, and the result has the totals.  In stacks the samples of `old` are there with values
-    below 0 and the label pprof::base, as `pprof -diff_base` has them.
-    Of several profiles a side, costs are means, and rows that differ by chance are left out (`significance`).
-    With `keep_going` inputs that cannot be read are skipped and counted as losses.
+    finds functions in another build of the program, or "exact".  Without `output` and `to` the result has the `n` rows
+    with the largest differences (default: 30; 0: all).  With them the differences, new - old, are written as a profile,
+    and the result has the totals.  In stacks the samples of `old` have negated values and the label pprof::base, like
+    those of `pprof -diff_base`.  Of several profiles a side, costs are means, and rows that differ by chance are left
+    out (`significance`).  With `keep_going`, unreadable inputs are skipped and counted as losses.
     The other options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at
     `output`.
 
@@ -222,7 +221,7 @@ def written(
     how = _asked(options)
     both = Both(names, pipelines, options, how, model, log)
     end = plan.writing(target, CODE)._replace(view=view)
-    # rows of a graph with calls are summed up and in order already
+    # rows of a graph with calls are already summed up and sorted
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
     result_of(made, model, onward, log, {"output": output, "target": target})
     result = both.totals()
@@ -230,7 +229,7 @@ def written(
 
 
 def _last_of(target: Format | None) -> Iterator[Option[Any]]:
-    """Options from the difference to an output."""
+    """The options that apply between the difference and an output."""
     if target:
         yield from target.writes
         yield from bridges.SHALLOW.options if target.holds.repeats_frames else ()
@@ -238,11 +237,11 @@ def _last_of(target: Format | None) -> Iterator[Option[Any]]:
 
 
 def _view(target: Format | None, views: Iterable[str]) -> str:
-    """The view in which the two are compared."""
+    """The view in which both sides are compared."""
     if target is None:
         return "graph"
     if target.view == "timeline":
-        raise UsageError(f"a difference has no times, which {target.name} is made of")
+        raise UsageError(f"a difference has no times, which {target.name} requires")
     view = target.view_for(views)
     if view == "timeline":
         return "graph" if target.view == "any" else target.view

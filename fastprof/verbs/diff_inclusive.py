@@ -1,4 +1,4 @@
-"""Inclusive costs of the functions of two profiles, as `top` has them, for `diff`."""
+"""Inclusive costs of the functions of two profiles for `diff`, the same as in `top`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fastprof.core.options import Options
 from fastprof.core.value import Column
 from fastprof.verbs.top_costs import Costs
 
-# object, file and name of a function, by which those of both sides are matched: ids in the model
+# object, file and name of a function (ids in the model), which identify it on both sides
 _Key = tuple[int, int, int]
 
 
 class Inclusive:
-    """Adds them up, in one value type, while the rows of all runs pass by; the first `n_old` are of the old side.
+    """Adds them up, in one value type, while rows of all runs pass through; the first `n_old` runs are the old side's.
 
     Memory grows with functions and the arcs of graphs.
     """
@@ -32,21 +32,21 @@ class Inclusive:
         self._weights: list[Fraction] = []
 
     def rows(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        """The rows of a pipeline as a graph, at least one for each function."""
+        """The rows of a pipeline as a graph, with at least one row for each function."""
         rows = self._costs[pipeline.side].through(pipeline, self._log)
         if pipeline.view != "timeline" or self._options[bridges.VALUE] is None:
             return rows
-        # its value types are those of the graph, so the plan could not choose among them
+        # the value types are the graph's, so the plan could not choose among them
         return bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
 
     def pair(self, functions: Mapping[int, int]) -> None:
-        """Functions of the old side have the names of their counterparts."""
+        """Give functions of the old side the names of their counterparts."""
         self._counterparts = {self._key(old): self._key(new) for old, new in functions.items()}
 
     def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
-        """After the last row; `weights` of the runs make the costs of a side.
+        """Compute the costs of both sides from the `weights` of the runs, after the last row.
 
-        None: these are not known in the value type of this name.
+        None: inclusive costs are unknown in the value type of this name.
         """
         for costs in self._costs:
             costs.end()

@@ -1,4 +1,4 @@
-"""The rows of a difference that are shown: the largest, and of several runs those that differ by more than noise."""
+"""Selects the rows to show: the largest differences and, of several runs, those that exceed noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastprof.verbs.significance import least_significant
 
 
 class Asked(NamedTuple):
-    """What `diff` was asked for, apart from the options of its sides."""
+    """The options of `diff` that do not apply to its sides."""
 
     by: str
     by_name: bool  # functions are paired across builds
@@ -22,24 +22,24 @@ class Asked(NamedTuple):
     sort: str
     threshold: float
     alpha: float  # significance of several runs
-    watched: frozenset[str] = frozenset()  # names of rows that the gate looks at
+    watched: frozenset[str] = frozenset()  # names of the rows that the gate checks
 
 
 class Rows:
-    """Collects rows: at most `asked.n`, unless they are `tested`, which is done after the last one."""
+    """Collects rows: at most `asked.n`, unless they are `tested`, which happens after the last one."""
 
     def __init__(self, asked: Asked, least_costs: Sequence[float], *, tested: bool) -> None:
-        """`least_costs`: of old and new; rows below both do not count."""
+        """`least_costs`: thresholds for old and new; rows below both do not count."""
         self._asked, self._least_costs, self._tested = asked, least_costs, tested
         self._most = None if tested else asked.n
-        self._heap: list[tuple[float, int, Change]] = []  # size of the difference, place among all, row
+        self._heap: list[tuple[float, int, Change]] = []  # size of the difference, order among all, row
         self._number = 0
         self._n_changed = self._n_tested = 0
         self._n_noise = 0
         self._ps: list[float] = []
 
     def sizes(self, batch: Batch, sides: Sequence[Sequence[int]]) -> list[float]:
-        """The size of the difference of each row; -1 for one that does not count."""
+        """The size of each row's difference; -1 for a row that does not count."""
         old, new = sides
         in_percent = self._asked.sort == "percent"
         sizes = [size_of(x, y, in_percent) for x, y in zip(old, new, strict=True)]
@@ -52,7 +52,7 @@ class Rows:
         return sizes
 
     def test(self, sizes: list[float], runs: Sequence[Runs | None]) -> None:
-        """Drop rows whose difference is noise whatever the other rows are."""
+        """Drop rows whose difference is noise, whatever the other rows are."""
         for i, size in enumerate(sizes if self._tested else ()):
             if size > 0:
                 its = runs[i]
@@ -68,7 +68,7 @@ class Rows:
         return self._heap[0][0] if self._most is not None and len(self._heap) == self._most and self._heap else -1
 
     def candidates(self, sizes: list[float]) -> list[int]:
-        """The rows that may be shown."""
+        """The indexes of rows that may be shown."""
         if self._most == 0 or max(sizes, default=-1) <= self._least:
             return []
         return [i for i, size in enumerate(sizes) if size > self._least]
@@ -76,7 +76,7 @@ class Rows:
     def add(self, size: float, change: Callable[[], Change]) -> None:
         if size <= self._least:
             return
-        self._number -= 1  # of equal differences the first are kept
+        self._number -= 1  # among equal differences the first ones win
         row = size, self._number, change()
         if self._most is None or len(self._heap) < self._most:
             heapq.heappush(self._heap, row)
@@ -84,7 +84,7 @@ class Rows:
             heapq.heapreplace(self._heap, row)
 
     def end(self) -> tuple[list[Change], int, int]:
-        """The rows in no order, how many differ, and how many of several runs differ by chance."""
+        """The rows (unsorted), the number that differ and, of several runs, the number that differ by chance."""
         if not self._tested:
             return [row for _, _, row in self._heap], self._n_changed, 0
         least = least_significant(self._ps, self._n_tested, self._asked.alpha)
@@ -93,6 +93,6 @@ class Rows:
 
 
 def size_of(old: int, new: int, in_percent: bool) -> float:
-    """Of a difference; of what is new, in percent of nothing, beyond any other."""
+    """The size of a difference.  In percent, new rows sort before all others."""
     size = abs(new - old)
     return size if not in_percent or not size else size / abs(old) if old else inf

@@ -1,6 +1,6 @@
 """The rows of both sides of a difference, side by side.
 
-A side is one profile, or several runs.  Each run has its own columns, so that means and spreads follow from the sums:
+A side is one profile, or several runs.  Each run has its own columns, from which means and spreads are computed:
 
     function    run 0 of old    run 1 of old    run 0 of new    ->    old (mean)    new (mean)
     f           10              12              15                    11            15
@@ -41,7 +41,7 @@ from fastprof.verbs.significance import welch
 class Both(Input):
     """The difference as an input of a conversion: its rows are new - old.
 
-    `names`: the runs of old, then those of new; pipelines have the number of their run as side.
+    `names`: the runs of old, then those of new; the side of a pipeline is the number of its run.
     """
 
     format = ""
@@ -66,7 +66,7 @@ class Both(Input):
         self._model, self._log = model, log
         self._agreement = Agreement(model, self._options, log)
         self._events: list[ValueType] = []  # of all runs
-        self._columns: dict[int, list[int]] = {}  # by part: which events its values are
+        self._columns: dict[int, list[int]] = {}  # by part: the events of its values
         self._totals: list[dict[int, Any]] = [{} for _ in self._names]  # by run, then by part: sums of its values
         self._calls = [0] * self._n_runs  # by arc
         self._weights: Weights | None = None
@@ -80,7 +80,7 @@ class Both(Input):
         return int(run >= self._n_old)
 
     def _read(self, run: int) -> Iterator[Batch]:
-        """The rows of a run, which are added up on the way."""
+        """The rows of a run; adds them to its totals."""
         all_totals = self._totals[run]
         rows = chain.from_iterable(self._rows_of(one) for one in self._pipelines if one.side == run)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[run])):
@@ -186,7 +186,7 @@ class Both(Input):
         return paired
 
     def _of_run(self, run: int, index: int) -> list[ValueType]:
-        """The value types of a part, renamed so that those of each run are different columns."""
+        """The value types of a part, renamed so that each run has its own columns."""
         types, columns = self._model.parts[index].value_types, self._columns[index]
         marked = [
             ValueType(f"{t.name} of {self._names[run]}", f"{run} {e}") for t, e in zip(types, columns, strict=True)
@@ -205,7 +205,7 @@ class Both(Input):
         return kept
 
     def _factors(self, columns: list[int], event: int, sides: tuple[int, int], n: int) -> tuple[list[int], int]:
-        """Of `n` columns, for the cost of an event: `sides` are the signs of old and new."""
+        """The factors of `n` columns for the cost of an event; `sides` are the signs of old and new."""
         weights, divisor = in_integers(self.weights().of(event))
         factors = [0] * n
         for run, column in enumerate(columns):
@@ -244,13 +244,13 @@ class Both(Input):
             descriptions=[(b"Files compared", b"  " + names)],
         )
         if self._how.by == "arc":
-            part.descriptions.append((b"Calls", b"their difference is the event calls; every arc says 1"))
+            part.descriptions.append((b"Calls", b"their difference is the event calls; every arc counts 1"))
         return part
 
     # ---- as plain objects
 
     def totals(self) -> Difference:
-        """Call it after the last row."""
+        """The totals of both sides.  Call it after the last row."""
         sums, weights = [self._sums(run) for run in range(self._n_runs)], self.weights()
         values: list[Value] = []
         runs: list[Runs] = []
@@ -335,7 +335,7 @@ class Both(Input):
     def _changes(
         self, batch: Batch, sides: list[range], inclusive: Inclusive | None, runs: list[Runs | None]
     ) -> Callable[[int], Change]:
-        """A row of a batch as an object."""
+        """Returns a function that converts a row of a batch to a Change."""
         model = self._model
         columns = [batch[name] for name in ("function", "file", "line", "callee")]
         costs = [[batch.values(k) for k in side] for side in sides]
@@ -353,7 +353,7 @@ class Both(Input):
         return change
 
     def _shown(self, values: list[Value]) -> int:
-        """The value to sort by: that of --value, else the old profile's default, else the first of both."""
+        """The value to sort by: --value, else the old profile's default, else the first common one."""
         names, column = [value.name for value in values], Column(self._options[bridges.VALUE], bridges.VALUE.flag)
         for index in chain(*self._totals):
             column.of(self._model.parts[index], "graph")
@@ -365,7 +365,7 @@ class Both(Input):
 
 
 def _columns(batch: Batch, columns: Iterable[int]) -> list[list[int]]:
-    """Values of a batch; 0 for column -1, of a value type that a run lacks."""
+    """Values of a batch; 0 for column -1 (a value type that a run lacks)."""
     return [[0] * len(batch) if k < 0 else batch.values(k).tolist() for k in columns]
 
 
@@ -375,7 +375,7 @@ def _named(model: Model, batch: Batch, names: set[int]) -> list[int]:
 
 
 def _rounded(cost: Fraction) -> int:
-    """Halves away from 0."""
+    """Round to the nearest integer, halves away from 0."""
     size = int(abs(cost) + Fraction(1, 2))
     return size if cost >= 0 else -size
 

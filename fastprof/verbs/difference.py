@@ -7,11 +7,11 @@ from fastprof.core.log import Log
 
 
 class Runs(NamedTuple):
-    """Costs of several profiles a side, each scaled as asked, and the probability of such a difference by chance."""
+    """The scaled costs of several profiles a side, and the probability that they differ this much by chance."""
 
     old: tuple[float, ...]
     new: tuple[float, ...]
-    p: float | None  # of Welch's test; None: a side has one profile only
+    p: float | None  # of Welch's test; None: a side has a single profile
 
     @staticmethod
     def spread(costs: tuple[float, ...]) -> float | None:
@@ -23,7 +23,7 @@ class Runs(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value type, and the self costs of each side in total; of several profiles the mean."""
+    """A value type and the total self cost of each side; of several profiles the mean."""
 
     name: str
     unit: str
@@ -42,11 +42,11 @@ class Change(NamedTuple):
     old: tuple[int, ...]
     new: tuple[int, ...]
     inclusive: tuple[int, int] | None = None  # by function: old and new, of values[shown]; None: unknown
-    runs: Runs | None = None  # of several profiles, what sorts the row
+    runs: Runs | None = None  # of several profiles: the costs by which the row is sorted
 
 
 class Failure(NamedTuple):
-    """What grew by more than `fail_over` allows: a value type in total, or a row."""
+    """A total or a row that grew by more than `fail_over` allows."""
 
     name: str
     limit: float  # percent
@@ -55,7 +55,7 @@ class Failure(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What `diff` found.  `rows` are sorted by the difference of values[shown], the largest first."""
+    """The result of `diff`.  `rows` are sorted by the difference in values[shown], largest first."""
 
     old: str
     new: str
@@ -63,19 +63,19 @@ class Difference(NamedTuple):
     values: list[Value]
     shown: int
     rows: list[Change]
-    n_changed: int  # rows that differ in what sorts them, of which `rows` may have the first only
+    n_changed: int  # number of rows that differ; `rows` may have only the first
     log: Log
     sort: str = "self"
     runs: tuple[Runs, ...] = ()  # of several profiles: the totals of `values`
-    n_noise: int = 0  # rows of several profiles that differ by chance, which `rows` lacks
+    n_noise: int = 0  # number of rows that differ by chance, not in `rows`
     failed: tuple[Failure, ...] = ()  # of `fail_over`
 
     def changed(self) -> list[Change]:
-        """The rows that differ in what sorts them."""
+        """The rows that differ in the cost by which they are sorted."""
         return [row for row in self.rows if self.sides(row)[0] != self.sides(row)[1]]
 
     def sides(self, row: Change) -> tuple[int, int]:
-        """The old and the new cost that sort a row."""
+        """The old and the new cost by which a row is sorted."""
         if self.sort == "inclusive":
             return row.inclusive or (0, 0)
         return row.old[self.shown], row.new[self.shown]

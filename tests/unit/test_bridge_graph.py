@@ -83,7 +83,7 @@ def test_fault_3_call_counts() -> None:
     samples = [Sample(a, (1, 5)), Sample(b, (3, 7)), Sample(b, (4, 7))]
     assert [r.calls for r in rows(samples, counted) if r.callee] == [7]
     assert "Calls:" not in callgrind(samples, counted)
-    assert "desc: Calls: not recorded by samples; every arc says 1\n" in callgrind([Sample(b, (7,))])
+    assert "desc: Calls: not recorded by samples; every arc counts 1\n" in callgrind([Sample(b, (7,))])
     assert "calls=0" not in callgrind([Sample(b, (7,))])
 
 

@@ -40,7 +40,7 @@ from fastprof.core.version import __version__
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_project
 
-CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
+CALLS_UNKNOWN = b"not recorded by samples; every arc counts 1"
 RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
 
 

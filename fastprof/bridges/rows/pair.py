@@ -1,17 +1,17 @@
-"""Finds the functions of one profile in another, and gives both the same ids (csrc/bridges/rows/pair.h).
+"""Pairs the functions of two profiles and gives both the same ids (csrc/bridges/rows/pair.h).
 
     old                                       new                                       paired by
     main  /src/a.c          /opt/app-1.4      main  /src/a.c          /opt/app-1.5      base name of the object
     f     /build1/lib/b.c   libx.so           f     /build2/lib/b.c   libx.so           base name of the file
-    [app-1.4+0x1136]        /opt/app-1.4      [app-1.5+0x1136]        /opt/app-1.5      nothing: other build
+    [app-1.4+0x1136]        /opt/app-1.4      [app-1.5+0x1136]        /opt/app-1.5      not paired: other build
 
-Rules, the strongest first; each pairs what the stronger ones left, and only one with one:
+The rules, strongest first.  Each pairs what the stronger ones left, one to one:
 
-1. Objects: the same; the build id; the path; the base name without version and hash.
-2. Functions of paired objects: name and path of the file; name and base name of the file; the name, if one side lacks
-   the file.  At last functions of which one side lacks the object, by name and base name of the file.
+1. Objects: equal; build id; path; base name without version and hash.
+2. Functions of paired objects: name and path of the file; name and base name of the file; name alone, if one side lacks
+   the file.  Finally, functions whose object one side lacks: name and base name of the file.
 
-Of several candidates the two whose paths share the longest end are paired, if no others share as much.
+Among several candidates, the two whose paths share the longest suffix are paired, if no others share as much.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from fastprof.core.owner import owned
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
-# What two were paired by, apart from being the same: words of a log.  Functions of one object have its rule, unless
-# their own is weaker.
+# The rules, as the log names them.  A function is counted under its object's rule, unless its own is weaker.
 BUILD_ID = "build id"
 PATH = "path of the object"
 BASE_NAME = "base name of the object"
@@ -47,7 +46,7 @@ _VERSION = re.compile(
     rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])",
     re.IGNORECASE,
 )
-_LONGEST = 4096  # bytes of a name that are looked at
+_LONGEST = 4096  # bytes of a name that are compared
 
 
 def stem(path: bytes) -> bytes:
@@ -66,7 +65,7 @@ class _Object(NamedTuple):
 
 
 class _Function(NamedTuple):
-    """Functions of one name, file and object are one: rows by function do not distinguish their lines."""
+    """A function by name, file and object: rows by function do not distinguish lines."""
 
     object: int
     file: bytes
@@ -74,19 +73,19 @@ class _Function(NamedTuple):
 
 
 def _called(f: _Function) -> bytes:
-    """The name; of an address its offset: [app+0x1136] was [app-1.4+0x1136]."""
+    """The name without the version of its object: [app-1.4+0x1136] becomes [app+0x1136]."""
     name = f.name[:_LONGEST]
     return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
 
 
 def _of_common_names(olds: list[_Function], news: list[_Function]) -> tuple[list[_Function], list[_Function]]:
-    """Those whose names both sides have, as each rule asks for."""
+    """The functions whose names occur on both sides: every rule requires equal names."""
     names = {*map(_called, olds)} & {*map(_called, news)}
     return [f for f in olds if _called(f) in names], [f for f in news if _called(f) in names]
 
 
 class Pairs:
-    """Note all rows of both sides, then `find` the pairs, then replace the ids of all rows.
+    """Pairs functions: pass all rows of both sides through `noted`, call `find`, then pass them through `replaced`.
 
     `counts`: how many functions (files, objects) were paired by each rule.  `replacements`: functions and their
     counterparts.
@@ -105,13 +104,13 @@ class Pairs:
         return self._any
 
     def noted(self, batches: Iterable[Batch], side: int) -> Iterator[Batch]:
-        """The same rows, of side 0 or 1."""
+        """The same rows; records their functions for side 0 or 1."""
         for batch in batches:
             self._check(lib.fp_pair_note(self._c, batch.c, side, self._err))
             yield batch
 
     def replaced(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Rows with the ids of their counterparts, in place.  After `find`."""
+        """Replaces the ids in rows by those of their counterparts.  Call it after `find`."""
         for batch in batches:
             self._check(lib.fp_pair_batch(self._c, batch.c, self._err))
             yield batch
@@ -122,7 +121,7 @@ class Pairs:
     # ---- pairs
 
     def find(self, by: str = "function") -> None:
-        """Pair what rows are grouped by, a word of `coarse.BY`."""
+        """Pair the functions, files or objects by which rows are grouped (`coarse.BY`)."""
         self._find(by)
         self._check(lib.fp_pair_frames(self._c, self._err))
 
@@ -161,7 +160,7 @@ class Pairs:
         return olds, news
 
     def _replace(self, olds: list[int], news: list[int], rule: str, *, files: bool = False) -> None:
-        """Give ids of the old side that of the new one."""
+        """Replace ids of the old side by the new side's id."""
         replace = lib.fp_pair_file if files else lib.fp_pair_function
         for i in olds:
             if i not in news:
@@ -174,7 +173,7 @@ class Pairs:
             self.counts[rule] += 1
 
     def _objects(self, olds: set[int], news: set[int]) -> dict[int, tuple[int, str]]:
-        """For objects of the old side that of the new one, and the rule."""
+        """The new side's object for each object of the old side, and the rule."""
         found = {i: (i, "") for i in olds & news}
         texts = {i: _Object(*map(self._model.string, self._model.row("objects", i))) for i in olds | news if i}
         left = [i for i in sorted(olds - news) if i], [i for i in sorted(news - olds) if i]
@@ -198,7 +197,7 @@ class Pairs:
         paired: set[_Function] = set()
 
         def moved(f: _Function) -> int:
-            """The object in the new profile."""
+            """The counterpart of the function's object in the new profile."""
             return objects[f.object][0] if f in olds else f.object
 
         rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
@@ -225,16 +224,16 @@ class Pairs:
 
     @staticmethod
     def _has_name(f: _Function, rule: str) -> bool:
-        """Addresses mean the same in the same build only."""
+        """False for addresses: they are comparable only within a build."""
         return rule == BUILD_ID or not _ADDRESS.fullmatch(f.name[:_LONGEST])
 
     def _files(self, *, counted: bool = True) -> None:
-        """Files of rows, by the longest end of their paths that is in one of the others only."""
+        """Pair files by the longest suffix of their paths that is unique on the other side."""
         olds, news = self._sides(self._c.files, self._c.n_files, self._model.string)
         left = [[f for f in one if f not in other and f not in _NO_FILE] for one, other in ((olds, news), (news, olds))]
         for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
             self._replace(olds[old], news[new], FILE if counted else "", files=True)
-        if counted:  # a row by file is a function of the file's name
+        if counted:  # a row by file has a function named after the file
             functions = self._sides(self._c.functions, self._c.n_functions, lambda i: self._function(i).name)
             for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
                 self._replace(functions[0][old], functions[1][new], "")
@@ -243,7 +242,7 @@ class Pairs:
 def _paired(
     olds: Iterable[T], news: Iterable[T], key: Callable[[T], Hashable], path: Callable[[T], bytes]
 ) -> dict[T, T]:
-    """Those of equal keys, one with one.  Empty keys are none."""
+    """Pair items with equal keys, one to one.  Empty keys do not match."""
     groups = defaultdict[Hashable, tuple[list[T], list[T]]](lambda: ([], []))
     for side, items in enumerate((olds, news)):
         for item in items:
@@ -258,11 +257,11 @@ def _paired(
     return found
 
 
-_MOST_CANDIDATES = 1 << 16  # pairs of a key; names with more are not unique enough
+_MOST_CANDIDATES = 1 << 16  # pairs per key; names with more are too ambiguous
 
 
 def _by_ends(olds: list[T], news: list[T], path: Callable[[T], bytes]) -> dict[T, T]:
-    """Of several candidates those whose paths share the longest end, if each is the best of the other."""
+    """Pair the candidates whose paths share the longest suffix, if each is the other's best."""
     ends = {item: path(item)[-_LONGEST:].split(b"/")[::-1] for item in (*olds, *news)}
 
     def shared(old: T, new: T) -> int:

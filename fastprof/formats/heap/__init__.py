@@ -6,7 +6,7 @@ from re import match
 
 from fastprof.core.engine import NO, SURE, Format
 
-# One of them is in each file.  The patterns are compiled for these alone.
+# Every file contains one of these words; without one, the patterns are not compiled.
 _WORDS = (b"heap profile:", b"heap_v2/", b"--- ", b" profile: total ")
 # The first line that is neither blank nor a comment.
 _FIRST = (

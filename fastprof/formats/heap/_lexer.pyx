@@ -16,7 +16,7 @@
       0x0040be31: main
 
 Mapped objects and names follow the rows, so stacks are kept as addresses and become rows at the end of the input.
-Rows of the same stack, labels and size of objects are added up on the way.  docs/formats/heap.md has all kinds.
+Rows with the same stack, labels and object size are added up while reading.  docs/formats/heap.md has all kinds.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -33,7 +33,7 @@ from fastprof.formats.heap.store cimport *
 cdef enum:
     OK = 0
     BAD = 1  # the line is malformed
-    MOST_NAMES = 1 << 10  # of a row's addresses in Go's comments
+    MOST_NAMES = 1 << 10  # per row, in Go's comments
 
 cdef enum Mode:
     M_HEAD, M_TAIL  # lines for Python: the header; what follows the rows
@@ -52,13 +52,13 @@ cdef struct Counts:
     bint open_end  # no newline at the end
 
 
-# An address of the current row, as a row of the table of addresses.
+# An address of the current row, as the table of addresses stores it.
 cdef struct Address:
     uint32_t row[ADDRESS_WORDS]
     uint32_t hash
 
 
-# The name of an address of the current row, of a comment.
+# The name of an address of the current row, from a comment.
 cdef struct Name:
     uint32_t pc
     uint32_t function
@@ -68,8 +68,8 @@ cdef struct Name:
 cdef class Lexer:
     """Reads lines into stacks batches.
 
-    FP_ASK: if `asked` is not 0, Python takes the line `text`, and consumes it or calls `use` to have it read as a row;
-    otherwise the input is at its end and Python calls `describe`.  Borrows the model, whose address it is given.
+    FP_ASK: if `asked` is not 0, Python reads the line `text`, and consumes it or calls `use` to read it as a row;
+    otherwise the input is at its end and Python calls `describe`.  Borrows the model at the given address.
     Memory: distinct stacks, and distinct pairs of stacks and labels.
     """
 
@@ -87,17 +87,17 @@ cdef class Lexer:
     cdef int64_t values[N_VALUES]
     cdef uint32_t text  # its labels, as in the file
     cdef uint64_t row_line, row_at
-    cdef uint32_t *pcs  # after KEY_WORDS words its addresses, leaf first
+    cdef uint32_t *pcs  # KEY_WORDS words, then its addresses, leaf first
     cdef uint32_t n_pcs, cap_pcs
-    cdef Address *raw  # its addresses, of which the first n_pcs have their ids
+    cdef Address *raw  # its addresses; the first n_pcs have ids
     cdef uint32_t n_raw, cap_raw
     cdef Name names[MOST_NAMES]
     cdef uint32_t n_names
     # JEMALLOC: the context's rows
     cdef bint has_context, has_threads, has_all
-    cdef uint32_t last_key  # THREADS: of the thread before
+    cdef uint32_t last_key  # THREADS: of the previous thread
     cdef Store store
-    cdef bint allocated  # some row has other figures for allocated objects than for those in use
+    cdef bint allocated  # a row has different figures for allocated objects and objects in use
 
     def __cinit__(self, size_t model, bint lenient):
         self.model = <fp_model *>model
@@ -120,7 +120,7 @@ cdef class Lexer:
 
     @property
     def asked(self):
-        """Bytes of the line that Python is asked to take, with its newline; 0 at the end of the input."""
+        """The size of the line for Python, with its newline; 0 at the end of the input."""
         return self.asked_n
 
     @property
@@ -134,7 +134,7 @@ cdef class Lexer:
 
     @property
     def offset(self):
-        """Of that line."""
+        """The offset of that line."""
         return self.at
 
     @property
@@ -144,7 +144,7 @@ cdef class Lexer:
 
     @property
     def texts(self):
-        """The labels of rows as they are in the file, by id; the first is empty."""
+        """The labels of rows as in the file, by id; the first is empty."""
         cdef size_t n
         cdef const uint8_t *p
         found = []
@@ -154,12 +154,12 @@ cdef class Lexer:
         return found
 
     def consume(self, size_t in_):
-        """The line was taken."""
+        """Skip the line, which Python has read."""
         (<fp_in *>in_).pos += self.asked_n
 
     def use(self, int mode, *, bint again=False, int64_t rate=0, int64_t period=0, int64_t hertz=0, bint swapped=False,
             bint sized=False, bint java=False):
-        """How lines are read from here on; `again`: also the line that Python was asked to take.
+        """Set how lines are read from here on; `again`: starting with the line offered to Python.
 
         `rate`: bytes between two samples of a heap.  `period`, `hertz`: of contentions, as pprof scales them.
         `swapped`: bytes or delay come first.  `sized`: rows of PAIRS are objects and bytes.  `java`: addresses are
@@ -172,12 +172,12 @@ cdef class Lexer:
         self.line -= again
 
     def name(self, uint64_t address, uint32_t lines):
-        """A name from one of the file's own tables."""
+        """Add a name from one of the file's tables."""
         if store_name(&self.store, address, lines):
             raise MemoryError("no memory for names")
 
     def add_range(self, uint64_t start, uint64_t limit, uint32_t mapping):
-        """A mapping's addresses; ranges are added in order and do not overlap."""
+        """Add the addresses of a mapping, in order; ranges do not overlap."""
         cdef Store *s = &self.store
         if fp_array_room(&s.ranges, &s.cap_ranges, <uint64_t>s.n_ranges + 1, sizeof(Range)):
             raise MemoryError("no memory for mappings")
@@ -186,8 +186,8 @@ cdef class Lexer:
         s.n_ranges += 1
 
     def describe(self, columns, labels, uint32_t bytes_key):
-        """At the end: the values that rows have, as indexes of N_VALUES, the labels of each text, and the string of the
-        label for the size of objects (0: none).  Rows follow."""
+        """At the end of the input, set the values of rows (indexes below N_VALUES), the labels of each text, and the
+        key of the label for object sizes (0: none).  Rows follow."""
         cdef Store *s = &self.store
         s.n_columns = len(columns)
         for i, column in enumerate(columns):
@@ -247,7 +247,7 @@ cdef class Lexer:
     # ---- lines ----------------------------------------------------------------
 
     cdef int read_line(self, const uint8_t *first, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
-        """A line of rows.  OK, FP_ASK if it is for Python, or an error."""
+        """Read a line of rows.  OK, FP_ASK if the line is for Python, or an error."""
         cdef const uint8_t *p = skip_blanks(first, stop)
         cdef int status
         stop = strip_blanks(p, stop)
@@ -257,7 +257,7 @@ cdef class Lexer:
             return self.thread_line(first, p, stop, whole, err)
         if p == stop:
             return OK
-        # what follows the rows: mapped objects, Java's names
+        # the sections after the rows: mapped objects, Java's names
         if begins(p, stop, b"---") or begins(p, stop, b"MAPPED_LIBRARIES:") or self.java and begins(p, stop, b"0x"):
             return self.end_rows(err)
         if self.mode == M_JEMALLOC:
@@ -271,7 +271,7 @@ cdef class Lexer:
         return status if status < 0 else FP_ASK
 
     cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
-        """The line cannot be read: an error, or a loss."""
+        """Report a malformed line: an error, or a loss."""
         if self.lenient:
             self.seen.skipped += 1
             return OK
@@ -286,7 +286,7 @@ cdef class Lexer:
                             "counts below 2^63 and addresses below 2^64")
 
     cdef int row(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
-        """`1: 96 [1: 96] @ 0x43742b`, `263633882 109 @ 0x4b46b0` or `4 @ 0x44cb3`: becomes the open row."""
+        """`1: 96 [1: 96] @ 0x43742b`, `263633882 109 @ 0x4b46b0` or `4 @ 0x44cb3` opens a row."""
         cdef const uint8_t *q
         cdef bint overflows = False
         cdef int64_t *v = self.values
@@ -326,7 +326,7 @@ cdef class Lexer:
         self.text = 0
 
     cdef int stack(self, const uint8_t *p, const uint8_t *stop, bint *overflows) noexcept nogil:
-        """Addresses up to the end of the line become those of the row.  OK, BAD or FP_E_NOMEM."""
+        """Read addresses to the end of the line into the row.  OK, BAD or FP_E_NOMEM."""
         cdef int status = OK
         self.n_pcs = self.n_raw = 0
         p = skip_blanks(p, stop)
@@ -338,7 +338,7 @@ cdef class Lexer:
         return status if status != OK else self.resolve()
 
     cdef int address(self, const uint8_t **p, const uint8_t *stop, bint *overflows) noexcept nogil:
-        """Reads an address, and moves *p past it.  OK, BAD or FP_E_NOMEM."""
+        """Read an address and move *p past it.  OK, BAD or FP_E_NOMEM."""
         cdef uint64_t address = 0
         cdef Address *to
         cdef const uint8_t *q = hex_number(p[0], stop, &address, overflows)
@@ -356,8 +356,7 @@ cdef class Lexer:
         return OK
 
     cdef int resolve(self) noexcept nogil:
-        """The addresses that were read get their ids; all of them wait for memory at the same time.  OK or
-        FP_E_NOMEM."""
+        """Look up the ids of the addresses, all at once to overlap cache misses.  OK or FP_E_NOMEM."""
         cdef uint32_t k, id_
         if fp_array_room(&self.pcs, &self.cap_pcs, <uint64_t>self.n_raw + KEY_WORDS, sizeof(uint32_t)):
             return FP_E_NOMEM
@@ -372,7 +371,7 @@ cdef class Lexer:
         return OK
 
     cdef int jemalloc_line(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
-        """`@ addresses`, or a row of all threads or of one.  The rows before the first stack are only sums."""
+        """Read `@ addresses`, or a row of all threads or of one.  Rows before the first stack are totals: skip them."""
         cdef const uint8_t *q
         cdef const uint8_t *id_ = p + 1
         cdef int64_t v[N_VALUES]
@@ -407,7 +406,7 @@ cdef class Lexer:
             return OK
         if all_ and self.has_all:
             return self.bad(err, whole, p, stop, b"a single row of all threads for each stack")
-        # threads add up to all, whose row is then dropped
+        # the rows of threads replace the row of all threads
         if self.has_threads:
             status = self.close(err)
             if status != OK:
@@ -422,7 +421,7 @@ cdef class Lexer:
         return OK if status == OK else fp_fail(err, status, 0, "memory")
 
     cdef int thread_text(self, const uint8_t *id_, const uint8_t *name, const uint8_t *stop) noexcept nogil:
-        """The label text of a thread: its number, a colon and its name."""
+        """Intern the label text of a thread: its number, a colon and its name."""
         cdef uint8_t digits[32]
         cdef size_t n = 0
         cdef uint8_t *to = NULL
@@ -495,7 +494,7 @@ cdef class Lexer:
         return self.too_large(err, self.asked_p, stop) if overflows else OK
 
     cdef int named_frame(self, const uint8_t *name, const uint8_t *stop) noexcept nogil:
-        """The last address of the row has a name.  OK or FP_E_NOMEM."""
+        """Add the name of the row's last address.  OK or FP_E_NOMEM."""
         cdef uint32_t id_ = self.pcs[KEY_WORDS + self.n_pcs - 1], string, function, line
         if name == stop or self.store.lines[id_] != 0:
             return OK
@@ -510,7 +509,7 @@ cdef class Lexer:
     # ---- comments: Go's names and labels ------------------------------------------
 
     cdef int comment(self, const uint8_t *p, const uint8_t *stop, fp_err *err) noexcept nogil:
-        """`#	0x4b448e	main.leak+0x2e		./prof.go:5` or `# labels: {"k":"v"}`, of the open row; else a comment."""
+        """`#	0x4b448e	main.leak+0x2e		./prof.go:5` or `# labels: {"k":"v"}` of the open row; else ignored."""
         cdef const uint8_t *q = skip_blanks(p + 1, stop)
         cdef uint64_t address = 0
         cdef bint overflows = False
@@ -545,7 +544,7 @@ cdef class Lexer:
         return OK
 
     cdef int chain_names(self) noexcept nogil:
-        """Names of the row become line chains: those of one address follow each other, innermost first."""
+        """Convert the names of the row to line chains: names of one address are adjacent, innermost first."""
         cdef uint32_t k = self.n_names, outer = 0, pc = 0
         while k != 0:
             k -= 1
@@ -562,7 +561,7 @@ cdef class Lexer:
     # ---- sums -------------------------------------------------------------------
 
     cdef int close(self, fp_err *err) noexcept nogil:
-        """The open row, if any, is added to the sums."""
+        """Add the open row, if any, to the sums."""
         cdef int64_t nbytes = 0
         cdef int64_t *v = self.values
         cdef uint32_t id_
@@ -590,7 +589,7 @@ cdef class Lexer:
         return OK
 
     cdef int beyond(self, fp_err *err) noexcept nogil:
-        """A value, or a sum of rows, does not fit."""
+        """Report a value, or a sum of rows, of 2^63 or more."""
         if self.lenient:
             self.seen.skipped += 1
             return OK

@@ -30,7 +30,7 @@ _FIRST_OF_HEAP = (
     rb"heap profile: *(\d+): *(\d+) *\[ *(\d+): *(\d+) *\] *@ *"
     rb"(?:(heap\w*?|growthz?|fragmentationz?))(?:/(\d*))?$"
 )
-# Frames that viewers drop, by name: those of allocators, and of locks.
+# Frames that viewers drop, by name: allocators and locks.
 ALLOCATORS = (
     rb"(__libc_|tc_)?(m|c|re|v|pv)alloc|(tc_)?c?free|(__|tc_)?(posix_|do_)?memalign|malloc_zone_.*|tcmalloc::.*"
     rb"|tc_(new|delete)(array)?(_nothrow)?|operator (new|delete)(\[\])?|__builtin_(vec_)?(new|delete)"
@@ -49,7 +49,7 @@ _KEYS = ("cycles/second", "sampling period", "ms since reset", "discarded sample
 
 
 class HeapReader(Reader):
-    """One profile.  Its first line decides how rows are read (_first); Python takes lines before and after the rows."""
+    """A profile.  Its first line decides how rows are read (_first); Python reads the lines around the rows."""
 
     format = "heap"
     view = "stacks"
@@ -61,7 +61,7 @@ class HeapReader(Reader):
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._maps = MapsText()
         self._take = self._first
-        self._types: list[ValueType] | None = None  # of rows whose types do not depend on the rows
+        self._types: list[ValueType] | None = None  # value types that the header determines
         self._sized = False  # rows are of objects and bytes
         self._java = ""  # "heap" or "contention"
         self._kind = ""
@@ -70,7 +70,7 @@ class HeapReader(Reader):
         self._extra: dict[str, Any] = {}
         self._in_maps = False
         self._cut_text = False
-        self._four = False  # the header says that allocated objects differ
+        self._four = False  # the header has different figures for allocated objects
         self._jemalloc = False
         self._part_index = -1
 
@@ -96,7 +96,7 @@ class HeapReader(Reader):
         )
 
     def _number(self, text: str | bytes, what: str) -> int:
-        """A number of the header, as Go and C write them.  Errors: FormatError."""
+        """Parse a number of the header, in Go's or C's syntax.  Errors: FormatError."""
         word = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
         if re.fullmatch(r"\d{1,19}|0[xX][0-9a-fA-F]{1,16}", word, re.ASCII):
             number = int(word, 16 if word[1:2] in ("x", "X") else 10)
@@ -105,7 +105,7 @@ class HeapReader(Reader):
         raise self._error(f"{what} is {word!r:.80}, expected a number below 2^63")
 
     def _first(self, line: bytes) -> bool:
-        """The first line: which kind of profile it is.  True: the line was taken."""
+        """Recognize the kind of profile by its first line.  True: the line is read."""
         line = line.strip()
         if not line or line.startswith(b"#"):
             return True
@@ -136,7 +136,7 @@ class HeapReader(Reader):
         return True
 
     def _rows_from_next(self, mode: int, **how: Any) -> None:
-        """The lines after this one are rows."""
+        """Read the lines after this one as rows."""
         self._take = self._after_rows
         self._lexer.use(mode, **how)
 
@@ -175,7 +175,7 @@ class HeapReader(Reader):
         return False
 
     def _pairs(self) -> None:
-        """The keys are complete."""
+        """Choose value types and scaling by the keys, once all are read."""
         keys, lexer = self._keys, self._lexer
         heap, java = self._kind == "heapz", "format" in keys or "resolution" in keys
         if java and keys.get("format", "java") != "java":
@@ -214,7 +214,7 @@ class HeapReader(Reader):
         self._lexer.use(_lexer.THREADS, again=True)
 
     def _symbols(self, line: bytes) -> bool:
-        """Names in front of the profile, as google-pprof --raw writes them."""
+        """Read a name from the table before the profile, as written by google-pprof --raw."""
         line = line.strip()
         if line.startswith(b"binary="):
             self._binary = line[7:]
@@ -225,7 +225,7 @@ class HeapReader(Reader):
         return True
 
     def _after_rows(self, line: bytes) -> bool:
-        """Mapped objects, or Java's names."""
+        """Read a mapped object or a name of Java's."""
         if self._java and (m := re.match(_SYMBOL, line.rstrip())):
             self._name(int(m[1], 16), [_java_frame(m[2].strip())])
         elif line.startswith((b"--- Memory map", b"MAPPED_LIBRARIES:")):
@@ -251,7 +251,7 @@ class HeapReader(Reader):
     # ---- the end ------------------------------------------------------------
 
     def _describe(self, batch: fp_batch) -> None:
-        """All lines were read: the value types, the mapped objects and the labels are known."""
+        """At the end of the input, set the value types, the mapped objects and the labels."""
         model, lexer = self.model, self._lexer
         if self._take == self._key:
             self._pairs()
@@ -265,7 +265,7 @@ class HeapReader(Reader):
         elif types is None:
             types = _IN_USE if self._jemalloc else _SPACE
         columns = columns[: len(types)]
-        # Not of Go and Java: viewers drop callees, too, and Go's runtime calls the program.
+        # Not for Go and Java: viewers drop callees, too, and Go's runtime calls the program.
         if self._sized and self._kind not in ("heap", "heapz"):
             self._extra["drop_frames"] = ALLOCATORS
         elif self._kind == "contentionz" and not self._java:
@@ -278,7 +278,7 @@ class HeapReader(Reader):
             raise MemoryError("no memory for a batch's values")
 
     def _add_ranges(self) -> None:
-        """The mapped objects, sorted; of those that overlap, an earlier one ends where the next begins."""
+        """Add the mapped objects, sorted; where two overlap, the earlier one ends where the next begins."""
         mappings: list[tuple[MappedObject, int]] = []
         for m in arrange(dict.fromkeys(self._maps.objects)):
             object_id = self.model.object(m.path, m.build_id) if m.path or m.build_id else 0
@@ -290,7 +290,7 @@ class HeapReader(Reader):
                 self._lexer.add_range(m.start, limit, mapping)
 
     def _labels(self, text: bytes) -> int:
-        """Of `3:worker`, a thread of jemalloc and its name, or Go's `{"key":"value"}`."""
+        """The labels of `3:worker`, a thread of jemalloc and its name, or of Go's `{"key":"value"}`."""
         model = self.model
         if self._jemalloc:
             number, colon, name = text.partition(b":")
@@ -328,7 +328,7 @@ class HeapReader(Reader):
 
 
 def _as_json(escape: re.Match[str]) -> str:
-    """An escape of Go's strings that JSON has not, `\\x07` or `\\a`, as JSON's."""
+    """Convert an escape of Go's strings that JSON lacks, `\\x07` or `\\a`, to JSON's."""
     two, four, one = escape.groups()
     if one:
         return {"a": "\\u0007", "v": "\\u000b", "'": "'"}.get(one, escape[0])

@@ -11,8 +11,8 @@ KINDS = Option(
     False,
     format="jfr",
     help="append how code ran to function names, as async-profiler does: _[j]",
-    details="_[j] is compiled code, _[i] inlined, _[1] compiled by C1, _[0] interpreted, _[k] of the kernel.  With "
-    "class_frames, _[i] marks a class, _[k] one of objects outside of a TLAB.",
+    details="_[j] is compiled code, _[i] inlined, _[1] compiled by C1, _[0] interpreted, _[k] kernel code.  With "
+    "class_frames, _[i] marks a class, _[k] a class of objects allocated outside a TLAB.",
 )
 SIGNATURES = Option(
     "signatures",
@@ -50,7 +50,7 @@ EVENTS = Option(
     False,
     format="jfr",
     help="read events with durations as a timeline, instead of samples",
-    details="Formats of timelines get them anyway.",
+    details="Timeline formats get them anyway.",
 )
 
 

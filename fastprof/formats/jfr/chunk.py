@@ -1,4 +1,4 @@
-"""Chunks of a recording: their headers, and what a survey of their records finds."""
+"""Chunks of a recording: their headers, and the results of a survey of their records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Header(NamedTuple):
 
 
 def header(data: bytes) -> Header | None:
-    """None if it is no header."""
+    """Parse the header of a chunk; None if `data` is not a header."""
     if len(data) < HEADER_NBYTES or not data.startswith(MAGIC):
         return None
     _, major, minor, nbytes, constants, metadata, start, duration, ticks, rate, flags = _FIELDS.unpack(data)
@@ -46,11 +46,11 @@ class Place(NamedTuple):
 
     at: int
     nbytes: int
-    delta: int  # of a checkpoint: to the previous one
+    delta: int  # of a checkpoint: distance to the previous one
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and its end.  Errors: IndexError."""
+    """Parse a varint.  Returns its value and its end.  Errors: IndexError."""
     found = 0
     for shift in range(0, 56, 7):
         byte = data[at]
@@ -77,11 +77,11 @@ def checkpoint(data: bytes, at: int, *, compressed: bool) -> Place | None:
     return Place(at, size, delta - (delta >> 63 << 64)) if type_ == 1 and position <= len(data) else None
 
 
-CHECKPOINT_NBYTES = 45  # that hold the numbers above
+CHECKPOINT_NBYTES = 45  # an upper bound of the numbers above
 
 
 class Chunk:
-    """A chunk to be read.  `end`: of its last record; `following`: where the next chunk may begin."""
+    """A chunk to read.  `end`: the end of its last record; `following`: where the next chunk may begin."""
 
     def __init__(self, at: int, found: Header) -> None:
         self.at = at
@@ -115,15 +115,15 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
-_DEFAULT_NS = 10_000_000  # of async-profiler: DEFAULT_INTERVAL in arguments.h
-_DEFAULT_WALL_NS = 50_000_000  # five times that, because there are more threads to sample
+_DEFAULT_NS = 10_000_000  # async-profiler's DEFAULT_INTERVAL in arguments.h
+_DEFAULT_WALL_NS = 50_000_000  # async-profiler's, five times as long for the many threads
 _CLOCKS = frozenset({"cpu", "itimer", "ctimer"})
 
 
 class Sampling(NamedTuple):
     """How a chunk's execution was sampled."""
 
-    event: str = "cpu"  # of async-profiler: cpu, wall, or a counter of the processor
+    event: str = "cpu"  # async-profiler's event: cpu, wall, or a hardware counter
     period: int = 0  # of jdk.ExecutionSample; 0: unknown
     wall_period: int = 0
 
@@ -162,8 +162,8 @@ def metric_of(name: str) -> int:
     return int(lib.fp_jfr_metric_of(data, len(data)))
 
 
-# By metric: the names of its columns, with the unit of the second one.  The second column of a metric without events
-# that have it comes from its period.
+# By metric: the names of its columns, and the unit of the second one.  If no event has a value for the second column,
+# it is computed from the period.
 COLUMNS: dict[int, tuple[str, str, str]] = {
     lib.FP_JFR_CPU: ("samples", "cpu", "nanoseconds"),
     lib.FP_JFR_CPU_TIME: ("cpu_time_samples", "cpu_time", "nanoseconds"),
@@ -185,7 +185,7 @@ COLUMNS: dict[int, tuple[str, str, str]] = {
     lib.FP_JFR_SLEEP: ("sleeps", "sleep_delay", "nanoseconds"),
     lib.FP_JFR_EXCEPTION: ("exceptions", "", ""),
 }
-# The default value type is of the first that occurs.
+# The first metric that occurs has the default value type.
 PREFERRED = (
     lib.FP_JFR_CPU_TIME,
     lib.FP_JFR_CPU,

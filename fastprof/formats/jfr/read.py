@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _NEXT = re.compile(rb"FLR\0\0[\1\2]")
 _SEARCHED = 1 << 20  # bytes at a time
-_MOST_WAITING = 1 << 34  # bytes of events that are sorted in memory: as far as C counts them
+_MOST_WAITING = 1 << 34  # bytes of events sorted in memory: the limit of the C code's counters
 _MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
 
 # What `feed` does with the current range.
@@ -47,9 +47,9 @@ _WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS, _ROWS = range(6)
 
 
 class JfrReader(Reader):
-    """Samples of all kinds, each with its own value types; or a timeline, of events with durations.
+    """Samples of all kinds, each with its own value types; or a timeline of events with durations.
 
-    All chunks are surveyed before the first is read: value types, periods and the JVM's number have to be known.
+    All chunks are surveyed before the first is read, to find value types, periods and JVMs.
     """
 
     format = "jfr"
@@ -59,7 +59,7 @@ class JfrReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._r = r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the decoder of flight recordings")
+        self._r = r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the JFR decoder")
         self.view = "timeline" if options[EVENTS] else "stacks"
         r.rounds.most = min(options[MAX_MEMORY], _MOST_WAITING)
         self._spilled = Spilled()
@@ -75,10 +75,10 @@ class JfrReader(Reader):
         self._stated: dict[str, Any] = {}  # for `info`
         self._pids: dict[int, None] = {}
         self._sampling: list[Sampling] = []  # of each chunk
-        self._counter = ""  # what ExecutionSample counts, if it is not time
+        self._counter = ""  # the counter that ExecutionSample samples, if not time
         self._lost_samples = self._lost_nbytes = 0
         self._types: list[ValueType] = []
-        self._metrics: list[int] = []  # those that have columns
+        self._metrics: list[int] = []  # metrics that have columns
         self._part = -1
 
     # ---- the survey
@@ -102,7 +102,7 @@ class JfrReader(Reader):
         return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
 
     def _lose(self, code: str, detail: str, offset: int, kind: int = lib.FP_E_MALFORMED) -> None:
-        """Errors: FormatError, unless lenient."""
+        """Report damage.  Errors: FormatError, unless lenient."""
         if not self._lenient:
             raise self._damaged(detail, offset, kind)
         self.log.count(REPORTED[code])
@@ -126,7 +126,7 @@ class JfrReader(Reader):
             at = chunk.following
 
     def _no_chunk(self, at: int, data: bytes, size: int) -> int:
-        """The offset of the next chunk, after bytes that are none.  Errors: FormatError, unless lenient."""
+        """Skip bytes that are no chunk.  Returns the next chunk's offset.  Errors: FormatError, unless lenient."""
         if data[: len(MAGIC)] == MAGIC[: len(data)]:
             detail, code = f"the head of a chunk has {len(data)} bytes, expected {HEADER_NBYTES}", lib.FP_E_TRUNCATED
         else:
@@ -147,7 +147,7 @@ class JfrReader(Reader):
         return size
 
     def _trusted(self, chunk: Chunk, size: int) -> bool:
-        """Whether the header of a finished chunk can be right.  Errors: FormatError if not, unless lenient."""
+        """Check the header of a finished chunk.  Errors: FormatError if it is wrong, unless lenient."""
         found, at = chunk.header, chunk.at
         if found.nbytes < HEADER_NBYTES:
             self._lose(
@@ -196,7 +196,7 @@ class JfrReader(Reader):
             self._chunks.append(chunk)
 
     def _begin(self, chunk: Chunk) -> None:
-        """The decoder begins with a chunk."""
+        """Begin a chunk in the decoder."""
         r, found = self._r, chunk.header
         lib.fp_jfr_begin(r)
         r.compressed = found.compressed
@@ -205,7 +205,7 @@ class JfrReader(Reader):
         r.pid = chunk.pid
 
     def _end_walk(self, chunk: Chunk, limit: int) -> None:
-        """Take over what the walk up to `limit` found."""
+        """Take over the results of the walk up to `limit`."""
         r = self._r
         chunk.end = chunk.following = int(r.end)
         places = [r.places[i] for i in range(r.n_places)]
@@ -220,17 +220,17 @@ class JfrReader(Reader):
         self._counts = now
 
     def _name(self, i: int) -> str:
-        """Of a type whose events were counted."""
+        """The name of an event type that was counted."""
         strings = self._r.counted
         return bytes(strings.bytes[strings.start[i] : strings.start[i + 1]]).decode("utf-8", "replace")
 
     def _check_chain(self, chunk: Chunk) -> None:
-        """The header leads to the metadata and the last checkpoint, which leads to the others.
+        """Check that the header leads to the metadata and the last checkpoint, and each checkpoint to the previous one.
 
         Errors: FormatError if not, unless lenient.
         """
         if chunk.end < chunk.at + chunk.header.nbytes:
-            return  # lenient: the walk did not come to the end
+            return  # lenient: the walk did not reach the end
         at = chunk.at + chunk.header.metadata
         if chunk.metadata is None or chunk.metadata.at != at:
             self._lose("damaged-chunks", f"the head leads to metadata at byte {at}, where none is", chunk.at + 24)
@@ -249,7 +249,7 @@ class JfrReader(Reader):
             at, leads = at + delta, at
 
     def _add_after_damage(self, chunk: Chunk, end: int) -> None:
-        """What the header leads to after a damaged record, which is where the walk ended."""
+        """Add metadata and checkpoints after the damaged record that ended the walk; the header leads to them."""
         found = chunk.header
         chunk.metadata = Place(chunk.at + found.metadata, end - chunk.at - found.metadata, 0)
         at, more = chunk.at + found.constants, list[Place]()
@@ -265,7 +265,7 @@ class JfrReader(Reader):
         chunk.checkpoints += reversed(more)
 
     def _fact(self) -> None:
-        """An event that describes the recording."""
+        """Record an event that describes the recording."""
         r, chunk = self._r, self._chunk
         assert chunk is not None
         numbers = [int(r.fact[i].number) for i in range(3)]
@@ -292,7 +292,7 @@ class JfrReader(Reader):
     # ---- columns
 
     def _choose_columns(self) -> None:
-        """Value types for all samples that the survey counted."""
+        """Choose value types for all samples that the survey counted."""
         self._sampling = [sampling(chunk) for chunk in self._chunks]
         found: dict[int, None] = {}
         for chunk, how in zip(self._chunks, self._sampling, strict=True):
@@ -311,7 +311,7 @@ class JfrReader(Reader):
             self._use_columns()
 
     def _use_columns(self) -> None:
-        """A part with columns for all metrics."""
+        """Begin a part with columns for all metrics."""
         types: list[ValueType] = []
         r, defaults = self._r, {}
         for metric in self._metrics:
@@ -460,7 +460,7 @@ class JfrReader(Reader):
         facts["events"] = dict(sorted(self._counts.items(), key=lambda one: (-one[1], one[0])))
 
     def _name_threads(self) -> None:
-        """Names of threads, for formats that have them apart from labels."""
+        """Set the names of threads, for formats that store them outside labels."""
         if self._part < 0:
             return
         names = self.model.parts[self._part].extra.setdefault("thread_names", [])
@@ -470,7 +470,7 @@ class JfrReader(Reader):
                 names.append((pid, tid, self.model.string(name)))
 
     def _settings(self) -> dict[str, str]:
-        """Those of samples; of several values the last, as in the JVM."""
+        """The settings of sample events; of several values the last wins, as in the JVM."""
         return {
             f"{type_}.{name}": value
             for chunk in self._chunks

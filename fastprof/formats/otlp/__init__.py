@@ -15,7 +15,7 @@ ENCODING: Option[str | None] = Option(
 
 
 def sniff(head: bytes) -> int:
-    """JSON with the message's first field; else the structure of its protocol buffer, also in frames."""
+    """Recognize JSON by the message's first field, protocol buffers (also framed) by their structure."""
     from re import match
 
     from fastprof.core._c import lib

@@ -21,10 +21,10 @@ from fastprof.formats.otlp.values import Malformed, text_of, texts_of
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute
 
-# JSON, not a message of 123 bytes, which begins with a line feed (field 1) and a brace (its length).
+# JSON, as opposed to a message of 123 bytes: a line feed (field 1) and a brace (its length).
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
 
-# Strings that the decoder compares with, by its names for them.
+# Strings that the decoder compares with, by their names in C.
 WORDS = {
     "process_pid": "process.pid",
     "thread_id": "thread.id",
@@ -117,14 +117,14 @@ class OtlpReader(Reader):
         yield start, length
 
     def _translate(self) -> None:
-        """JSON becomes protocol buffers in a temporary file, which is then the source."""
+        """Translate JSON to protocol buffers in a temporary file, which becomes the source."""
         self._json = self.source
         spilled = Spilled()
         self._translated = self._run_translation(spilled.append, 0)
         self.source = Source(spilled.file(), self._json.name, temporary=True)
 
     def _run_translation(self, write: Callable[[memoryview], Any], find: int) -> Any:
-        """`find`: a byte of the output whose place in the input is wanted."""
+        """Translate JSON; `find`: a byte of the output, whose input offset the decoder then has."""
         source, err = self._json, self._err
         assert source is not None
         j = owned(lib.fp_otlp_json_new(), lib.fp_otlp_json_free, "the translation of JSON")
@@ -143,7 +143,7 @@ class OtlpReader(Reader):
         return j
 
     def _locate(self, err: fp_err) -> None:
-        """The place of an error in JSON: that of the message that it is in."""
+        """Set the offset of an error in JSON: that of the message around it."""
         if self._json is not None:
             err.offset = self._run_translation(len, err.offset).found
 
@@ -212,7 +212,7 @@ class OtlpReader(Reader):
         self._part = self.model.add_part(part)
 
     def _describe(self, part: Part, raw: bytes) -> None:
-        """Fields of the part, which are those of pprof."""
+        """Set fields of the part, the same as pprof's."""
         r, extra = self._r, part.extra
         if r.first_time:
             extra["time_ns"] = int(r.first_time)

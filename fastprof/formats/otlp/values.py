@@ -1,4 +1,4 @@
-"""Attribute values that are neither text nor whole numbers, as text."""
+"""Attribute values that are neither text nor integers, as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 
 from fastprof.core._typing import Any
 
-_DEEPEST = 100  # levels of arrays and lists of keys, as protobuf's own readers
+_DEEPEST = 100  # levels of arrays and lists of keys, as in protobuf's own readers
 
 
 class Malformed(Exception):
@@ -27,14 +27,14 @@ def text_of(data: bytes, strings: list[bytes] | None = None) -> bytes:
 
 
 def texts_of(data: bytes) -> list[bytes]:
-    """The texts of an array, or the only one."""
+    """The texts of an array, or a single text."""
     value = decode(data)
     found = value if isinstance(value, list) else [value]
     return [one.encode("utf-8", "surrogateescape") for one in found if isinstance(one, str)]
 
 
 def _plain(value: Any) -> Any:
-    """With bytes in hexadecimal, as JSON has none."""
+    """Replace bytes, which JSON lacks, by hexadecimal digits."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fastprof.core._c import fp_in
 
-# Strings that the encoder compares with, by its names for them.
+# Strings that the encoder compares with, by their names in C.
 _KEYS = {
     "process_pid": "process.pid",
     "thread_id": "thread.id",
@@ -66,15 +66,15 @@ def _number(number: int, value: int) -> bytes:
 
 
 def _head(number: int, n: int) -> bytes:
-    """Of a field whose content follows."""
+    """The tag and length of a field."""
     return _varint(number << 3 | 2) + _varint(n)
 
 
 class OtlpWriter(Writer):
-    """One message: for each resource and scope a profile of each value type, then the dictionary.
+    """Writes one message: for each resource and scope a profile of each value type, then the dictionary.
 
-    Memory: the tables of the model, and 64 KiB for each resource, scope and value type; what is longer goes to a
-    temporary file.
+    Memory: the tables of the model, and 64 KiB for each resource, scope and value type; the rest goes to a temporary
+    file.
     """
 
     format = "otlp"
@@ -159,7 +159,7 @@ class OtlpWriter(Writer):
         return tail + (_field(11, indices) if indices else b"")
 
     def _attributes(self, part: Part) -> Iterator[int]:
-        """Fields of pprof that profiles have no fields for."""
+        """Fields of pprof that are attributes in OTLP."""
         for key in ("doc_url", "drop_frames", "keep_frames"):
             if text := part.extra.get(key):
                 yield self._attribute(f"pprof.profile.{key}", _field(1, _utf8(text)))
@@ -192,7 +192,7 @@ class OtlpWriter(Writer):
         return found
 
     def _profiles(self, place: int) -> list[tuple[int, int]]:
-        """(column, buffer) of the profiles of a place.  The first has those of all value types, in their order."""
+        """The (column, buffer) of each profile of a place.  The first place has all value types, in order."""
         n = self._w.n_columns
         found = []
         for column in range(n):

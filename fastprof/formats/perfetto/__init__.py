@@ -12,11 +12,11 @@ DATA: Option[str | None] = Option(
     Words("calls", "samples", "allocations"),
     None,
     format="perfetto",
-    help="read calls, samples or heap allocations of a trace (default: the first of these that it has)",
+    help="read calls, samples or heap allocations of a trace (default: the first of these in the trace)",
 )
 
 _VARINT, _BYTES = 0, 2
-# Fields of a packet by number: their wire type, and whether no other format has such a field there.
+# Fields of a packet by number: their wire type, and whether such a field occurs in no other format.
 _FIELDS = {
     1: (_BYTES, False),  # events of the kernel
     2: (_BYTES, False),  # process tree
@@ -32,7 +32,7 @@ _FIELDS = {
     50: (_BYTES, True),  # compressed packets
     60: (_BYTES, True),  # track
 }
-# How the content of a field begins that other formats have, too: a CPU or the time of an event, the pid of a process.
+# How the content begins of fields that other formats have, too: a CPU or the time of an event, the pid of a process.
 _BEGINNINGS = {1: rb"\x08|\x12[^\x00]\x08", 2: rb"[\x0a\x12][^\x00]\x08"}
 
 
@@ -44,7 +44,7 @@ def _begins(data: bytes, at: int, pattern: bytes) -> bool:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at an offset, and the offset after it.  Errors: IndexError at the end, ValueError."""
+    """Parse the varint at an offset.  Returns its value and its end.  Errors: IndexError at the end, ValueError."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -75,7 +75,7 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 
 def sniff(head: bytes) -> int:
-    """A list of packets, one of which has a field that only packets have."""
+    """Recognize a list of packets by a field that only packets have."""
     if head[:1] != b"\n":
         return NO
     known, at = False, 0
@@ -99,7 +99,7 @@ def sniff(head: bytes) -> int:
 
 
 def could_be(head: bytes) -> bool:
-    """A packet, as the suffix says."""
+    """Whether a file with Perfetto's suffix begins with a packet."""
     return head[:1] == b"\n"
 
 

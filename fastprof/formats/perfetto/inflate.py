@@ -15,10 +15,10 @@ class Inflate:
         self._at = -1
         self._stream = zlib.decompressobj(_ANY_HEADER)
         self._rest = b""
-        self.error = ""  # of the last call
+        self.error = ""  # the error of the last call
 
     def next(self, at: int, data: bytes) -> tuple[bytes, bool]:
-        """The next bytes of the packet at offset `at`, which holds `data`; and whether they are the last."""
+        """Decompress the next bytes of packet `data` at offset `at`.  Returns them, and whether they are the last."""
         self.error = ""
         if at != self._at:
             self._at, self._rest, self._stream = at, data, zlib.decompressobj(_ANY_HEADER)

@@ -22,7 +22,7 @@ from fastprof.formats.perfetto.threads import PlaceThreads
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
-_MOST_ROUNDS = 1 << 34  # bytes of records in memory, as far as C counts them
+_MOST_ROUNDS = 1 << 34  # bytes of records in memory: the limit of the C code's counters
 _NUMBERS = {"calls": lib.FP_PERFETTO_CALLS, "samples": lib.FP_PERFETTO_SAMPLES, "allocations": lib.FP_PERFETTO_HEAP}
 _COUNTED = {
     "orphan-exits": lib.FP_PERFETTO_N_ORPHANS,
@@ -50,7 +50,7 @@ _COUNTED = {
     "prints": lib.FP_PERFETTO_N_PRINTS,
     "other-packets": lib.FP_PERFETTO_N_OTHER,
 }
-_READ = {  # counts that are rows
+_READ = {  # counts of data that become rows
     "calls": ("trace-calls", "trace-instants"),
     "samples": ("trace-samples",),
     "allocations": ("heap-samples",),
@@ -76,7 +76,7 @@ _HEAP_TYPES = [
 
 
 class PerfettoReader(Reader):
-    """One kind of a trace's data.  The others are counted, as are counters, flows and arguments."""
+    """Reads one kind of a trace's data; other kinds, counters, flows and arguments are only counted."""
 
     format = "perfetto"
 
@@ -98,7 +98,7 @@ class PerfettoReader(Reader):
         self._part = -1
 
     def _choose(self) -> str:
-        """The kind of data: calls if there are some, else what has most to tell."""
+        """Choose the kind of data: calls, else samples, else heap dumps."""
         self._survey(until_call=True)
         counts = self._r.counts
         found = "calls"

@@ -1,4 +1,4 @@
-"""Threads of a trace, as the model has them (fp_perfetto_place in csrc/perfetto/read.h)."""
+"""Threads of a trace in the model (fp_perfetto_place in csrc/perfetto/read.h)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_perfetto_place, fp_perfetto_read
 
 _NO_ID = (1 << 32) - 1
-_LANES = 1 << 31  # lanes get numbers below this, which viewers accept
+_LANES = 1 << 31  # lanes get numbers below this, so that viewers accept them
 
 
 class PlaceThreads:
-    """Threads of the model for places, which the decoder requests one by one.  A lane gets a free number."""
+    """Assigns threads of the model to places when the decoder requests them.  A lane gets a free number."""
 
     def __init__(self, model: Model, r: fp_perfetto_read) -> None:
         self._model, self._r = model, r
@@ -25,7 +25,7 @@ class PlaceThreads:
         self._n_added = 0
 
     def _number(self, id_: int, *scope: int) -> int:
-        """An id as the model holds it: none is 0, and one beyond 32 bits gets a unique number."""
+        """Convert an id for the model: a missing one is 0; one beyond 32 bits gets a unique number."""
         if -1 <= id_ < _NO_ID:
             return max(id_, 0)
         key = (*scope, id_)
@@ -35,7 +35,7 @@ class PlaceThreads:
         return self._numbers[key]
 
     def answer(self) -> None:
-        """Tell the decoder the thread that it requests."""
+        """Give the decoder the thread that it requests."""
         r = self._r
         place, lane = r.places[r.asked], int(r.asked_lane)
         pid = self._number(int(place.pid))
@@ -61,7 +61,7 @@ class PlaceThreads:
         return {(int(e.pid), int(e.tid)): model.string(e.name).decode("utf-8", "replace") for e in named if e.name}
 
     def add_names(self, part: Part, *, at_end: bool = False) -> None:
-        """Put all names of threads and processes into the part, if many are new or these are all."""
+        """Put all names of threads and processes into the part, if many are new or the trace ends."""
         n = int(self._r.n_named) + len(self._lanes)
         if n == self._n_added or (not at_end and n < 2 * self._n_added):
             return

@@ -18,7 +18,7 @@ _MOST_PID, _MOST_TID = (1 << 31) - 1, (1 << 32) - 1
 
 
 class PerfettoWriter(Writer):
-    """A packet for each row: calls as slices, events as instants.  Threads and names when they first occur."""
+    """Writes a packet for each row: calls as slices, events as instants; threads and names at their first use."""
 
     format = "perfetto"
     view = "timeline"
@@ -49,7 +49,7 @@ class PerfettoWriter(Writer):
     def end(self) -> None:
         w, log = self._w, self.log
         self._status(lib.fp_perfetto_end(w, self.out))
-        # The source may name them at its end.  Perfetto uses the first name of a process and the last of a thread.
+        # The source may name threads at its end.  Perfetto uses the first name of a process and the last of a thread.
         for thread, ids, part in self._seen:
             process, called = self._threads.called(thread, ids, self.model.parts[part])
             if ids.new_process:

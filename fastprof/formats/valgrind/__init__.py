@@ -12,7 +12,7 @@ _DHAT = pattern(rb'\s*\{\s*"dhatFileVersion"\s*:')
 
 
 class Snapshot(Kind):
-    """`peak`, `last`, `all` or a number."""
+    """A snapshot: `peak`, `last`, `all` or a number."""
 
     metavar, values, typed = "N|peak|last|all", "N|peak|last|all", "int | str"
     completes, words = "word", ("peak", "last", "all")

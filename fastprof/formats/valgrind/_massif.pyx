@@ -10,8 +10,8 @@
       n0: 148000 0x1092D7: main (mem.cc:9)
      n0: 170320 in 3 places, all below massif's threshold (1.00%)
 
-A node has `n` children, one blank deeper; what its children do not have is its own.  The first pass reads all of the
-file, checks it, and lists the snapshots; the second reads the trees that were chosen.
+A node has `n` children, one blank deeper; its self cost is what its children do not account for.  The first pass reads
+and checks the whole file and lists the snapshots; the second reads the chosen trees.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -25,7 +25,7 @@ cdef enum:
     OK = 0
     MOST_DEPTH = 1 << 20
     N_KEYS = 6
-    IN_TREE = N_KEYS  # of `state`, which else is the index of the next key
+    IN_TREE = N_KEYS  # a value of `state`, otherwise the index of the next key
 
 cdef enum TreeKind:
     EMPTY = 0
@@ -50,7 +50,7 @@ cdef struct Snapshot:
     uint64_t kind
     uint64_t tree_at  # bytes of the tree
     uint64_t tree_end
-    uint64_t line  # before the tree
+    uint64_t line  # lines before the tree
 
 
 # A node of the tree from the root to the current one.
@@ -76,8 +76,8 @@ cdef struct Row:
 cdef class Lexer:
     """Reads lines into stacks batches of one value.
 
-    FP_ASK: the line `text` is of the header (`header_taken`), or, if `is_place`, `text` is a frame whose `place` is
-    wanted; then feed again.  Borrows the model.  Memory: snapshots, distinct frames, the depth of a tree.
+    FP_ASK: `text` is a line of the header (`header_taken`) or, if `is_place`, a frame whose `place` is requested; then
+    feed again.  Borrows the model.  Memory: snapshots, distinct frames, the depth of a tree.
     """
 
     cdef fp_model *model
@@ -120,7 +120,7 @@ cdef class Lexer:
 
     @property
     def text(self):
-        """What Python is asked about."""
+        """The line or frame that FP_ASK is about."""
         cdef size_t n
         cdef const uint8_t *p
         if not self.asks_place:
@@ -141,13 +141,13 @@ cdef class Lexer:
         self.header = NULL
 
     def place(self, uint64_t address, uint32_t function, uint32_t line):
-        """The place of `text`."""
+        """Set the place of `text`."""
         cdef Place *to = &self.places[self.wanted]
         to.address, to.function, to.line, to.known = address, function, line, True
         self.asks_place = False
 
     def select(self, uint32_t snapshot, uint32_t label):
-        """The next input is the tree of a snapshot, whose rows have that label."""
+        """Prepare to read the tree of a snapshot, whose rows get that label."""
         self.second = True
         self.line = self.snapshots[snapshot].line
         self.state = IN_TREE
@@ -191,7 +191,7 @@ cdef class Lexer:
                 self.seen.carriage_returns += not self.second
             status = self.read_line(p, stop, whole, err)
             if status == FP_ASK and self.asks_place:
-                self.line -= 1  # it is read again
+                self.line -= 1  # the line is read again
                 return status
             if status < 0:
                 return status
@@ -206,7 +206,7 @@ cdef class Lexer:
         return FP_DONE if self.drain(b) else FP_FULL
 
     cdef bint drain(self, fp_batch *b) noexcept nogil:
-        """Gives out rows; False if the batch is full before."""
+        """Return rows; False if the batch becomes full."""
         while self.drained != self.n_rows:
             if b.n == b.cap:
                 return False
@@ -221,7 +221,7 @@ cdef class Lexer:
         return True
 
     cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
-        """The line cannot be read: an error, or a loss."""
+        """Report a malformed line: an error, or a loss."""
         if self.lenient:
             self.seen.skipped += not self.second
             return self.abandon(err)
@@ -295,7 +295,7 @@ cdef class Lexer:
         return OK
 
     cdef int cut(self, fp_err *err, const uint8_t *p, const uint8_t *stop) noexcept nogil:
-        """A tree ends before all of its nodes were there."""
+        """Report a tree that ends before all announced nodes."""
         if self.lenient:
             self.seen.cut += not self.second
             return self.abandon(err)
@@ -303,7 +303,7 @@ cdef class Lexer:
                             stop - p, b"the nodes that its parents announce")
 
     cdef int end(self, fp_err *err) noexcept nogil:
-        """The end of the input."""
+        """Handle the end of the input."""
         if self.state == 0 or self.abandoned:
             return OK
         if self.state == IN_TREE:
@@ -327,7 +327,7 @@ cdef class Lexer:
         while p != stop and p[0] == c' ':
             p += 1
         if <uint64_t>(p - first) != n:
-            return self.bad(err, whole, first, stop, b"a node as many blanks deep as its parents are many")
+            return self.bad(err, whole, first, stop, b"a node indented by one blank per parent")
         q = <const uint8_t *>memchr(p, c':', stop - p)
         if p == stop or p[0] != c'n' or q == NULL or not number(p + 1, q, &n_children) or stop - q < 3 or q[1] != c' ':
             return self.bad(err, whole, first, stop, b"n2: 318320 and a frame")
@@ -336,9 +336,9 @@ cdef class Lexer:
         if q == NULL or not number(p, q, &value) or not whole:
             return self.bad(err, whole, first, stop, b"n2: 318320 and a frame")
         if n != 0 and <int64_t>value > self.levels[n - 1].value - self.levels[n - 1].below:
-            return self.bad(err, whole, first, stop, b"no more bytes than its parent has left")
+            return self.bad(err, whole, first, stop, b"at most the bytes left of its parent")
         if n == MOST_DEPTH:
-            return self.bad(err, whole, first, stop, b"at most a million nodes within each other")
+            return self.bad(err, whole, first, stop, b"at most a million nested nodes")
         text = 0
         if self.second and n != 0:
             text = fp_strings_intern(&self.texts, q + 1, stop - q - 1)
@@ -358,7 +358,7 @@ cdef class Lexer:
         return self.close(err)
 
     cdef int close(self, fp_err *err) noexcept nogil:
-        """Nodes whose children are complete get their rows."""
+        """Add rows for nodes whose children are complete."""
         cdef int status
         while self.n_levels != 0 and self.levels[self.n_levels - 1].remaining == 0:
             status = self.own(err)
@@ -371,7 +371,7 @@ cdef class Lexer:
         return OK
 
     cdef int abandon(self, fp_err *err) noexcept nogil:
-        """The rest of a snapshot is not read; open nodes keep what their children do not have."""
+        """Skip the rest of a snapshot; open nodes keep the cost that their children do not account for."""
         cdef int status
         if self.state == IN_TREE:
             while self.n_levels != 0:
@@ -387,7 +387,7 @@ cdef class Lexer:
         return OK
 
     cdef int own(self, fp_err *err) noexcept nogil:
-        """A row for what the last node has alone; the node is removed."""
+        """Add a row for the self cost of the last node, and remove the node."""
         cdef Level *level = &self.levels[self.n_levels - 1]
         cdef int64_t value = level.value - level.below
         cdef uint32_t node
@@ -401,8 +401,8 @@ cdef class Lexer:
         return OK
 
     cdef uint32_t stack(self) noexcept nogil:
-        """The stack of the last node, whose callers are below it: functions of one address are inlined into the later
-        ones, unless they are the same, which call themselves.  FP_NO_ID when memory ran out."""
+        """The stack of the last node; its callers are below it.  Functions of one address are inlined into the next,
+        unless they are the same function, which is recursive.  FP_NO_ID when memory ran out."""
         cdef uint32_t i = self.n_levels, node = 0, chain, frame, text
         cdef Place *place
         cdef uint64_t address
@@ -433,7 +433,7 @@ cdef inline bint begins(const uint8_t *p, const uint8_t *stop, const char *text)
 
 
 cdef inline bint number(const uint8_t *p, const uint8_t *stop, uint64_t *to) noexcept nogil:
-    """Whether all of it is digits, of a number below 2^63."""
+    """Parse digits of a number below 2^63.  False if there is anything else."""
     cdef uint64_t v = 0
     if p == stop or stop - p > 19:
         return False

@@ -34,7 +34,7 @@ _UNITS = {"byte": "bytes", "blocks": "count", "instrs": "instructions", "µs": "
 
 
 class DhatReader(Reader):
-    """Program points; their values depend on the mode."""
+    """Reads program points; their values depend on the mode."""
 
     format = "dhat"
     view = "stacks"
@@ -66,7 +66,7 @@ class DhatReader(Reader):
         return bytes(ffi.buffer(strings.bytes + start, strings.start[string + 1] - start))
 
     def _describe(self) -> None:
-        """The text was read: the part and the places of frames."""
+        """At the end of the input, set the part and the places of frames."""
         d, log = self._d, self.log
         units = {
             "bytes": self._text(lib.FP_VALGRIND_BU) or "bytes",

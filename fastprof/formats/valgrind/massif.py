@@ -26,7 +26,7 @@ _TREES = ("", "detailed", "peak")
 
 
 class MassifReader(Reader):
-    """The tree of a snapshot, of two passes: the first lists the snapshots."""
+    """Reads the trees of snapshots in two passes: the first lists the snapshots."""
 
     format = "massif"
     view = "stacks"

@@ -12,7 +12,7 @@ _LINE = re.compile(rb"(.*?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
 
 def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
     """(address, function, object, file, line) of `0x109611: main (mem.cc:9)`, `0x4017B: ??? (in /lib/ld.so)` or
-    `in 3 places, all below massif's threshold (1.00%)`, which is a function's name as it is.
+    `in 3 places, all below massif's threshold (1.00%)`, which is used as the function's name.
 
     >>> split(b"0x109611: operator+<char, std::char_traits<char> > (string.h:35)")
     (1086993, b'operator+<char, std::char_traits<char> >', b'', b'string.h', 35)
@@ -29,11 +29,11 @@ def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
         return address, name, place[3:], b"", 0
     if found := _LINE.fullmatch(place):
         return address, name, b"", found[1], int(found[2])
-    return address, name, place, b"", 0  # heaptrack's: the object alone
+    return address, name, place, b"", 0  # heaptrack writes only the object
 
 
 def enter(model: Model, text: bytes) -> tuple[int, int, int]:
-    """(address, function, line); function 0: nothing but an address."""
+    """Add a frame to the model.  Returns (address, function, line); function 0: only an address is known."""
     address, name, object_, file, line = split(text)
     unknown = name in (b"???", b"")
     if unknown and address and not object_:

@@ -2,9 +2,9 @@
 
     <script type="application/octet-stream" id="data">BASE64</script>
 
-is zlib of: the length of the head in 4 bytes, the head, then the columns one after the other.  The head is JSON and
-has the type and the number of items of each column.  The bytes of a column are in planes, first the lowest byte of
-each item, so that they compress well.
+is zlib of: the length of the head in 4 bytes, the head, the columns.  The head is JSON and has the type and the number
+of items of each column.  The bytes of a column are in planes, first the lowest byte of each item, so that they compress
+well.
 
 The page's security policy allows the code and the style of the page, by their digests, and nothing else: no request,
 no other script.  Names from profiles occur only in the data, and the code shows them as text.
@@ -57,7 +57,7 @@ class Columns:
         compressor = zlib.compressobj(6)
         packed = [compressor.compress(len(data).to_bytes(4, "little") + data)]
         for name, column in self._columns.items():
-            # a block of its own, so that its size is known
+            # a separate block, so that its size is known
             packed.append(compressor.compress(_planes(column)) + compressor.flush(zlib.Z_BLOCK))
             self._packed[name] = len(packed[-1])
         packed.append(compressor.flush())

@@ -1,16 +1,15 @@
-"""The call graph as a picture for documents: SVG without script; each function and each arc has a title.
+"""The call graph as a picture for documents: SVG without scripts; each function and arc has a title.
 
-Functions are drawn in layers below their callers, as `pprof -svg` draws them:
+Functions are drawn in layers below their callers, like those of `pprof -svg`:
 
-    main                        layer 0: nobody calls it
+    main                        layer 0: no caller
      │ ╲
-     a  b                       as low as the longest way from the top
+     a  b                       the layer is the length of the longest path from the top
      │ ╱
-     c                          an arc upwards belongs to a recursion, a loop to a function that calls itself
+     c                          an arc upwards is a recursion; a loop, a function that calls itself
 
-Fewer arcs cross if a function moves to the mean place of those that it is connected with
-(barycentre), several times downwards and upwards.  Figures are those of the page's table and of `top --tree`; of two
-profiles old and new.
+To reduce crossings, each function moves to the mean position of its neighbours (barycentre), several times downwards
+and upwards.  The figures are those of the page's table and of `top --tree`; of two profiles, old and new.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="#555"/>
 
 class _Node(NamedTuple):
     place: Place
-    self: list[int]  # old and new, or of the only profile
+    self: list[int]  # old and new, or of a single profile
     inclusive: list[int]
     calls: int | None
     lines: list[str]
-    loop: float  # the room for the arc of its calls to itself
+    loop: float  # the width of the arc of its calls to itself
 
     @property
     def width(self) -> float:
@@ -62,9 +61,10 @@ class _Arc(NamedTuple):
 
 
 class CallGraph:
-    """`rows`: of a table with the value columns `columns` of the page, one or old and new, out of `n_all` functions.
+    """Draws `rows` of the page's table, out of `n_all` functions, in its value columns `columns` (one, or old and new).
 
-    `itself`: what calls of functions to themselves cost, where arcs do not have it."""
+    `itself`: the cost of calls of functions to themselves, where arcs lack it.
+    """
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class CallGraph:
     # ---- layers
 
     def _without_cycles(self) -> list[_Arc]:
-        """The arcs that lead downwards: those to a function that is on the way here lead upwards."""
+        """The arcs that lead downwards; an arc to a function on the current path leads upwards."""
         out: list[list[_Arc]] = [[] for _ in self._nodes]
         for arc in self._arcs:
             if arc.caller != arc.callee:
                 out[arc.caller].append(arc)
         called = {arc.callee for arc in self._arcs if arc.caller != arc.callee}
-        down, state = [], [0] * len(self._nodes)  # 0: not visited, 1: on the way, 2: done
+        down, state = [], [0] * len(self._nodes)  # 0: not visited, 1: on the path, 2: done
         for root in sorted(range(len(self._nodes)), key=lambda i: (i in called, i)):
             if state[root]:
                 continue
@@ -141,7 +141,7 @@ class CallGraph:
         for arc in self._down:
             left[arc.callee] += 1
         ready = [i for i in range(n) if not left[i]]
-        for i in ready:  # which grows
+        for i in ready:  # grows in the loop
             for arc in self._down:
                 if arc.caller == i:
                     layer[arc.callee] = max(layer[arc.callee], layer[i] + 1)
@@ -236,5 +236,5 @@ class CallGraph:
 
 
 def _size(costs: Iterable[int]) -> int:
-    """Of costs that are compared: the larger one."""
+    """The larger of two compared costs."""
     return max(map(abs, costs))

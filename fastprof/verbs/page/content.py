@@ -7,7 +7,7 @@
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     set, value, label, context set    labels.py
     call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
-               call of the thread) and duration
+               call of the thread), duration
 
 A value column is a value type of one side; the old profile is side 0, the new one side 1.
 """

@@ -2,7 +2,7 @@
 
 A timeline is folded into stacks, a graph's stacks are estimated.  Stacks give the contexts (csrc/ends/contexts.h) and
 the costs of functions (verbs/top_costs.py); the functions of a graph come from the graph itself, so they are exact, and
-those of a timeline from the stack machine, which also knows how long single calls took.
+those of a timeline from the stack machine, which also has the durations of single calls.
 In a comparison the values of the old and the new profile are separate columns.
 """
 
@@ -53,9 +53,9 @@ class Shown:
     def __init__(
         self, model: Model, options: Options, log: Log, *, compared: bool, prune: float, alone: bool = False
     ) -> None:
-        """`alone`: the page is of one view."""
+        """`alone`: the page has a single view."""
         self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
-        # of the bridges to stacks
+        # options of the bridges to stacks
         self._bridging = options.with_given(
             **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
         )
@@ -63,11 +63,11 @@ class Shown:
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
         self.value = ValueColumn(options[VALUE], VALUE.flag)
-        self.default: int | None = None  # its event, which is shown first
+        self.default: int | None = None  # the event shown first
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
-        self._has_labels = False  # those that are shown
+        self._has_labels = False  # labels that are shown
         self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
         self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
         self.estimated = False
@@ -108,7 +108,7 @@ class Shown:
         return folded(batches, self._model, self._bridging, self._log) if view == "timeline" else batches
 
     def _timeline(self, side: int, batches: Iterable[Batch]) -> None:
-        # arcs may take less than contexts, because what does not fit is written away, and not cut
+        # arcs need less than contexts: those that do not fit are spilled, not cut
         limit = self._options[MAX_MEMORY] // 4
         options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1, MAX_MEMORY.name: limit})
         self.durations = None if self._compared else new_durations()
@@ -143,7 +143,7 @@ class Shown:
 
     def _take_tree(self, fold: fp_fold) -> None:
         self._fits(lib.fp_contexts_take(self.contexts, fold, self._err))
-        # fewer than 2^19 with those that come at a time, above which arrays would double
+        # fewer than 2^19 including those of a batch; above it arrays would double
         self._shrink(2, _CONTEXT_BYTES + 13)
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -214,11 +214,11 @@ class Shown:
             self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
 
     def _most(self, nbytes: int, n_values: int) -> int:
-        """Sums that are kept, each of `nbytes` and its values."""
+        """The number of sums to keep, each of `nbytes` and its values."""
         return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * n_values))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches; their functions' costs are added up."""
+        """The same batches; adds up the costs of functions."""
         current, found = -1, list[int]()
         for batch in batches:
             if batch.part != current:
@@ -246,17 +246,17 @@ class Shown:
 
     @property
     def n_calls(self) -> int:
-        """Calls of a timeline that time order can show."""
+        """The number of calls that time order can show."""
         return self.times.c.n if self.times is not None and not self.times.mixed else 0
 
     @property
     def is_zero(self) -> bool:
-        """Is every self cost of the default event 0?"""
+        """Whether all self costs of the default event are 0."""
         own = zip(self.columns, self.costs, strict=True)
         return all(costs.is_zero for column, costs in own if column.event == self.default)
 
     def listed_arcs(self, function: int, into: bool) -> Iterator[tuple[int, int, int, int]]:
-        """Of `listed`: the other function, time, inclusive calls, and calls."""
+        """The arcs in `listed`: the other function, time, inclusive calls, and calls."""
         assert self.listed is not None
         n = lib.fp_listed_get(self.listed, function, into, self._arcs)
         return iter_unpack("=I4xqqq", ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_listed_arc")))
@@ -266,9 +266,10 @@ class Shown:
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def calls_to_itself(self, columns: list[int]) -> dict[int, list[int]]:
-        """What calls of functions to themselves cost in stacks, of several in one stack the outermost, by function.
+        """By function: the cost in stacks of calls to itself, counting the outermost of several in a stack.
 
-        Arcs of stacks have no cost within a recursion."""
+        Arcs of stacks have no cost within a recursion.
+        """
         if self.estimated:
             return {}
         self.cut(0, (1 << 32) - 1)

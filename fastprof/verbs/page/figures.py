@@ -1,7 +1,7 @@
 """The rows of a page's table: functions, and cycles of them, with their most expensive callers and callees.
 
-All candidates are ranked by their figures alone.  Calls are looked up for the rows that are shown, so what a page costs
-follows from its size, not from the profile's.
+All candidates are ranked by their figures alone.  Calls are looked up only for the rows shown, so the cost of a page
+depends on its size, not on the profile's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Places:
 
 
 class Cost(NamedTuple):
-    """Of a row in a value column."""
+    """The costs of a row in a value column."""
 
     self: int
     inclusive: int | None  # None: unknown
@@ -174,7 +174,7 @@ class Table:
         return arcs
 
     def _listed(self, function: int) -> list[Arc]:
-        """The same of a timeline, whose value columns are time and calls."""
+        """The same for a timeline, whose value columns are time and calls."""
         arcs = list[Arc]()
         for is_callee, into in enumerate((True, False)):
             by_place = dict[Place, Arc]()
@@ -211,7 +211,7 @@ class Table:
         return arcs
 
     def _others(self, function: int, into: bool) -> list[int]:
-        """The callers or callees that are listed: the most expensive ones of each value column."""
+        """The listed callers or callees: the most expensive ones of each value column."""
         costs = self._shown.costs
         return sorted({other for c in self._kept for other in costs[c].largest_arcs(function, into, _CALLS)})
 
@@ -230,7 +230,7 @@ class Table:
             sums[place, number] = cost, calls
         if into and cycle:
             sums[Place(f"<cycle {cycle}>", "", ""), None] = self._columns[c]["inclusive"][function], 0
-        # without call counts, arcs count how often sums were made
+        # without call counts, arcs only count sums
         known = costs.calls_known
         rows = sorted((-abs(cost), -calls * known, place, cost, calls) for (place, _), (cost, calls) in sums.items())
         return [(place, cost, calls if known else None) for _, _, place, cost, calls in rows]

@@ -1,12 +1,12 @@
-"""The labels of a page's contexts: which label sets its samples have, and what each context costs in them.
+"""The labels of a page's contexts: the label sets of its samples, and the cost of each context in each set.
 
-    set      a label set: how many values it has; then the values of all sets, one set after the other
-    value    a value of a label: key (index of head.labels.keys), text (NONE: all values without one of their own)
-    context  set: that of what the entries leave of the context's cost; 0: no labels
+    set      a label set: its number of values; then the values of all sets, one set after the other
+    value    a value of a label: key (index of head.labels.keys), text (NONE: all values that were merged)
+    context  set: the label set of the cost that no entry covers; 0: no labels
     label    entries: context (from that of the entry before), set, self cost by column
 
-A page has a limited number of values; those that cost least are added up for each key.  While contexts are added up,
-memory is limited too: then the key with the most values is left out.
+A page has a limited number of values; the cheapest of each key are merged.  Memory is limited while contexts are added
+up: beyond the limit, the key with the most values is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_VALUES = 1_000  # of a key
 _MOST_KEYS = 100
 _MOST_TEXT = 150_000  # bytes of all values, and of all keys
 _MOST_NAMED = 20  # keys that are left out
-_OTHERS = None  # the text of the values that are added up
+_OTHERS = None  # the text of merged values
 
 
 class Value(NamedTuple):
@@ -41,15 +41,15 @@ Set = tuple[Value, ...]
 
 
 class Labels:
-    """Those of a struct fp_contexts.  After `choose`, columns have indices of `sets`."""
+    """The labels of a struct fp_contexts.  After `choose`, columns have indices of `sets`."""
 
     def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], None], err: fp_err) -> None:
-        """`fits` raises an error if a status of the C core is one; its details are in `err`."""
+        """`fits` raises an error for a status of the C core that is one; its details are in `err`."""
         self._model, self.c, self._fits, self._err = model, c, fits, err
         self._most = _MOST_VALUES
         self.sets: list[Set] = [()]
-        self.merged: Counter[str] = Counter()  # by key: values that have no entry of their own
-        self.left_out: dict[str, int] = {}  # keys, and how many values they had
+        self.merged: Counter[str] = Counter()  # by key: the number of merged values
+        self.left_out: dict[str, int] = {}  # by key: the number of its values
         self._all: list[Set] = [()]  # those of `choose`
         self._chosen: Counter[str] = Counter()  # its `merged`
         self._costs_of: dict[Value, float] = {}
@@ -58,7 +58,7 @@ class Labels:
     # ---- while contexts are added up
 
     def shrink(self, most: int) -> None:
-        """Leave out keys until at most `most` sums are left."""
+        """Leave out keys until at most `most` sums remain."""
         if self.left_out:
             self._leave_out()
         while self.c.keys.n > most:
@@ -92,10 +92,10 @@ class Labels:
     # ---- results
 
     def choose(self, *, limited: bool) -> None:
-        """After the last sample: gives label sets their numbers.  `limited`: with as many values as a page may have.
+        """After the last sample, number the label sets.  `limited`: with at most as many values as a page may have.
 
-        Sets are chains of labels, of which there may be one a sample.  Those whose values are added up become the same
-        chain, so Python sees few sets.
+        Sets are chains of labels; each sample may have a different one.  Chains whose values are merged become equal,
+        so Python handles few sets.
         """
         if self.c.keys.n == 1:
             return
@@ -103,7 +103,7 @@ class Labels:
         n, width = model.count("labels"), 4 * lib.FP_LABEL_WIDTH
         raw = bytes(ffi.buffer(model.c.labels.words, n * width))
         after = memoryview(raw).cast("I")[lib.FP_LABEL_NEXT :: lib.FP_LABEL_WIDTH].tolist()
-        known: dict[bytes, int] = {}  # a label without the rest of its chain
+        known: dict[bytes, int] = {}  # a label without its chain
         label_of = [known.setdefault(raw[i * width + 4 : (i + 1) * width], i) for i in range(n)]
         used = self._costs(n)
         costs: dict[int, float] = defaultdict(float)
@@ -149,7 +149,7 @@ class Labels:
         return Value(_decoded(self._model.string(key)), label_value(self._model, *value))
 
     def _leave_out_small(self, costs: dict[int, float], key_of: dict[int, str]) -> None:
-        """Removes the labels of keys that a page has no room for, those that cost least."""
+        """Remove the labels of the cheapest keys, for which a page has no room."""
         sums: Counter[str] = Counter()
         for label, share in costs.items():
             sums[key_of[label]] += share  # type: ignore[assignment]  # Counter is declared for whole numbers
@@ -166,11 +166,11 @@ class Labels:
     def _largest(
         self, costs: dict[T, float], key_of: dict[T, str], value_of: Callable[[T], Value], *, limited: bool = True
     ) -> dict[T, Value]:
-        """The values that a page has room for, those of each key that cost most.  The others are counted."""
+        """The most expensive values of each key for which a page has room.  The others are counted."""
         kept: dict[T, Value] = {}
         of_key: Counter[str] = Counter()
         room = _MOST_TEXT
-        for one in sorted(costs, key=costs.__getitem__, reverse=True):  # of equal ones the first
+        for one in sorted(costs, key=costs.__getitem__, reverse=True):  # among equal ones the first
             key = key_of[one]
             if not limited or (of_key[key] < self._most and room > 0):
                 value = value_of(one)
@@ -184,7 +184,7 @@ class Labels:
         return kept
 
     def _costs(self, n: int) -> dict[int, float]:
-        """By label set: its share of the costs of all, on average over the value types."""
+        """By label set: its share of the total cost, averaged over the value types."""
         k = self.c.n_values
         sums = ffi.new("double[]", n * k + 1)
         lib.fp_context_labels_sum(self.c, n, sums)
@@ -193,12 +193,12 @@ class Labels:
         return {i: share for i, share in shares if share}
 
     def begin(self) -> None:
-        """Before contexts are cut: shows all values."""
+        """Show all values, before contexts are cut."""
         self.merged, self._most = Counter(self._chosen), _MOST_VALUES
         self._show(self._all)
 
     def fit(self) -> bool:
-        """Adds up more values, the smallest of each key, if a page has no room for them.  Returns whether it did."""
+        """Merge more values, the smallest of each key, if a page has no room for them.  Returns whether it did."""
         n = self.c.n_entries
         if n <= _MOST_ENTRIES:
             return False
@@ -215,7 +215,7 @@ class Labels:
         return {value for values in self.sets for value in values} != before
 
     def _show(self, sets: Sequence[Set]) -> None:
-        """`sets`: of each of those that were chosen, what is shown."""
+        """`sets`: the shown label set of each chosen one."""
         found: dict[Set, int] = {(): 0}
         to = [found.setdefault(values, len(found)) for values in sets]
         if lib.fp_context_labels_show(self.c, ffi.new("uint32_t[]", to), len(to)):
@@ -223,7 +223,7 @@ class Labels:
         self.sets = [*found]
 
     def add_to(self, columns: Columns, head: dict[str, Any], text: Callable[[str], int], kept: list[int]) -> None:
-        """The columns of a page, after its contexts were cut."""
+        """Add the columns of a page, after its contexts were cut."""
         if len(self.sets) == 1 and not self.left_out:
             return
         keys: dict[str, int] = {}

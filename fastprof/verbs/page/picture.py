@@ -1,4 +1,4 @@
-"""The flame graph alone, as a picture for documents: SVG without script; each box has a title.
+"""The flame graph as a picture for documents: SVG without scripts; each box has a title.
 
 Contexts are merged and laid out as on the page (tree.js, flame.js): callers above, the largest first, and neighbours
 narrower than a pixel as one box.
@@ -37,7 +37,7 @@ class _Box(NamedTuple):
 
 
 class Picture:
-    """Of one value type: its value column, or both that are compared."""
+    """The picture of a value type: its value column, or the two compared."""
 
     def __init__(self, content: Content, columns: Sequence[int], unit: str) -> None:
         self._content, self._unit = content, unit
@@ -58,7 +58,7 @@ class Picture:
             children.sort(key=lambda i: (-self._weights[i], i))
 
     def _merge(self, columns: Sequence[int]) -> None:
-        """Contexts of all threads with the same callers become one."""
+        """Merge contexts of all threads with the same callers."""
         table = self._content.columns
         values = [table[f"context self {k}"] for k in columns]
         nodes: list[int] = []
@@ -98,7 +98,7 @@ class Picture:
         return found
 
     def svg(self, title: str) -> tuple[bytes, int]:
-        """The picture, and how many boxes it has."""
+        """The picture and its number of boxes."""
         boxes = self._boxes()
         height = _ROW * (3 + max(box.row for box in boxes))
         text = "\n".join(map(self._drawn, boxes))
@@ -152,7 +152,7 @@ def _rgb(hue: float, saturation: float, light: float) -> str:
 
 
 def colour_of_change(change: float) -> str:
-    """Of a share of the total: red for more, blue for less."""
+    """The colour of a change, a share of the total: red for more, blue for less."""
     if abs(change) < 0.001:
         return _GREY
     strength = min(1.0, (8 * abs(change)) ** 0.5)
@@ -160,10 +160,10 @@ def colour_of_change(change: float) -> str:
 
 
 def colour_of_share(share: float) -> str:
-    """Of a self cost in the total: from grey to red."""
+    """The colour of a self cost, a share of the total: from grey to red."""
     return _rgb(8, 15 + 75 * min(1, share) ** 0.5, 94 - 34 * min(1, share) ** 0.5)
 
 
 def text_of(text: str) -> str:
-    """As the text of an element: printable, and escaped."""
+    """The text of an element: printable and escaped."""
     return escape(_NO_XML.sub("?", printable(text)))

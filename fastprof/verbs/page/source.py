@@ -1,11 +1,11 @@
-"""Source lines of a page, with their costs as `fastprof annotate` has them.
+"""Source lines of a page, with the costs that `fastprof annotate` prints.
 
     head.sources    found: [file as in the profile, its lines separated by newlines]; missing: files that were not found
-    line            lines of the files, one file after the other: file, number (from that of the line before), whether
-                    the file has it; self cost and the inclusive cost of the calls made there, by value column
+    line            lines of the files, one file after the other: file, number (relative to the previous line),
+                    whether the file has it; self cost and inclusive cost of the calls on it, by value column
 
-Only files below the given folders are opened (verbs/sources.py).  The most expensive files come first, as far as there
-is room.
+Only files below the given folders are opened (verbs/sources.py).  The most expensive files come first, while
+there is room.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fastprof.verbs.page import Columns
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.reported import REPORTED
 
-_MOST_TEXT = 800_000  # characters of all lines: compressed a fifth of a page
+_MOST_TEXT = 800_000  # characters of all lines: a fifth of a page when compressed
 _LINE_BYTES = 20  # of a line's number and costs
 _LONGEST = 400  # characters of a line
 _MOST_MISSING = 200  # names
@@ -40,7 +40,7 @@ class Source:
         self._cut: dict[str, None] = {}  # files without room
 
     def add(self, side: int, found: Annotation) -> None:
-        """What `annotate` found for the profile of a side."""
+        """Add the annotation of a side's profile."""
         keys = [(side, *_named(value_type)) for value_type in found.value_types]
         for listing in found.listings:
             name = _shown(listing.name)
@@ -67,7 +67,7 @@ class Source:
                 self._calls[at] = calls
 
     def log(self, log: Log) -> None:
-        """Reports what the page lacks."""
+        """Report the content that the page lacks."""
         if self._missing:
             log.warn(REPORTED["missing-page-sources"], n=len(self._missing), first=next(iter(self._missing)))
         log.count(REPORTED["cut-sources"], len(self._cut))
@@ -101,5 +101,5 @@ def _named(value_type: ValueType) -> tuple[str, str]:
 
 
 def _shown(name: str) -> str:
-    """A file's name as the functions of a page have it."""
+    """A file's name in the form that functions of a page use."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
