@@ -268,6 +268,21 @@ class Holds(NamedTuple):
 
 EVERYTHING = Holds()
 
+# Fields of parts in profile.proto, for which OpenTelemetry has attributes.
+PPROF_FIELDS = frozenset(
+    {
+        "command",
+        "comments",
+        "descriptions",
+        "doc_url",
+        "drop_frames",
+        "duration_ns",
+        "keep_frames",
+        "period",
+        "time_ns",
+    }
+)
+
 
 class Budget(NamedTuple):
     """The size that a format's viewers open, and the approximate bytes of calls, or of stacks.

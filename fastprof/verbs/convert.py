@@ -15,7 +15,7 @@ from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.outputs import CODE
-from fastprof.verbs.run import run
+from fastprof.verbs.run import listed, path_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -99,8 +99,7 @@ def converted(
 
 def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
     """The inputs, and the output.  Errors: UsageError for anything else than paths and distinct file objects."""
-    several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
-    given, output = [_path(path) for path in several], _path(output)
+    given, output = listed(inputs), path_of(output)
     if not given:
         raise UsageError("no input given")
     if not isinstance(output, str) and not hasattr(output, "write"):
@@ -108,12 +107,6 @@ def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
     if any(path is output for path in given if not isinstance(path, str)):
         raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
     return given, output
-
-
-def _path(given: Any) -> Any:
-    """A path as text; bytes and file objects unchanged."""
-    is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
-    return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 
 
 def _repeatable(paths: list[Any], output: Any) -> bool:

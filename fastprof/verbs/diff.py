@@ -12,12 +12,13 @@ from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Whole, Words, checked
+from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs import scaling
@@ -28,7 +29,7 @@ from fastprof.verbs.diff_sides import Both
 from fastprof.verbs.difference import Difference as Difference
 from fastprof.verbs.gate import FAIL_OVER, failed
 from fastprof.verbs.outputs import CODE
-from fastprof.verbs.run import result_of, run
+from fastprof.verbs.run import listed, result_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -103,8 +104,8 @@ def options() -> list[Option[Any]]:
 
 
 def diff(
-    old: Path | Sequence[Path],
-    new: Path | Sequence[Path],
+    old: Path | bytes | IO[bytes] | Sequence[Path | IO[bytes]],
+    new: Path | bytes | IO[bytes] | Sequence[Path | IO[bytes]],
     output: Path | None = None,
     *,
     from_: str | None = None,
@@ -113,7 +114,7 @@ def diff(
     progress: Progress | None = None,
     **options_: Unpack[DiffOptions],
 ) -> Difference:
-    """Compare the self costs of two profiles, files or directories, or of several a side.
+    """Compare the self costs of two profiles, or of several a side: files, directories or binary file objects.
 
     `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  `pair` is "name" (default), which
     finds functions in another build of the program, or "exact".  Without `output` and `to` the result has the `n` rows
@@ -133,7 +134,8 @@ def diff(
     given = checked(options_, options())
     written_to = "-" if output is None else os.fspath(output)
     target = target_of(written_to, to) if output is not None or to is not None else None
-    names = _paths(old), _paths(new)
+    paths = _paths(old), _paths(new)
+    names = _names(paths[0]), _names(paths[1])
     _check(given, target, names)
     last = (*_LAST, *_last_of(target))
     if target or given[BY] != "function":
@@ -150,7 +152,7 @@ def diff(
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
     difference: Difference = run(
         end,
-        [[path] for path in names[0] + names[1]],
+        [[path] for path in paths[0] + paths[1]],
         given,
         from_,
         progress,
@@ -160,11 +162,15 @@ def diff(
     return difference
 
 
-def _paths(side: Path | Sequence[Path]) -> list[str]:
-    paths = [os.fspath(path) for path in ([side] if isinstance(side, (str, os.PathLike)) else side)]
+def _paths(side: Any) -> list[Any]:
+    paths = listed(side)
     if not paths:
         raise UsageError("no input given")
     return paths
+
+
+def _names(paths: list[Any]) -> list[str]:
+    return [path if isinstance(path, str) else name_of(path) for path in paths]
 
 
 def _check(given: Options, target: Format | None, names: tuple[list[str], list[str]]) -> None:

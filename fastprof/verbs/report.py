@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
@@ -27,7 +27,7 @@ from fastprof.verbs.page.figures import Place, Places, Table
 from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.page.source import Source
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import run
+from fastprof.verbs.run import listed, run
 from fastprof.verbs.sources import Confined
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Page(Log):
 
 
 def report(
-    inputs: Path | Iterable[Path],
+    inputs: Path | bytes | IO[bytes] | Iterable[Path | bytes | IO[bytes]],
     output: Path,
     *,
     from_: str | None = None,
@@ -112,15 +112,14 @@ def report(
     command: str = "",
     **given: Unpack[ReportOptions],
 ) -> Page:
-    """Write a page that shows a profile (a file or a directory), or the difference of the second from the first.
+    """Write a page that shows a profile, or the difference of the second from the first.
 
-    An `output` that ends in .svg gets the flame graph alone, as a picture; graph.svg or NAME.graph.svg the call graph.
+    Inputs are files, directories, bytes or binary file objects.  An `output` that ends in .svg gets only the flame
+    graph, as a picture; graph.svg or NAME.graph.svg, the call graph.  A notebook shows the page that is returned.
 
-    A notebook shows the page that is returned.
-
-    `command` is shown on the page as the command that made it.  docs/report.md explains `prune`; `value` selects one
-    value type; docs/options.md lists the options for reading.
-    With `keep_going` inputs that cannot be read are skipped and counted as losses.
+    The page shows `command` as the command that made it.  docs/report.md explains `prune`; `value` selects one value
+    type; docs/options.md lists the options for reading.
+    With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its subclasses; nothing is left at `output` then.
 
     >>> import fastprof
@@ -128,7 +127,7 @@ def report(
     {'contexts': 3, 'functions': 2}
     """
     asked = checked(given, options())
-    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    paths = listed(inputs)
     if not 1 <= len(paths) <= 2:
         raise UsageError(
             f"a page shows one input or compares two, not {len(paths)}: merge them first with `fastprof merge`"
@@ -148,11 +147,13 @@ def report(
 
 
 def _lines(
-    paths: list[str], output: Path, asked: Options, from_: str | None, progress: Progress | None, keep_going: bool
+    paths: list[Any], output: Path, asked: Options, from_: str | None, progress: Progress | None, keep_going: bool
 ) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
     if "-" in paths:
         raise UsageError(Message("{--source} reads the profile twice, and standard input (-) can be read only once"))
+    if any(hasattr(path, "read") for path in paths):
+        raise UsageError(Message("{--source} reads the profile twice, and a file object can be read only once"))
     if _is_picture(output):
         raise UsageError(Message("{--source} has no effect: a picture has no source lines"))
     for folder in asked[SOURCE]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
@@ -18,6 +19,18 @@ from fastprof.inputs.expand import expand
 from fastprof.verbs.reported import REPORTED
 
 Idle = Callable[[Option[Any]], None]
+
+
+def listed(inputs: Any) -> list[Any]:
+    """One input or several as a list: paths as text, bytes and file objects unchanged."""
+    one = isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read")
+    return [path_of(given) for given in ([inputs] if one else inputs)]
+
+
+def path_of(given: Any) -> Any:
+    """A path as text; bytes and file objects unchanged."""
+    is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
+    return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 
 
 def run(

@@ -20,6 +20,7 @@ from fastprof.core.options import Option
 from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
 from fastprof.verbs.profile import Profile, Table, table_end
+from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -204,6 +205,4 @@ def sql(
     ...     print(list(answer.rows()))
     [('g', 9), ('f', 5)]
     """
-    one = isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read")
-    paths: Any = [inputs] if one else inputs
-    return Answer(query, paths, from_, options)
+    return Answer(query, listed(inputs), from_, options)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log
@@ -20,7 +20,7 @@ from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import run
+from fastprof.verbs.run import listed, run
 from fastprof.verbs.top_costs import Arc, Costs, Durations
 
 if TYPE_CHECKING:
@@ -208,18 +208,18 @@ def options() -> list[Option[Any]]:
 
 
 def top(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
     *,
     from_: str | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[TopOptions],
 ) -> Top:
-    """The rows that cost most, of one or several inputs together.
+    """The most expensive rows of one or several inputs together: paths, bytes or binary file objects.
 
-    `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles` are explained in docs/top.md;
-    With `keep_going` inputs that cannot be read are skipped and counted as losses.
-    `value` chooses the value type; docs/options.md lists the other options, for reading.
+    docs/top.md explains `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles`.
+    `value` chooses the value type; docs/options.md lists the options for reading.
+    With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its kinds.
 
     >>> import fastprof
@@ -243,13 +243,10 @@ def top(
         raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=asked[BY]))
     if asked[STATS] and asked[TREE]:
         raise UsageError(Message("{--stats} shows no callers or callees: {--tree} has no effect"))
-    if isinstance(inputs, (str, os.PathLike)):
-        inputs = [inputs]
-    inputs = [os.fspath(path) for path in inputs]
 
     # only stacks have labels, so other views become stacks
     end = END._replace(view="stacks", does=_GROUPED) if asked[BY].startswith("label:") else END
-    found: Top = run(end, [inputs], asked, from_, progress, {"patterns": patterns}, keep_going=keep_going)
+    found: Top = run(end, [listed(inputs)], asked, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
 
 

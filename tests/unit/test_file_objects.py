@@ -55,6 +55,21 @@ def test_in_and_out(path: Path, to: str, tmp_path: Path) -> None:
             assert log.facts["output_bytes"] == len(want)
 
 
+def test_ranked_compared_and_shown(tmp_path: Path) -> None:
+    data = XDEBUG.read_bytes()
+    want = fastprof.top(XDEBUG)
+    for given in (data, io.BytesIO(data), Unseekable(data)):
+        assert fastprof.top(given).rows == want.rows
+    assert not fastprof.diff(XDEBUG, io.BytesIO(data)).changed()
+    found = fastprof.diff([io.BytesIO(data)], Named(data))
+    assert (found.old, found.new) == ("<file>", "there")
+    pages = [tmp_path / "by-path.html", tmp_path / "by-object.html"]
+    rows = [fastprof.report(given, page).rows for given, page in zip((XDEBUG, io.BytesIO(data)), pages, strict=True)]
+    assert rows[0] == rows[1]
+    with pytest.raises(UsageError, match="a file object can be read only once"):
+        fastprof.report(io.BytesIO(data), pages[0], source=[str(tmp_path)])
+
+
 def test_pipes(tmp_path: Path) -> None:
     """Neither end can seek, and one takes and gives only a part at a time."""
     ends = os.pipe(), os.pipe()

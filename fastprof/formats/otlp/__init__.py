@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, SURE, Format, Holds
 from fastprof.core.options import Option, Words
 
 ENCODING: Option[str | None] = Option(
@@ -41,19 +41,7 @@ FORMATS = (
             keeps_stacks=False,
             repeats_frames=True,
             lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
-            header=frozenset(
-                {
-                    "command",
-                    "comments",
-                    "descriptions",
-                    "doc_url",
-                    "drop_frames",
-                    "duration_ns",
-                    "keep_frames",
-                    "period",
-                    "time_ns",
-                }
-            ),
+            header=PPROF_FIELDS,
         ),
         writes=(ENCODING,),
     ),

@@ -10,7 +10,7 @@ are `comments`, and `extra` has, if the profile has them,
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, Format, Holds
+from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, Format, Holds
 from fastprof.core.options import INT64, Option, Switch, Text, Whole
 
 TIME: Option[int | None] = Option(
@@ -62,19 +62,7 @@ FORMATS = (
             repeats_frames=True,
             short_names=True,
             lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
-            header=frozenset(
-                {
-                    "command",
-                    "comments",
-                    "descriptions",
-                    "doc_url",
-                    "drop_frames",
-                    "duration_ns",
-                    "keep_frames",
-                    "period",
-                    "time_ns",
-                }
-            ),
+            header=PPROF_FIELDS,
         ),
         writes=(TIME, COMMENTS, NAME_ADDRESSES),
     ),
