@@ -71,11 +71,20 @@ class Branch(NamedTuple):
 
 
 class Remaining:
-    """Whether filters leave any row of all inputs."""
+    """Whether filters leave any row of all inputs, and whether any has the value types to be renamed."""
 
     def __init__(self, n_pipelines: int) -> None:
         self._any = False
         self._n_pipelines = n_pipelines  # still to be read
+        self._names: Any = None
+
+    def names(self, options: Options) -> Any:
+        """The new names of value types, or None."""
+        if self._names is None and bridges.RENAME_VALUES.asked(options):
+            from fastprof.bridges.rows.value_names import Names
+
+            self._names = Names(options)
+        return self._names
 
     def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches.  An empty part of a source counts as rows."""
@@ -86,6 +95,8 @@ class Remaining:
     def end(self, model: Model, options: Options, log: Log) -> None:
         """A pipeline is done.  Errors: UsageError if it is the last and filters left nothing."""
         self._n_pipelines -= 1
+        if self._names and not self._n_pipelines:
+            self._names.log_to(log)
         if not self._n_pipelines and log.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 
@@ -132,14 +143,23 @@ class Pipeline(NamedTuple):
             stacks = branch.inputs[0].view == "stacks"
             rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
             # stacks have their value types when they are read, a timeline's are made by a bridge
-            if agreement and stacks:
-                rows = agreement.compared(rows)
+            if stacks:
+                rows = valued(rows)
             rows = self.remaining.seen(through(rows, branch.operators, holds))
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
             if labels and not stacks:
                 rows = labelled(rows, model, labels.of(branch.inputs[0].name, log))
-            return agreement.compared(rows) if agreement and not stacks else rows
+            return rows if stacks else valued(rows)
+
+        names = self.remaining.names(options) if self.view != "timeline" else None
+        if names:
+            from fastprof.bridges.rows.value_names import renamed
+
+        def valued(rows: Iterator[Batch]) -> Iterator[Batch]:
+            """The rows with the names of value types that the user wants, which have to agree."""
+            rows = renamed(rows, model, names) if names else rows
+            return agreement.compared(rows) if agreement else rows
 
         labels = None
         if self.view == "stacks" and bridges.LABEL_INPUTS.asked(options):
@@ -181,6 +201,8 @@ class Pipeline(NamedTuple):
         """Whether a single input is directly followed by an operator or end that decodes rows."""
         first, *others = self.branches
         if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
+            return False
+        if first.inputs[0].view != "timeline" and bridges.RENAME_VALUES.asked(self.options):
             return False
         operators = [*first.operators, *first.bridge, *self.joined]
         return operators[0].encoded if operators else asked
@@ -310,6 +332,7 @@ def _pipeline(
 
     labelled = view == "stacks" and bridges.LABEL_INPUTS.asked(options)
     used.update(bridges.INPUT_LABELS if view == "stacks" else ())
+    used.update(bridges.RENAME_VALUES.options if view != "timeline" else ())
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
     # if some input has stacks with addresses, all stacks use the same operators
@@ -437,6 +460,8 @@ def _reachable(end: End) -> Iterator[Operator]:
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
     if "stacks" in targets:
         yield bridges.LABEL_INPUTS
+    if {*targets} - {"timeline"}:
+        yield bridges.RENAME_VALUES
     for operators, cases in (
         (bridges.BEFORE, facts(pairs)),
         (bridges.AFTER, facts((target, target) for target in targets)),

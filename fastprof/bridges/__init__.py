@@ -140,6 +140,16 @@ VALUE: Option[str | None] = Option(
     help="keep only this value type, e.g. Ir or cpu",
     details="Default: all value types; in formats that hold only one, the default value type of the input.",
 )
+RENAME_VALUE: Option[tuple[str, ...]] = Option(
+    "rename_value",
+    Pair("OLD=NEW[/UNIT]"),
+    (),
+    several=True,
+    group="values",
+    help="rename a value type, e.g. ns=time/nanoseconds",
+    details="For inputs that call the same quantity differently; those without OLD stay as they are.  With /UNIT "
+    "values are converted from the unit they have.  Repeatable.",
+)
 UNION = Option(
     "union",
     Switch(),
@@ -352,6 +362,9 @@ SELECT = {
 # Of stacks it comes before the filters, of other views after the bridge to stacks: the plan does so for each input.
 LABEL_INPUTS = _in("stacks", "rows.label:labelled", "stacks", INPUT_LABELS, switches=INPUT_LABELS)
 
+# Of timelines it comes after the bridge, which makes their values: the plan does so for each input.
+RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (RENAME_VALUE,), switches=(RENAME_VALUE,))
+
 # Before a bridge, for the rows of one input or of several that need the same operators.
 NAME_ADDRESSES = _in(
     "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
@@ -504,4 +517,4 @@ AFTER = (
     *TO_TABLE,
 )
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests
-OPERATORS = (*SELECT.values(), LABEL_INPUTS, *BEFORE, *BRIDGES, *AFTER)
+OPERATORS = (*SELECT.values(), LABEL_INPUTS, RENAME_VALUES, *BEFORE, *BRIDGES, *AFTER)

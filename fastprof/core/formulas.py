@@ -39,6 +39,11 @@ def parse(formula: str) -> list[tuple[int, str]]:
     return terms
 
 
+def renamed_terms(formula: str, names: Mapping[str, str]) -> str:
+    """The formula with other names of events."""
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), formula, flags=re.ASCII)
+
+
 class Formulas:
     """Inherited events as sums of `events`, each with a factor.
 

@@ -303,12 +303,13 @@ class Shard(Kind):
 class Pair(Kind):
     """A key and a value, as KEY=VALUE."""
 
-    metavar = "KEY=VALUE"
+    def __init__(self, metavar: str = "KEY=VALUE") -> None:
+        self.metavar = metavar
 
     def check(self, value: Any) -> Any:
         value = super().check(value)
         if value.find("=") < 1:
-            raise ValueError(f"{value!r:.80} is not KEY=VALUE")
+            raise ValueError(f"{value!r:.80} is not {self.metavar}")
         return value
 
 

@@ -134,6 +134,7 @@ class OpenOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -152,6 +153,7 @@ class ConvertOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -203,6 +205,7 @@ class TopOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -222,6 +225,7 @@ class AnnotateOptions(InfoOptions, total=False):
     include: Sequence[Path]
     asm: bool
     calls: int
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -249,6 +253,7 @@ class DiffOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -288,6 +293,7 @@ class ReportOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -321,6 +327,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -369,6 +376,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     label_path: str | None
     label_input: bool
     labels_from: Path | None
+    rename_value: Sequence[str]
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import fastprof
 from fastprof import formats, plan
 from fastprof.bridges import COMMON_VALUES, INTERSECT, NAME_ADDRESSES, UNION
 from fastprof.cli import main
+from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import (
     BUDGET,
@@ -40,6 +42,7 @@ from tests.support.product import open_input
 
 KNOWN = plan.known_options()
 KEPT = "kept"
+NAMING = NAME_ADDRESSES.options
 
 
 class Spy(Options):
@@ -101,50 +104,74 @@ def other_than_default(option: Option[Any]) -> Any:
 def asking(option: Option[Any]) -> dict[str, Any]:
     """This option, and to look for no names where it is not about them."""
     given = {option.name: other_than_default(option)}
-    return given if option in NAME_ADDRESSES.options else HERE.given | given
+    return given if option in NAMING else HERE.given | given
 
 
-def taken(file: str, to: str, option: Option[Any]) -> bool | str | None:
+def opened(file: str) -> Input:
+    with (CORPUS / file).open("rb") as stream:
+        return open_input(stream.read(), HERE, None, format_of(file)).reader
+
+
+def taken(reader: Input, to: str, option: Option[Any]) -> bool | str | None:
     """Is it taken, or refused before anything is read?  KEPT: nothing looks at it, and what it asks for holds anyway.
     None: there is no way."""
-    target = formats.get(to)
-    with (CORPUS / file).open("rb") as stream:
-        opened = open_input(stream.read(), HERE, None, format_of(file))
-    reader = opened.reader
     asked = Options(**asking(option))
     try:
-        made = plan.make([[reader]], plan.writing(target), asked)
+        made = plan.make([[reader]], plan.writing(formats.get(to)), asked)
     except UsageError:
         return None
     given = Options(**{option.name: asked[option]})
     try:
         plan.refuse_idle(given, made)
     except UsageError as error:
-        assert f": {spelled(option.flag)} has no effect from {format_of(file)} to {to}: it applies to " in str(error)
+        assert f": {spelled(option.flag)} has no effect from {reader.format} to {to}: it applies to " in str(error)
         return False
     return KEPT if plan.idle(given, made) else True
 
 
+def takes(file: str, to: str) -> dict[Option[Any], bool | str]:
+    """What becomes of each option; empty if there is no way."""
+    reader = opened(file)
+    found = {option: taken(reader, to, option) for option in KNOWN}
+    return {} if None in found.values() else found  # type: ignore[return-value]
+
+
+def seen_by(file: str, to: str, options: Iterable[Option[Any]]) -> set[Option[Any]]:
+    """The options that a conversion looks at, given these."""
+    given = {key: value for option in options for key, value in asking(option).items()}
+    if any(option in NAMING for option in options):
+        given = {key: value for key, value in given.items() if key not in HERE.given}
+    spy = Spy(**(given or HERE.given))
+    with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
+        convert(file, to, spy)
+    return spy.seen
+
+
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> None:
+    """Refused options are given together, because none may do anything; others one by one, if nothing looks anyway."""
     given: set[tuple[str, str]] = set()
     looked_at: set[tuple[str, str]] = set()
     for file in files("good"):
         name = format_of(file)
-        for option in KNOWN:
-            takes = taken(file, to, option)
-            if takes is None:
-                break
-            if takes == KEPT:
-                continue
-            spy = Spy(**asking(option))
-            with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
-                convert(file, to, spy)
-            assert takes or option not in spy.seen, f"{file} to {to}: {option.flag} is refused and would do something"
+        found = takes(file, to)
+        if not found:
+            continue
+        refused = {option for option, what in found.items() if what is False}
+        names = refused & {*NAMING}
+        for group in refused - names, names:
+            seen = seen_by(file, to, group)
+            assert not seen & refused, f"{file} to {to}: refused, and would do something"
+            looked_at.update((name, option.flag) for option in seen)
+        for option, what in found.items():
             # at which verbs/outputs.py and inputs/__init__.py look: tests/unit/test_outputs.py, test_cores.py
-            if takes and option not in (BUDGET, SPLIT, CORES):
+            if what is True and option not in (BUDGET, SPLIT, CORES):
                 given.add((name, option.flag))
-            looked_at.update((name, o.flag) for o in spy.seen)
+                if (name, option.flag) not in looked_at:
+                    # names are demangled where another option finds some
+                    for one in NAMING if option in NAMING else [option]:
+                        if found[one] is True:
+                            looked_at.update((name, o.flag) for o in seen_by(file, to, [one]))
     assert given - looked_at == set(), f"to {to}: taken, and nothing looks at it"
     assert given
 
@@ -154,7 +181,7 @@ def test_what_holds_anyway_changes_nothing(to: str, tmp_path: Path) -> None:
     """All at once, with those that are not about names: a script may give them for every file."""
     n = 0
     for file in files("good")[::4]:
-        kept = [option for option in KNOWN if taken(file, to, option) == KEPT]
+        kept = [option for option, what in takes(file, to).items() if what == KEPT]
         if UNION in kept and INTERSECT in kept:  # which exclude each other
             kept.remove(INTERSECT)
         if not kept:
@@ -185,7 +212,7 @@ def test_a_default_is_taken_everywhere(tmp_path: Path) -> None:
 def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None:
     """Nobody asks for an option behind the plan's back."""
     for file in files("good"):
-        if taken(file, to, LENIENT) is None:
+        if taken(opened(file), to, LENIENT) is None:
             continue
         spy = Spy(**HERE.given)
         try:
@@ -197,9 +224,10 @@ def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None
 
 def test_every_option_is_taken_somewhere() -> None:
     missing = {*KNOWN} - {*COMMON_VALUES.options}  # which are for several inputs
-    for to in WRITERS:
-        for file in files("good"):
-            missing -= {option for option in missing if taken(file, to, option)}
+    for file in files("good"):
+        for to in WRITERS if missing else ():
+            reader = opened(file)
+            missing -= {option for option in missing if taken(reader, to, option)}
     assert missing == set()
 
 

@@ -57,6 +57,7 @@ REPORTED = reported(
     },
     warnings={
         "no-path-labels": "{file}: {--label-path:=}{pattern} does not match, so it gets no labels from it",
+        "no-such-value": "{--rename-value:name}: no input has the value type {name!r:.80}",
         "no-table-labels": "{file}: is not in {table}, so it gets no labels from it",
         "cut-stacks": (
             "{inputs}stacks of up to {deepest:,} frames are truncated to {limit:,}, because the format repeats all"

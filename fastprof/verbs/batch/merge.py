@@ -23,7 +23,7 @@ from hashlib import blake2b
 
 from fastprof import formats, plan
 from fastprof.bridges import FUNCTION as NAMED
-from fastprof.bridges import INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, SELECT
+from fastprof.bridges import INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
@@ -63,6 +63,7 @@ _ONCE = {
     *RENAME.options,
     LABEL,
     *INPUT_LABELS,
+    RENAME_VALUE,
     NAMED,
     OF_OBJECT,
 }

@@ -1,0 +1,128 @@
+"""Rows -> the same rows, their value types under other names, so that inputs agree on them.
+
+    --rename-value ns=time                        ns              becomes    time
+    --rename-value wall=time/nanoseconds          wall/ms 3                  time/nanoseconds 3000000
+
+A unit converts the values, if the value type has one of the same kind; a count just gets it.  Lost: nothing, so a unit
+whose values would need fractions is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from fastprof.bridges import RENAME_VALUE
+from fastprof.bridges.rows.reported import REPORTED
+from fastprof.core._c import ffi, lib
+from fastprof.core.changed import Changed
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.formulas import renamed_terms
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.words import Message
+
+_TIMES = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9}
+_SIZES = {"bytes": 1, "kilobytes": 1 << 10, "megabytes": 1 << 20, "gigabytes": 1 << 30}
+_SHORT = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+_SHORT |= {"B": "bytes", "KiB": "kilobytes", "MiB": "megabytes", "GiB": "gigabytes"}
+_SHORT |= {name[:-1]: name for name in (*_TIMES, *_SIZES)}
+
+
+class Names:
+    """The new names and units of --rename-value.  Errors: UsageError for a name given twice."""
+
+    def __init__(self, options: Options) -> None:
+        self._new: dict[str, tuple[str, str]] = {}
+        self.unused: dict[str, None] = {}
+        for text in options[RENAME_VALUE]:
+            old, _, new = text.partition("=")
+            name, _, unit = new.partition("/")
+            if not name or old in self._new:
+                what = "{--rename-value:=}{text}: expected OLD=NEW or OLD=NEW/UNIT, each OLD once"
+                raise UsageError(Message(what, text=text))
+            self._new[old] = name, unit
+        self.unused.update(dict.fromkeys(self._new))
+
+    def of(self, old: ValueType) -> tuple[ValueType, int]:
+        """The value type that `old` becomes, and the factor of its values.  Errors: UsageError."""
+        if old.name not in self._new:
+            return old, 1
+        self.unused.pop(old.name, None)
+        name, unit = self._new[old.name]
+        unit = unit or old.unit
+        return old._replace(name=name, unit=unit), _factor(old, unit)
+
+    def log_to(self, log: Log) -> None:
+        for name in self.unused:
+            log.warn(REPORTED["no-such-value"], name=name)
+
+
+def _factor(old: ValueType, unit: str) -> int:
+    if old.unit in ("", "count", unit):
+        return 1
+    for sizes in _TIMES, _SIZES:
+        here, there = (sizes.get(_SHORT.get(name, name), 0) for name in (old.unit, unit))
+        if here and there and here % there == 0:
+            return here // there
+        if here and there:
+            what = "{--rename-value:name}: {name}/{old} in {new} would need fractions; convert to the finer unit"
+            raise UsageError(Message(what, name=old.name, old=old.unit, new=unit))
+    what = "{--rename-value:name}: {name} is in {old}, which cannot be converted to {new}"
+    raise UsageError(Message(what, name=old.name, old=old.unit, new=unit))
+
+
+def renamed(batches: Iterable[Batch], model: Model, names: Names, holds: Holds = EVERYTHING) -> Iterator[Batch]:
+    """The same batches, values converted in place.  Errors: UsageError for two value types that would be the same,
+    FastprofError for a value beyond 2^63 - 1."""
+    changed = Changed(model)
+    known: dict[int, list[int]] = {}
+    for batch in batches:
+        if batch.part not in known:
+            types = [names.of(old) for old in model.parts[batch.part].value_types]
+            _check(model.parts[batch.part].value_types, [new for new, _ in types], model)
+            known[batch.part] = [factor for _, factor in types]
+        n = int(batch.c.n_values)
+        for k, factor in enumerate(known[batch.part][:n]):
+            factors = ffi.new("int64_t[]", [factor * (j == k) for j in range(n)])
+            if factor > 1 and lib.fp_batch_combine(batch.c, k, factors, n, 1) < 0:
+                name = model.parts[batch.part].value_types[k].name
+                raise FastprofError(f"{inputs_of(model)}{name} in the other unit: a value exceeds 2^63 - 1")
+        yield from changed.lend(batch, partial(_with_names, names=names))
+    changed.end()
+
+
+def _check(old: list[ValueType], new: list[ValueType], model: Model) -> None:
+    if len({(t.name, t.unit) for t in new}) < len({(t.name, t.unit) for t in old}):
+        what = "{inputs}{--rename-value:name}: two value types would be the same: {types}"
+        twice = sorted({f"{t.name}/{t.unit}".rstrip("/") for t in new if new.count(t) > 1})
+        raise UsageError(Message(what, inputs=inputs_of(model), types=", ".join(twice)))
+
+
+def _with_names(part: Part, names: Names) -> Part:
+    new = copy.copy(part)
+    types = [names.of(old) for old in part.value_types]
+    of = {old.name: t.name for old, (t, _) in zip(part.value_types, types, strict=True)}
+    new.value_types = [t for t, _ in types]
+    new.summary, new.totals = _scaled(part.summary, types), _scaled(part.totals, types)
+    new.extra = {**part.extra}
+    if "default_sample_type" in part.extra:
+        default = part.extra["default_sample_type"]
+        new.extra["default_sample_type"] = of.get(default, default)
+    if part.extra.get("period_type") in [old[:2] for old in part.value_types]:
+        period, factor = names.of(ValueType(*part.extra["period_type"]))
+        new.extra["period_type"] = period.name, period.unit
+        new.extra["period"] = part.extra.get("period", 0) * factor
+    if "orders" in part.extra.get("merged", {}):
+        orders = [[names.of(ValueType(*t))[0][:2] for t in order] for order in part.extra["merged"]["orders"]]
+        new.extra["merged"] = part.extra["merged"] | {"orders": orders}
+    if "inherited" in part.extra:
+        new.extra["inherited"] = [t._replace(formula=renamed_terms(t.formula, of)) for t in part.extra["inherited"]]
+    return new
+
+
+def _scaled(values: list[int] | None, types: list[tuple[ValueType, int]]) -> list[int] | None:
+    return values and [value * factor for value, (_, factor) in zip(values, types, strict=False)]
