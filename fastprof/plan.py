@@ -144,22 +144,13 @@ class Pipeline(NamedTuple):
             rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
             # stacks have their value types when they are read, a timeline's are made by a bridge
             if stacks:
-                rows = valued(rows)
+                rows = self._valued(rows, model, agreement)
             rows = self.remaining.seen(through(rows, branch.operators, holds))
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
             if labels and not stacks:
                 rows = labelled(rows, model, labels.of(branch.inputs[0].name, log))
-            return rows if stacks else valued(rows)
-
-        names = self.remaining.names(options) if self.view != "timeline" else None
-        if names:
-            from fastprof.bridges.rows.value_names import renamed
-
-        def valued(rows: Iterator[Batch]) -> Iterator[Batch]:
-            """The rows with the names of value types that the user wants, which have to agree."""
-            rows = renamed(rows, model, names) if names else rows
-            return agreement.compared(rows) if agreement else rows
+            return rows if stacks else self._valued(rows, model, agreement)
 
         labels = None
         if self.view == "stacks" and bridges.LABEL_INPUTS.asked(options):
@@ -189,6 +180,15 @@ class Pipeline(NamedTuple):
             self.remaining.end(model, options, log)
         finally:  # a query may take only some of the rows
             self._advise(log)
+
+    def _valued(self, rows: Iterator[Batch], model: Model, agreement: Any) -> Iterator[Batch]:
+        """The rows with the names of value types that the user wants, on which inputs have to agree."""
+        names = self.remaining.names(self.options) if self.view != "timeline" else None
+        if names:
+            from fastprof.bridges.rows.value_names import renamed
+
+            rows = renamed(rows, model, names)
+        return agreement.compared(rows) if agreement else rows
 
     def _advise(self, log: Log) -> None:
         """Warn of inputs whose functions have no names but could have them, where names are shown."""
@@ -331,8 +331,7 @@ def _pipeline(
         return asked
 
     labelled = view == "stacks" and bridges.LABEL_INPUTS.asked(options)
-    used.update(bridges.INPUT_LABELS if view == "stacks" else ())
-    used.update(bridges.RENAME_VALUES.options if view != "timeline" else ())
+    used.update(*(one.options for one in _of_each_input([view])))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
     # if some input has stacks with addresses, all stacks use the same operators
@@ -458,15 +457,20 @@ def _reachable(end: End) -> Iterator[Operator]:
         ]
 
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
-    if "stacks" in targets:
-        yield bridges.LABEL_INPUTS
-    if {*targets} - {"timeline"}:
-        yield bridges.RENAME_VALUES
+    yield from _of_each_input(targets)
     for operators, cases in (
         (bridges.BEFORE, facts(pairs)),
         (bridges.AFTER, facts((target, target) for target in targets)),
     ):
         yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
+
+
+def _of_each_input(targets: Iterable[str]) -> Iterator[Operator]:
+    """The operators that a pipeline to one of these views applies where an input gets its stacks or values."""
+    if "stacks" in targets:
+        yield bridges.LABEL_INPUTS
+    if {*targets} - {"timeline"}:
+        yield bridges.RENAME_VALUES
 
 
 def idle(options: Options, plan: Plan) -> list[Option[Any]]:
