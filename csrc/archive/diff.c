@@ -25,8 +25,8 @@ static enum kind kind_of(uint32_t view, uint32_t stream) {
     return OPAQUE;
 }
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees parts->streams, also after an error. */
-static int take_apart(const uint8_t *p, size_t n, struct parts *parts) {
+/* Splits a chunk.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees parts->streams, also after an error. */
+static int split_chunk(const uint8_t *p, size_t n, struct parts *parts) {
     struct fp_archive_cur c = {p, p + n, 0};
     memset(parts, 0, sizeof *parts);
     parts->head = p;
@@ -97,7 +97,7 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
     return 0;
 }
 
-/* The reverse: 0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* The reverse of add_differences.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum kind kind,
                              struct fp_buf *out) {
     if (kind == BYTES) {
@@ -126,9 +126,9 @@ struct pair {
     struct fp_buf *streams; /* as many as `own` has; NULL when opening failed */
 };
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller closes the pair, also after an error. */
+/* Opens a pair.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller closes it, also after an error. */
 static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n) {
-    const int status = take_apart(base, base_n, &pair->base), other = take_apart(p, n, &pair->own);
+    const int status = split_chunk(base, base_n, &pair->base), other = split_chunk(p, n, &pair->own);
     pair->streams = status || other ? NULL : calloc(pair->own.n + 1, sizeof *pair->streams);
     if (status || other) return status ? status : other;
     return pair->streams ? 0 : FP_E_NOMEM;

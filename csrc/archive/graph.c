@@ -9,7 +9,7 @@ enum {
     S_KIND,     /* a byte a row: kind and the bits below */
     S_FUNCTION, /* rows with K_FUNCTION */
     S_FILE,     /* rows with K_FILE */
-    S_LINE,     /* difference to the row before; so are the next two */
+    S_LINE,     /* difference to the previous row; so are the next two */
     S_ADDRESS,
     S_BB,
     S_CALLEE,      /* calls */
@@ -35,8 +35,8 @@ struct target {
 };
 
 struct fp_archive_graph {
-    uint64_t function, file, line, address, bb, callee; /* of the row before */
-    struct target target;                               /* of the call before */
+    uint64_t function, file, line, address, bb, callee; /* of the previous row */
+    struct target target;                               /* of the previous call */
     uint32_t epoch;
     struct target *targets; /* per callee: the last one */
     uint32_t targets_cap;
@@ -65,7 +65,7 @@ static void restart(struct fp_archive_graph *s) {
     s->epoch++;
 }
 
-/* The last target of a callee; if this is its first call, the target of the call before. */
+/* The last target of a callee; at its first call, the target of the previous call. */
 static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     struct target *t = &s->targets[callee];
     if (t->epoch != s->epoch) {
@@ -75,7 +75,7 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     return t;
 }
 
-/* Does every row of this kind have values?  Other rows with values have K_VALUES. */
+/* Whether every row of this kind has values.  Other rows with values have K_VALUES. */
 static inline int always_valued(uint32_t kind) {
     return kind == FP_COST || kind == FP_CALL;
 }

@@ -10,7 +10,7 @@
 enum { S_STACK, S_TIME, S_THREAD, S_LABEL };
 
 struct fp_archive_stacks {
-    uint64_t stack, time, thread, label; /* of the row before */
+    uint64_t stack, time, thread, label; /* of the previous row */
     struct fp_archive_value_cur *values;
     uint32_t values_cap;
 };

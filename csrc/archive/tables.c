@@ -8,8 +8,8 @@
 enum word {
     END,
     NUMBER,
-    WIDE,   /* a u64, which takes two words of a row */
-    STRING, /* from here on: an id, which must be in that table */
+    WIDE,   /* a u64: two words of a row */
+    STRING, /* from here on: an id in the named table */
     OBJECT,
     MAPPING,
     FUNCTION,

@@ -55,9 +55,9 @@ struct fp_archive_time_dec {
     size_t bytes_cap;
     const uint8_t *word, *words_end;
     const uint8_t *bits;
-    uint64_t bit, bits_end;                /* the next bit, and how many there are */
-    struct fp_archive_time_at first;       /* where the first thread starts */
-    const struct fp_archive_time_at *last; /* of the thread of the row before: where a new thread starts */
+    uint64_t bit, bits_end;                /* the next bit, and the number of bits */
+    struct fp_archive_time_at first;       /* the start of the first thread */
+    const struct fp_archive_time_at *last; /* the state of the previous row's thread: the start of a new thread */
 };
 
 struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
@@ -246,7 +246,7 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     return d->context_of[key] = context;
 }
 
-/* Takes a word if x needs one, without a branch: it would be unpredictable. */
+/* Reads a word if x needs one, without a branch, which would be unpredictable. */
 static inline uint32_t refill(uint32_t x, const uint8_t **word) {
     uint32_t more = x < 1u << 16;
     x = x << 16 * more | (fp_u16(*word) & (0 - more));
@@ -291,7 +291,7 @@ static uint64_t next_many_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
     return low | next_bits(bits, bit, n - 32) << 32;
 }
 
-/* The callers pass constants for `jitter`, so the compiler makes two loops of this one. */
+/* Callers pass constants for `jitter`, so the compiler generates two loops. */
 static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
                        uint64_t *time, uint32_t n, int jitter) {
     const struct fp_archive_time_at from = thread->epoch ? *thread : *d->last;

@@ -159,7 +159,7 @@ static void accumulate(struct model *m) {
 }
 
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
-enum { LEAST_ROWS = 32 }; /* of a key with a separate table */
+enum { LEAST_ROWS = 32 }; /* minimum of a key with a separate table */
 
 /* The encoder's state for a chunk's rows. */
 struct work {
@@ -168,7 +168,7 @@ struct work {
     uint32_t *hashed;   /* per row: key and history hashed, or N_HASHED for a row without a function */
     uint16_t *table_of; /* per row: the table of the step's symbol */
     uint32_t *sorted;   /* rows by key */
-    uint32_t *start;    /* per key: where its rows begin in `sorted`; one more at the end */
+    uint32_t *start;    /* per key: its first row in `sorted`; one more at the end */
     uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
     struct model *models;
     uint32_t n_models;
@@ -179,7 +179,7 @@ struct work {
 static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                       struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
                       struct bit_out *bits) {
-    const double steps = 4294967296.0 / (double)q; /* steps in a tick */
+    const double steps = 4294967296.0 / (double)q; /* steps per tick */
     uint64_t whole = q >> 32;
     struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
     for (uint32_t i = 0; i < n; i++) {
@@ -226,7 +226,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
     }
 }
 
-/* Two symbols as limits, so that a third of the steps each are short, middle and long. */
+/* Finds two symbols as limits, so that a third of the steps each are short, medium and long. */
 static void find_limits(const uint64_t *time, const uint32_t *thread, uint32_t n, uint64_t q, uint64_t *limits) {
     uint32_t hist[256] = {0}, all = 0;
     for (uint32_t i = 1; i < n; i++) {

@@ -20,13 +20,13 @@ enum {
 
 /* The operation of a row.  Encoder and decoder keep the call stack of each thread; "top" is the function on its top. */
 enum code {
-    C_EXIT = 0,         /* leaves the top */
+    C_EXIT = 0,         /* exits the top */
     C_TAIL = 1,         /* the same by a tail call */
     C_ENTER = 2,        /* + rank, from 0, of the function among the callees last entered from the top */
     C_ENTER_OTHER = 18, /* the same; it has arguments and had none the last time, or vice versa */
     C_ENTER_NEW = 34,   /* enters a function from S_FUNCTION */
     C_ENTER_NEW_OTHER = 35,
-    C_EXIT_OF = 36, /* leaves a function from S_FUNCTION, which is not the top */
+    C_EXIT_OF = 36, /* exits a function from S_FUNCTION that is not the top */
     C_TAIL_OF = 37,
     C_EVENT = 38, /* + op - FP_OP_ARGUMENT */
     C_END = 42
@@ -148,7 +148,7 @@ static inline int push(struct timeline_thread *t, uint32_t function) {
     return 0;
 }
 
-/* An exit of a function below the top: it and the frames above it end.  If it is not on the stack, nothing ends. */
+/* Exits a function below the top, with the frames above it.  If it is not on the stack, nothing ends. */
 static void leave_deeper(struct timeline_thread *t, uint32_t function) {
     for (uint32_t i = t->sp; i-- > 0;) {
         if (t->stack[i] == function) {
@@ -366,7 +366,7 @@ static int pull_event(struct fp_archive_decoder *d, struct timeline_thread *t, u
     return 0;
 }
 
-/* Rows from `i` to `end`, all of thread `t`.  Their times are read afterwards, in the contexts of s->key. */
+/* Reads rows `i` to `end`, all of thread `t`.  Their times are read afterwards, in the contexts of s->key. */
 static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, struct fp_batch *b, uint32_t i,
                      uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;

@@ -14,9 +14,9 @@ int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp
 }
 
 /* A packed value column is the common divisor of its values, then a code for each
- * value, which is divided by it: 0 for the same value as before, else
+ * value, which is divided by it: 0 if it equals the previous one, else
  * 1 + zigzag(value).  For -2^63 that would be 2^64.  It has the code
- * 1 + zigzag(value before), which is not needed, since a repetition is 0. */
+ * 1 + zigzag(previous value), which is never used, since a repetition is 0. */
 int fp_archive_values_pack(struct fp_buf *stream) {
     size_t n = stream->n / 8;
     struct fp_buf out = {0};

@@ -176,7 +176,7 @@ FP_INLINE unsigned take_plain(struct fp_callgrind_lines *l, const uint8_t *p, ui
         for (; start & in; start &= start - 1, end &= end - 1) {
             const unsigned from = fp_lowest_bit(start), digits = fp_lowest_bit(end) - from;
             const int64_t minus = -(int64_t)(f.minus >> from & 1), is_number = -(int64_t)(f.digit >> from & 1);
-            /* with more than eight the line is odd */
+            /* a line with more than eight is odd */
             *value++ = (((int64_t)fp_digits8(p + from, digits < 8 ? digits : 8) & is_number) ^ minus) - minus;
         }
         bits.cost |= (uint64_t)((f.cost & first) != 0) << n;

@@ -18,7 +18,7 @@ static size_t first_slot(const struct fp_callgrind_numbers *t, uint64_t id) {
     return (size_t)fp_secret_hash(&t->secret, &id, sizeof id) & t->far_mask;
 }
 
-/* Where a far number is, or the free slot where it will be. */
+/* The slot of a far number, or a free slot for it. */
 static struct fp_callgrind_far_number *slot_of(const struct fp_callgrind_numbers *t, uint64_t id) {
     size_t at = first_slot(t, id);
     while (t->far[at].key && t->far[at].key != id + 1) at = (at + 1) & t->far_mask;
@@ -51,7 +51,7 @@ static int rehash(struct fp_callgrind_numbers *t) {
 
 struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_numbers *t, uint64_t id) {
     const unsigned k = fp_callgrind_numbers_segment(id);
-    const uint64_t places = (uint64_t)1 << k; /* after the same number in the segments before */
+    const uint64_t places = (uint64_t)1 << k; /* the previous segments have as many together */
     if (places <= (PLACES + (uint64_t)PLACES_EACH * t->n) / 2) {
         t->segment[k] = fp_zeroed((size_t)places * sizeof *t->segment[k]);
         if (!t->segment[k]) return NULL;

@@ -2,10 +2,10 @@
 
 #include "callgrind/wide.h"
 
-/* The state of the part and the batch that making a row needs. */
+/* The state of the part and the batch that rows need. */
 struct columns {
     uint32_t instr, has_bb, lines, n_values;
-    uint32_t max_counts; /* that a line may have */
+    uint32_t max_counts; /* maximum per line */
     uint32_t cap;
     uint64_t *restrict address, *restrict bb;
     uint32_t *restrict line;
@@ -44,8 +44,8 @@ FP_INLINE int take_positions(const struct fp_callgrind_lines *l, uint32_t i, uin
     return 1;
 }
 
-/* Turns `run` lines from line i on, all regular (lines.h), into rows; returns how many.  `self`: -1 when they are self
- * cost, else 0. */
+/* Converts `run` lines from line i on, all regular (lines.h), to rows; returns their number.  `self`: -1 when they are
+ * self cost, else 0. */
 FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
                               uint32_t run, struct fp_batch *b, const struct columns c, int64_t self) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
@@ -144,7 +144,7 @@ WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32
         sums[0] = low[2] = _mm512_maskz_mov_epi64(in, low[2]);
         return;
     }
-    uint16_t have[8]; /* as many bits */
+    uint16_t have[8]; /* each has that many bits */
     _mm_storeu_si128((__m128i *)(void *)have,
                      _mm_maskz_sub_epi16(in, _mm_sllv_epi16(_mm_set1_epi16(1), width), _mm_set1_epi16(1)));
     for (unsigned k = 0; k < 8; k++) {
@@ -224,7 +224,7 @@ FP_INLINE uint32_t run_length(const struct fp_callgrind_lines *l, uint32_t i) {
     }
 }
 
-/* Turns a run of lines of self cost into rows, up to the first that cannot be read. */
+/* Converts a run of lines of self cost to rows, up to the first unreadable one. */
 typedef void run_fn(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i, uint32_t run,
                     struct fp_batch *b, const struct columns c);
 

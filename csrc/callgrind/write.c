@@ -7,8 +7,8 @@
 #include "core/digits.h"
 
 enum {
-    RUN = 32, /* room is made for this many rows at once */
-    /* The most bytes of a row and the names before it, without its counts and names in full.  That is a jcnd= line with
+    RUN = 32, /* rows for which room is made at a time */
+    /* The maximum size of a row and the names before it, without its counts and names in full: a jcnd= line with
      * two counts, three target and three source positions, and the names of a block and of a callee by number. */
     ROW_BYTES = 512,
     NO_ROW = 0xffffffff
@@ -220,7 +220,7 @@ static uint8_t escaped(uint8_t byte) {
     return byte == '\n' ? 'n' : byte == '\r' ? 'r' : byte == 0 ? '0' : 0;
 }
 
-/* Does a name contain such a byte, or the text of its escape? */
+/* Whether a name contains such a byte, or the text of its escape. */
 static int is_special(const uint8_t *text, size_t n, int *has_byte) {
     *has_byte = 0;
     if (FP_LIKELY(!has_control_bytes(text, n) && !memchr(text, '\\', n))) return 0;
@@ -280,7 +280,7 @@ __attribute__((noinline)) static uint32_t add_name(struct fp_callgrind_body *w, 
     return id;
 }
 
-/* The row of `names` that a function of the model is; FP_NO_ID when memory ran out. */
+/* The row of `names` for a function of the model; FP_NO_ID when memory ran out. */
 FP_INLINE uint32_t name_of(struct fp_callgrind_body *w, uint32_t function) {
     const uint32_t known = function < w->n_name_of ? w->name_of[function] : 0;
     return FP_LIKELY(known) ? known - 1 : add_name(w, function);
@@ -344,7 +344,7 @@ static uint8_t *put_name_in_full(struct fp_callgrind_body *w, uint8_t *p, unsign
     return p + n + 1;
 }
 
-/* Does `id` have a number in this part? */
+/* Whether `id` has a number in this part. */
 FP_INLINE int is_named(const struct fp_callgrind_body *w, unsigned kind, uint32_t id) {
     return id < w->n_named[kind] && w->named[kind][id].part == w->part;
 }
@@ -353,7 +353,7 @@ FP_INLINE int is_named(const struct fp_callgrind_body *w, unsigned kind, uint32_
 FP_INLINE uint8_t *put_name(struct fp_callgrind_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
     memcpy(p, key, strlen(key));
     p += strlen(key);
-    /* compressed, and written before in this part */
+    /* already written in this part, with a number */
     if (w->compress_names && is_named(w, kind, id)) {
         *p = '(';
         p = fp_put_decimal(p + 1, w->named[kind][id].number);
@@ -422,7 +422,7 @@ FP_INLINE uint8_t *put_jump_target(struct fp_callgrind_body *w, uint8_t *p, uint
 
 /* ---- rows ---- */
 
-/* Which columns a part has.  Callers pass constants for the usual ones. */
+/* The columns of a part.  Callers pass constants for the usual ones. */
 struct shape {
     uint32_t instr, bb, lines, n_values;
 };

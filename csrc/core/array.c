@@ -4,7 +4,7 @@
 
 enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes of the first allocation, or more */
 
-/* The new capacity: twice the old one, or `need` if that is more; 0 when so many items are impossible. */
+/* The new capacity: twice the old one, or `need` if that is more; 0 if `need` exceeds the limit. */
 static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first, uint64_t most) {
     uint64_t cap = had > most / 2 ? most : had * 2;
     if (cap < first) cap = first;

@@ -4,10 +4,10 @@
 
 #include "core/array.h"
 
-/* Which views each column belongs to. */
+/* The views that have each column. */
 struct batch_column {
     size_t field;   /* offset of the pointer in struct fp_batch */
-    uint32_t width; /* bytes an item */
+    uint32_t width; /* bytes per item */
     uint32_t views; /* bit per enum fp_view */
 };
 
@@ -301,7 +301,7 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     } else if (b->view == FP_STACKS) {
         uint64_t first = s->first_time, last = s->last_time;
         for (uint32_t i = 0; i < b->n; i++) {
-            const uint64_t before = b->time[i] - 1; /* no time, 0, is after all others */
+            const uint64_t before = b->time[i] - 1; /* 0, no time, sorts last */
             first = before < first - 1 ? b->time[i] : first;
             last = b->time[i] > last ? b->time[i] : last;
         }

@@ -79,7 +79,7 @@ static const uint8_t *after_number(const uint8_t *p, const uint8_t *end) {
     return p;
 }
 
-/* A number or a word: all characters up to its end. */
+/* Reads a number or a word: all characters up to its end. */
 static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     const uint8_t *const text = in->p + at, *const limit = in->p + in->n;
     const int is_number = *text == '-' || fp_is_digit(*text);
@@ -124,12 +124,12 @@ static int after_value(struct fp_json *j, struct fp_in *in, size_t at) {
     return FP_DONE;
 }
 
-/* Does the text begin with a byte order mark, as far as the window shows it? */
+/* Whether the visible text begins with a byte order mark. */
 static int is_mark(const struct fp_in *in) {
     return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
 }
 
-/* A key, which begins at `at`, and the colon after it. */
+/* Reads the key at `at` and the colon after it. */
 static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
     const int status = string_at(j, in, at + 1, err);
@@ -272,7 +272,7 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
         const char *known = c ? strchr(from, c) : NULL;
         const int is_code = c == 'u' && has_four_digits(p + 2, (size_t)(end - p) - 2);
         if (!is_code) {
-            if (!known && c != '"' && c != '\\' && c != '/') *to++ = '\\'; /* of no escape */
+            if (!known && c != '"' && c != '\\' && c != '/') *to++ = '\\'; /* an unknown escape: keep it */
             *to++ = known ? (uint8_t)into[known - from] : c;
             p += 2;
             continue;
@@ -285,7 +285,7 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
             code = 0x10000 + ((code & 0x3ff) << 10) + (four_digits(p + 2) & 0x3ff);
             p += 6;
         }
-        to = put_utf8(to, code >> 11 == 0x1b ? 0xfffd : code); /* half a pair */
+        to = put_utf8(to, code >> 11 == 0x1b ? 0xfffd : code); /* an unpaired surrogate */
     }
     *n = scratch->n = (size_t)(to - scratch->p);
     return scratch->p;
@@ -319,7 +319,7 @@ struct decimal {
     int exponent, half, lost;
 };
 
-/* The digits and the fraction of a number at *p, which begins with a digit.  0 or an error. */
+/* Reads the digits and the fraction of a number at *p, which begins with a digit.  0 or an error. */
 static int take_digits(const uint8_t **p, const uint8_t *end, struct decimal *d) {
     int dropped = 0;
     for (int fraction = 0; *p < end; ++*p) {
@@ -343,7 +343,7 @@ static int take_digits(const uint8_t **p, const uint8_t *end, struct decimal *d)
     return 0;
 }
 
-/* The exponent, if there is one.  0 or FP_E_MALFORMED. */
+/* Reads the exponent, if any.  0 or FP_E_MALFORMED. */
 static int take_exponent(const uint8_t **p, const uint8_t *end, struct decimal *d) {
     if (*p == end || (**p | 0x20) != 'e') return 0;
     int64_t e = 0;
@@ -356,7 +356,7 @@ static int take_exponent(const uint8_t **p, const uint8_t *end, struct decimal *
     return 0;
 }
 
-/* Brings the exponent to 0.  FP_E_OVERFLOW if v is then beyond 63 bits. */
+/* Applies the exponent to v.  FP_E_OVERFLOW if v then exceeds 63 bits. */
 static int take_off_exponent(struct decimal *d) {
     for (; d->v && d->exponent > 0; d->exponent--) {
         if (d->v > UINT64_MAX / 10) return FP_E_OVERFLOW;
@@ -373,11 +373,11 @@ static int take_off_exponent(struct decimal *d) {
     return 0;
 }
 
-/* Most numbers: digits, perhaps a point, that fit 63 bits times 10^scale and need no rounding.  1 if it is one. */
+/* The fast path for most numbers: digits, perhaps a point, that fit 63 bits times 10^scale unrounded.  1 if so. */
 static int is_short_number(const uint8_t *p, const uint8_t *end, int scale, uint64_t *value) {
-    enum { MOST = 18 }; /* digits, of which any fit */
+    enum { MOST = 18 }; /* digits that always fit */
     if (end - p > MOST + 1) return 0;
-    int left = MOST - (int)(end - p); /* digits that may still come */
+    int left = MOST - (int)(end - p); /* digits that still fit */
     uint64_t v = 0;
     for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
     if (p < end) {

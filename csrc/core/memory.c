@@ -8,7 +8,7 @@
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
 
-enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* tables of OWN bytes or more have their own mapping; bytes of a large page */
+enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* the least size of a separate mapping; the size of a large page */
 
 static size_t in_pages(size_t nbytes) {
     return nbytes <= SIZE_MAX - PAGE ? (nbytes + PAGE - 1) & ~(size_t)(PAGE - 1) : SIZE_MAX;

@@ -102,7 +102,7 @@ static int move(struct fp_merge *m, uint32_t i) {
     return rest != 0;
 }
 
-/* All records of a key were added up, or a rest is left.  FP_FULL or FP_E_OVERFLOW. */
+/* Returns the sums of a key, or a remainder of them.  FP_FULL or FP_E_OVERFLOW. */
 static int give(struct fp_merge *m, struct fp_err *err) {
     const uint32_t first = FP_MERGE_KEY + m->kept;
     uint32_t i = first;

@@ -4,8 +4,8 @@
 
 #include "core/memory.h"
 
-/* Hashes sixteen bytes at a time, in two sums, because each product waits for the one before.  The last sixteen may
- * overlap bytes that were taken before: a byte-by-byte tail would cost more than everything else. */
+/* Hashes sixteen bytes at a time, in two sums, because each product waits for the previous one.  The last sixteen may
+ * overlap bytes hashed before: a byte-by-byte tail would cost more than everything else. */
 static inline uint64_t hash_of(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
@@ -69,7 +69,7 @@ static int grow_index(uint64_t **index, uint32_t *mask) {
     return 0;
 }
 
-/* Is this free slot too far from where the search of a new key began? */
+/* Whether a free slot is too far from the slot where the search for a new key began. */
 static inline int is_far(uint32_t at, uint32_t hash, uint32_t mask, const struct fp_secret *secret) {
     return FP_UNLIKELY(((at - hash) & mask) > FP_FAR) && !secret->key[0];
 }
@@ -183,7 +183,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     s->start[id + 1] = end + n;
     s->index[at] = (uint64_t)hash << 32 | id;
     if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask)) {
-        s->n--; /* take the entry back, so that the table stays searchable */
+        s->n--; /* remove the entry, so that the table stays searchable */
         s->index[at] = 0;
         return FP_NO_ID;
     }
@@ -206,7 +206,7 @@ void fp_table_clear(struct fp_table *t) {
     memset(t, 0, sizeof *t);
 }
 
-/* Room for one more row; 0, or FP_E_NOMEM. */
+/* Makes room for one more row; 0 or FP_E_NOMEM. */
 static inline int row_room(struct fp_table *t) {
     if (FP_LIKELY(t->n != t->cap)) return 0;
     if (t->n == FP_NO_ID - 1) return FP_E_NOMEM;
@@ -402,7 +402,7 @@ uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame
 
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
     struct {
-        const uint32_t *next; /* the frame to add next; those between it and the root are done */
+        const uint32_t *next; /* the next frame to add; those nearer to the root are done */
         uint32_t left, stack, hash;
         uint32_t row[FP_STACK_WIDTH];
     } open[FP_MODEL_STACKS];

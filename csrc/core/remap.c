@@ -23,11 +23,11 @@ struct fp_remap {
     struct fp_remap_hooks hooks;
     uint32_t *ids[TABLES]; /* by id in `from`: the id in `to`, 0 = not known yet; of inputs + 1 */
     uint32_t cap[TABLES];
-    struct remap_path { /* of a tree, from a node upwards: those that are not known yet */
+    struct remap_path { /* nodes of a tree that are not known yet, from one upwards */
         uint32_t *ids, n, cap;
     } stacks, others;
-    uint32_t n_emptied; /* of `from`, as far as is known */
-    uint32_t row;       /* of the batch: rows before it are done */
+    uint32_t n_emptied; /* the last known value of `from` */
+    uint32_t row;       /* the next row of the batch */
 };
 
 struct fp_remap *fp_remap_new(const struct fp_model *from, struct fp_model *to) {
@@ -54,8 +54,8 @@ void fp_remap_free(struct fp_remap *r) {
 }
 
 /* ---- entries ----
- * Each function below sets *id, an id of `from`, to that in `to`.  0, FP_ASK, FP_E_NOMEM or FP_E_MALFORMED; then *id is
- * as it was. */
+ * Each function below replaces *id, an id of `from`, by that in `to`.  0, FP_ASK, FP_E_NOMEM or FP_E_MALFORMED: then
+ * *id is unchanged. */
 
 static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the entries of a model");
@@ -75,7 +75,7 @@ static uint32_t *slot(struct fp_remap *r, enum remap_table table, uint32_t id, u
     return &r->ids[table][id];
 }
 
-/* Is the new id known?  Id 0 is the same in all models. */
+/* Whether the new id is known.  Id 0 is the same in all models. */
 static inline int known(const struct fp_remap *r, enum remap_table table, uint32_t *id) {
     if (!*id) return 1;
     if (FP_UNLIKELY(*id >= r->cap[table] || !r->ids[table][*id])) return 0;
@@ -149,7 +149,7 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 
 /* ---- trees: the nodes above an entry are entered before it ---- */
 
-/* Collects the nodes from `id` upwards that are not known yet in a path.  After FP_ASK the path already holds them. */
+/* Collects the nodes from `id` upwards that are not known yet in a path.  After FP_ASK the path already has them. */
 static int climb(struct fp_remap *r, enum remap_table table, const struct fp_table *t, uint32_t parent, uint32_t id,
                  struct remap_path *path, struct fp_err *err) {
     if (path->n) return 0;

@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-/* Before the bytes of a record, in the arena and in runs. */
+/* Precedes the bytes of a record, in the arena and in runs. */
 struct fp_rounds_head {
     uint64_t time;
     uint32_t n, tag;
@@ -12,7 +12,7 @@ struct fp_rounds_head {
 
 /* A sorted run: the bytes [at, end) of the temporary file, of which `window` shows the next. */
 struct fp_rounds_run {
-    uint64_t at, end; /* not in the window yet */
+    uint64_t at, end; /* not read into the window yet */
     uint8_t *window;
     size_t pos, n, cap;
 };
@@ -120,8 +120,8 @@ static int push(struct fp_rounds *r, uint32_t run) {
     return 0;
 }
 
-/* Requests the next bytes of a run if its window has no whole record.  0, FP_ASK or FP_E_NOMEM; *left: does it have a
- * record? */
+/* Requests the next bytes of a run if its window has no complete record.  0, FP_ASK or FP_E_NOMEM; *left: whether it
+ * has a record. */
 static int look(struct fp_rounds *r, uint32_t number, int *left) {
     struct fp_rounds_run *run = &r->runs[number];
     const size_t have = run->n - run->pos;
@@ -149,7 +149,7 @@ static int look(struct fp_rounds *r, uint32_t number, int *left) {
     return FP_ASK;
 }
 
-/* The run from which a record was delivered moves to its next, or leaves the heap. */
+/* Advances the run that delivered a record to its next, or removes it from the heap. */
 static int advance(struct fp_rounds *r) {
     int left, status;
     if (!r->from_run) return 0;
@@ -202,7 +202,7 @@ static int write_away(struct fp_rounds *r) {
     return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- records in memory and in runs ---- */
 
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n) {
     const size_t nbytes = padded(n);
@@ -248,7 +248,7 @@ int fp_rounds_next(struct fp_rounds *r) {
     if ((status = advance(r))) return status;
     const uint64_t here = r->at < r->n_keys ? r->keys[r->at].key : UINT64_MAX;
     const uint8_t *p;
-    /* of the same time, records of runs were put first */
+    /* at equal times, records in runs come first: they were added earlier */
     if (r->n_heap && (r->at == r->n_keys || time_of(r, r->heap[0]) <= here)) {
         p = r->runs[r->heap[0]].window + r->runs[r->heap[0]].pos;
         if (head_of(p).time > r->limit) return compact(r);

@@ -3,7 +3,7 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 
-extern long syscall(long number, ...); /* the core includes nothing of files, where this is declared */
+extern long syscall(long number, ...); /* not from unistd.h: the core includes no I/O headers */
 #else
 #include <sys/random.h>
 #endif

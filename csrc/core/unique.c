@@ -47,7 +47,7 @@ uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text)
     return a->text_of[name];
 }
 
-/* Does the text have a byte that is not UTF-8, or a U+FFFD, which may replace one? */
+/* Whether the text has a byte that is not UTF-8, or a U+FFFD, which may replace one. */
 static int needs_unique(const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n;) {
         const unsigned length = fp_utf8_length(p + i, n - i);

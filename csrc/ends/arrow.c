@@ -102,7 +102,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the names of a table");
 }
 
-/* The number of a text for `id`, which had none.  FP_NO_ID when memory ran out. */
+/* Adds the text of an id.  Returns its number, or FP_NO_ID when memory ran out. */
 static uint32_t add_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, uint32_t id, const uint8_t *p,
                          size_t n) {
     if (fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of)) return FP_NO_ID;
@@ -117,7 +117,7 @@ static uint32_t add_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, 
     return text;
 }
 
-/* The same for a string of the model, which may have one. */
+/* The number of the text of a string of the model, added if needed. */
 static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *texts, uint32_t string) {
     if (FP_LIKELY(string < texts->cap && texts->of[string])) return texts->of[string] - 1;
     const struct fp_strings *strings = &t->model->strings;
@@ -267,7 +267,7 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
 
 /* ---- stacks ---- */
 
-/* The values of row i; columns that its part lacks stay without a value. */
+/* Writes the values of row i; columns that its part lacks get no value. */
 static inline void put_values(const struct fp_ends_tables *t, const struct fp_batch *in, uint32_t i,
                               struct fp_ends_columns *out) {
     for (uint32_t k = 0; k < in->n_values && k < t->n_value_columns; k++) {
@@ -277,7 +277,7 @@ static inline void put_values(const struct fp_ends_tables *t, const struct fp_ba
     }
 }
 
-/* Whether the model has what a frame and a line of it refer to. */
+/* Checks the ids that a frame and one of its lines refer to. */
 static int check_place(const struct fp_model *m, uint32_t frame, uint32_t line, struct fp_err *err) {
     if (check_ids(&m->lines, "the line of a frame", line, err)) return err->code;
     const uint32_t mapping = fp_table_row(&m->frames, frame)[FP_FRAME_MAPPING];
@@ -287,7 +287,7 @@ static int check_place(const struct fp_model *m, uint32_t frame, uint32_t line, 
     return check_ids(&m->functions, "the function of a line", fp_table_row(&m->lines, line)[FP_LINE_FUNCTION], err);
 }
 
-/* `text` becomes the number of the text of a stack's innermost function.  0, or an error. */
+/* Sets *text to the text of a stack's innermost function.  0, or an error. */
 static int leaf_of(struct fp_ends_tables *t, uint32_t stack, uint32_t *text, struct fp_err *err) {
     if (FP_LIKELY(stack < t->cap_leaves && t->leaves[stack])) {
         *text = t->leaves[stack] - 1;
@@ -342,8 +342,8 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
     return FP_DONE;
 }
 
-/* `chain` becomes the frames and lines of a stack.  0, or an error. */
-static int take_apart(struct fp_ends_tables *t, uint32_t stack, struct fp_err *err) {
+/* Fills `chain` with the frames and lines of a stack.  0, or an error. */
+static int expand_stack(struct fp_ends_tables *t, uint32_t stack, struct fp_err *err) {
     const struct fp_model *m = t->model;
     t->n_chain = 0;
     for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
@@ -403,7 +403,7 @@ int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, u
                 return no_memory(err);
             if (t->leaves[stack]) continue;
             t->leaves[stack] = 1;
-            if (take_apart(t, stack, err)) return err->code;
+            if (expand_stack(t, stack, err)) return err->code;
         }
         for (; t->n_left; t->n_left -= 2) {
             if (out->n == out->cap) return FP_FULL;

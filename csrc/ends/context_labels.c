@@ -107,7 +107,7 @@ int fp_context_labels_add(struct fp_context_labels *l, const uint32_t *node_of, 
     return status;
 }
 
-/* Adds the keys up again under new places or sets: to[node], map[set]; NULL: as they are. */
+/* Adds up the keys again under new places or sets: to[node], map[set]; NULL: unchanged. */
 static int renew(struct fp_context_labels *l, const uint32_t *to, const uint8_t *kept, const uint32_t *map, uint32_t n,
                  struct fp_err *err) {
     struct fp_context_labels old = *l;
@@ -169,7 +169,7 @@ static int append(struct fp_context_labels *l, const struct fp_keyed *item, uint
                err);
 }
 
-/* Of a context's entries, from `first` to `n`: leaves out the first one if they are all of its cost. */
+/* Removes the first of a context's entries, `first` to `n`, if they add up to the context's cost. */
 static uint32_t leave_out(struct fp_context_labels *l, const int64_t *context, uint32_t n_contexts, int64_t *self,
                           uint32_t first, uint32_t n) {
     const uint32_t n_values = l->n_values, of = l->entry_context[first];

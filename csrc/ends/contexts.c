@@ -33,7 +33,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the context tree");
 }
 
-/* Bytes of a node's values.  Never 0, so that contexts without values have a row, too. */
+/* The size of a node's values.  Never 0, so that contexts without values have a row, too. */
 static size_t values_of(const struct fp_contexts *c) {
     return (c->n_values ? c->n_values : 1) * sizeof *c->own;
 }
@@ -48,10 +48,10 @@ static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint
 
 struct context_walk {
     uint32_t *node_of;   /* by stack: its node in the current thread */
-    uint32_t *thread_of; /* by stack: 1 + the thread that node_of is of */
+    uint32_t *thread_of; /* by stack: 1 + the thread of node_of */
     uint32_t *path;      /* stacks from a leaf upwards */
     uint32_t cap_path;
-    uint32_t *node_of_key; /* by key of the projection, for labels; NULL: there are none */
+    uint32_t *node_of_key; /* by key of the projection, for labels; NULL: no labels */
 };
 
 /* Makes room for `n_values` values of each node in one of the two arrays.  0 or FP_E_NOMEM. */
@@ -175,8 +175,8 @@ int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
     return find_shares(c, err);
 }
 
-/* The item with k larger ones among `n`, by Hoare's selection: afterwards no item before v[k] is smaller, and none
- * after it larger. */
+/* Finds the item with k larger ones among `n`, by Hoare's selection: afterwards no item before v[k] is smaller, and
+ * none after it is larger. */
 static double select_kth(double *v, uint32_t n, uint32_t k) {
     uint32_t low = 0, high = n - 1; /* v[k] is among these */
     while (low < high) {
@@ -198,7 +198,7 @@ static double select_kth(double *v, uint32_t n, uint32_t k) {
     return v[k];
 }
 
-/* Sets `above`: no more than `most` contexts have a larger share.  0 or FP_E_NOMEM. */
+/* Sets `above` so that at most `most` contexts have a larger share.  0 or FP_E_NOMEM. */
 static int share_above(const struct fp_contexts *c, uint32_t most, double *above) {
     *above = -1;
     if (c->nodes.n - 1 <= most) return 0;
@@ -243,7 +243,7 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
 /* Fills the columns of labels.  `place`: 1 + position of each node that is kept. */
 static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint32_t *place, struct fp_err *err) {
     const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
-    uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* of a node, of what is cut below it, ... */
+    uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
     if (!where) return no_memory(err);
     if (n_nodes && has_cut(c, 0)) where[1] = c->n - 1;
     for (uint32_t i = 1; i < n_nodes; i++) {
@@ -259,7 +259,7 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint32_
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
     uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
-    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + its position */
+    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + position of each node */
     uint64_t n = 0;
     int status = child && sibling && place ? FP_DONE : no_memory(err);
     for (uint32_t i = n_nodes; status == FP_DONE && i-- > 0;) {
@@ -302,7 +302,7 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     return status;
 }
 
-/* Marks the contexts that stay: 1 each.  NULL when memory ran out. */
+/* Marks the contexts to keep with 1.  NULL when memory ran out. */
 static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most) {
     uint8_t *kept = calloc(c->nodes.n, 1);
     double above;
@@ -318,7 +318,7 @@ static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most)
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
     const size_t nbytes = c->nodes.n * values_of(c);
     uint8_t *kept = choose(c, least, most);
-    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* of the contexts cut now, which may be kept next time */
+    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* a copy, because the next call may keep these */
     int status = kept && copy ? 0 : no_memory(err);
     if (!status) {
         memcpy(copy, cut, nbytes);

@@ -10,11 +10,11 @@ struct taking {
     struct fp_contexts *c;
     const struct fp_fold *f;
     struct fp_fold_out named;
-    uint64_t *all;      /* by node of the stack machine, by column: inclusive */
-    uint32_t *node;     /* of each: 1 + its node here, 0: cut */
+    uint64_t *all;      /* by node of the stack machine and column: inclusive costs */
+    uint32_t *node;     /* by node of the stack machine: 1 + its node here, 0: cut */
     uint32_t *root;     /* by group: the node of its thread, 0: not known yet */
     double least;       /* share of new contexts */
-    uint32_t n_before;  /* nodes from here on are new, and so is all below them */
+    uint32_t n_before;  /* nodes from here on are new, and so are their children */
     double per[VALUES]; /* the share of a tick and of a call */
 };
 
@@ -98,7 +98,7 @@ static int take_all(struct taking *t, struct fp_err *err) {
     int status = sum_up(t, err);
     for (uint32_t i = 0; i < t->f->n_arcs && !status; i++) {
         const uint64_t *const all = t->all + (size_t)VALUES * i;
-        if (!all[FP_FOLD_TIME] && !all[FP_FOLD_CALLS]) continue; /* carried over, nothing happened */
+        if (!all[FP_FOLD_TIME] && !all[FP_FOLD_CALLS]) continue; /* only carried over */
         const uint32_t parent = arcs[i].caller ? t->node[arcs[i].caller - 1] : root_of(t, arcs[i].group);
         if (!arcs[i].caller && !parent) status = no_memory(err);
         if (parent && !status &&
@@ -106,7 +106,7 @@ static int take_all(struct taking *t, struct fp_err *err) {
              fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, VALUES * sizeof *c->cut)))
             status = no_memory(err);
         if (parent && !status) status = take(t, i, parent, err);
-        if (!parent && !status) c->n_all++; /* below one that was cut */
+        if (!parent && !status) c->n_all++; /* below a cut one */
     }
     return status;
 }

@@ -35,7 +35,7 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "groups of samples");
 }
 
-/* The chain with the first label of each key, those of the last key first.  FP_NO_ID when memory ran out. */
+/* The chain with the first label of each key, in reverse order of keys.  FP_NO_ID when memory ran out. */
 static uint32_t projected(const struct fp_groups *g, uint32_t label) {
     struct fp_model *m = g->model;
     uint32_t to = 0;
@@ -43,7 +43,7 @@ static uint32_t projected(const struct fp_groups *g, uint32_t label) {
         for (uint32_t at = label; at;) {
             uint32_t row[FP_LABEL_WIDTH];
             memcpy(row, fp_table_row(&m->labels, at), sizeof row);
-            at = row[FP_LABEL_NEXT] < at ? row[FP_LABEL_NEXT] : 0; /* the rest of a chain comes first */
+            at = row[FP_LABEL_NEXT] < at ? row[FP_LABEL_NEXT] : 0; /* earlier entries only, so the loop ends */
             if (row[FP_LABEL_KEY] != g->keys[k]) continue;
             row[FP_LABEL_NEXT] = to;
             to = fp_table_intern(&m->labels, row);
@@ -52,7 +52,7 @@ static uint32_t projected(const struct fp_groups *g, uint32_t label) {
     return to;
 }
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Projects a label chain.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int chain_of(struct fp_groups *g, uint32_t label, uint32_t *chain, struct fp_err *err) {
     const uint32_t n = g->model->labels.n;
     if (label >= n) return fp_unknown_id(err, "the labels of a sample", label, n);
@@ -66,7 +66,7 @@ static int chain_of(struct fp_groups *g, uint32_t label, uint32_t *chain, struct
     return 0;
 }
 
-/* The innermost function of a frame; without a symbol one that is named after its address. */
+/* The innermost function of a frame; without a symbol, a function named after its address. */
 static uint32_t function_of(struct fp_groups *g, uint32_t frame) {
     struct fp_model *m = g->model;
     const uint32_t *row = fp_table_row(&m->frames, frame), lines = row[FP_FRAME_LINES];
@@ -77,7 +77,7 @@ static uint32_t function_of(struct fp_groups *g, uint32_t frame) {
     return name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, 0, name, 0, 0);
 }
 
-/* As chain_of. */
+/* The innermost function of a stack.  Returns as chain_of. */
 static int leaf_of(struct fp_groups *g, uint32_t stack, uint32_t *function, struct fp_err *err) {
     const struct fp_model *m = g->model;
     if (stack >= m->stacks.n) return fp_unknown_id(err, "the stack of a sample", stack, m->stacks.n);

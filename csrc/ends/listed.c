@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-/* The arc with the least |cost| comes first. */
+/* A heap; the arc with the least |cost| is first. */
 struct fp_listed_heap {
     struct fp_listed_arc *arcs;
     uint32_t n, cap;
@@ -20,7 +20,7 @@ static uint64_t size_of(const struct fp_listed_arc *arc, int k) {
     return arc->costs[k] < 0 ? -(uint64_t)arc->costs[k] : (uint64_t)arc->costs[k];
 }
 
-/* Of two that cost the same, the one with the larger number is less. */
+/* Compares |cost|; of equal costs the arc with the larger number is less. */
 static int is_less(const struct fp_listed_arc *a, const struct fp_listed_arc *b, int k) {
     const uint64_t x = size_of(a, k), y = size_of(b, k);
     return x != y ? x < y : a->other > b->other;

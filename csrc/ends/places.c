@@ -55,7 +55,7 @@ static int widen(struct fp_places_sums *s, uint32_t want) {
     if (want <= s->n_columns) return 0;
     if (fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values)) return FP_E_NOMEM;
     for (uint32_t k = s->n_columns; k < want && s->cap; k++) {
-        free(s->values[k]); /* in case the last attempt failed at a later column */
+        free(s->values[k]); /* the last attempt may have failed at a later column */
         if (!(s->values[k] = calloc(s->cap, sizeof **s->values))) return FP_E_NOMEM;
     }
     s->n_columns = want;
@@ -98,7 +98,7 @@ static int add(struct fp_places_sums *s, uint32_t id, const struct fp_batch *in,
     return 0;
 }
 
-/* Row `i` to the kept rows.  *last is the id of the row before. */
+/* Adds row `i` to the kept rows.  *last is the id of the previous row. */
 static int keep_row(struct fp_places *p, const struct fp_batch *in, uint32_t i, const uint32_t *columns, uint32_t *last,
                     struct fp_err *err) {
     const int is_call = in->kind[i] == FP_CALL;

@@ -25,7 +25,7 @@ int fp_top_room(struct fp_top *c, uint64_t n) {
     if (n <= c->cap) return 0;
     const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
     if (cap > UINT32_MAX) return FP_E_NOMEM;
-    /* All or nothing, because they share their capacity. */
+    /* Grow all arrays or none, because they share their capacity. */
     struct fp_top more = {.cap = (uint32_t)cap};
     int64_t **had[COLUMNS], **to[COLUMNS];
     columns_of(c, had);

@@ -7,7 +7,7 @@
 /* The sums of one function in a part. */
 struct fp_top_function_sums {
     int64_t self, second;
-    int64_t into, out; /* cost of the calls into and out of it, without recursive ones */
+    int64_t into, out; /* cost of calls into and out of it, without recursive ones */
     int64_t calls;     /* into it */
     uint32_t touched;
     /* The last arc into it and its caller: usually also the next one, because a function's calls come in a run.  So
@@ -90,7 +90,7 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     const uint32_t n_functions = f->model->functions.n, n = a->n;
     uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
     uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the current caller */
-    uint32_t caller = 0, kept = 0, ordered = 1; /* how many are in order: all, if the source is sorted */
+    uint32_t caller = 0, kept = 0, ordered = 1;                    /* arcs in order: all, if the source is sorted */
     while (ordered < n && a->items[ordered].caller >= a->items[ordered - 1].caller) ordered++;
     struct fp_top_arc *copy = ordered < n ? malloc(n * sizeof *copy) : NULL;
     int overflow = 0;
@@ -132,13 +132,13 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     return overflow ? beyond(err) : 0;
 }
 
-/* Twice the capacity, or `need` if that is more; 0 when so many are impossible. */
+/* Twice the capacity, or `need` if that is more; 0 if `need` exceeds the limit. */
 static uint32_t more_than(uint32_t cap, uint64_t need) {
     const uint64_t more = need > 2 * (uint64_t)cap ? need : 2 * (uint64_t)cap;
     return more <= UINT32_MAX ? (uint32_t)more : 0;
 }
 
-/* Room for the functions of the model.  0 or FP_E_NOMEM. */
+/* Makes room for the functions of the model.  0 or FP_E_NOMEM. */
 static int room(struct fp_top_functions *f) {
     if (f->model->functions.n <= f->cap) return 0;
     const uint32_t cap = more_than(f->cap, f->model->functions.n);
@@ -151,7 +151,7 @@ static int room(struct fp_top_functions *f) {
     return 0;
 }
 
-/* Room for the arcs of `n` more rows.  0 or FP_E_NOMEM. */
+/* Makes room for the arcs of `n` more rows.  0 or FP_E_NOMEM. */
 static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
     if ((uint64_t)a->n + n <= a->cap) return 0;
     const uint32_t cap = more_than(a->cap, (uint64_t)a->n + n);
@@ -162,7 +162,7 @@ static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
     return 0;
 }
 
-/* Room for the sums of functions of graphs.  0 or FP_E_NOMEM. */
+/* Makes room for the sums of functions of graphs.  0 or FP_E_NOMEM. */
 static int graph_room(struct fp_top_functions *f) {
     if (f->cap <= f->cap_graph) return 0;
     int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
@@ -400,7 +400,7 @@ int fp_top_functions_index(struct fp_top_functions *f) {
         a->into = malloc(((size_t)a->n + 1) * sizeof *a->into);
         a->into_start = calloc((size_t)a->n_start + 2, sizeof *a->into_start);
         if (!a->into || !a->into_start) return FP_E_NOMEM;
-        /* one place ahead, because filling moves each start to the next one's */
+        /* one place ahead, because filling moves each start to the next start */
         for (uint32_t i = 0; i < a->n; i++) a->into_start[a->items[i].callee + 2]++;
         for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
         for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
@@ -408,8 +408,7 @@ int fp_top_functions_index(struct fp_top_functions *f) {
     return find_names(f);
 }
 
-/* Is arc a shown before b?  Higher costs first, then more calls, then the lower function id.
- */
+/* Whether arc a is shown before b: by cost, then calls, then the lower function id. */
 static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
     const uint64_t x = fp_top_magnitude(a->cost), y = fp_top_magnitude(b->cost);
     if (x != y) return x > y;

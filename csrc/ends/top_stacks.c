@@ -20,7 +20,7 @@ static int beyond(struct fp_err *err, int64_t column) {
 /* The item of each position.  NULL when memory ran out. */
 static uint32_t *items(const struct fp_project *s, int by, struct fp_table *places) {
     uint32_t *found = calloc(s->positions.n, sizeof *found);
-    for (uint32_t i = 1; found && i < s->positions.n; i++) { /* the first row of a table is none */
+    for (uint32_t i = 1; found && i < s->positions.n; i++) { /* row 0 of a table is unused */
         const uint32_t *p = fp_table_row(&s->positions, i), function = p[FP_POSITION_FUNCTION];
         if (by == FP_TOP_BY_FUNCTION) {
             found[i] = function;
@@ -39,7 +39,7 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
     return found;
 }
 
-/* Books a node's own cost and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds a node's self cost to its item and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
 static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
     uint32_t n, key = w->tree.nodes[at].key;
@@ -57,7 +57,7 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
     return overflow ? FP_E_OVERFLOW : 0;
 }
 
-/* Books a node's total, which is complete now, on the items that are not further up on the stack. */
+/* Adds a node's complete total to its items, except those that are also further up on the stack. */
 static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     uint32_t n;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
@@ -70,7 +70,7 @@ static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top
     return overflow ? FP_E_OVERFLOW : 0;
 }
 
-/* Along the tree's links, so its depth does not matter. */
+/* Walks the tree depth first, without recursion. */
 static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top *c) {
     const struct fp_project_node *nodes = w->tree.nodes;
     uint32_t at = 0, depth = 0;

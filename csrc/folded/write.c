@@ -36,7 +36,7 @@ static int is_ours(uint8_t c) {
     return c >= ' ' && c != ';' && c < 0x7f;
 }
 
-/* Does the character of `length` bytes at p end a line, or do readers drop it? */
+/* Whether the character of `length` bytes at p ends a line, or readers drop it. */
 static int is_separator(const uint8_t *p, unsigned length) {
     if (length == 2) return p[0] == 0xc2 && p[1] < 0xa0; /* U+0080 to U+009F */
     if (length != 3) return 0;
@@ -111,7 +111,7 @@ static int add_frame(struct fp_folded_writer *w, uint32_t text) {
     size_t n;
     const uint8_t *p = fp_string(&w->names.texts, text, &n);
     struct fp_buf *line = &w->line;
-    if (!line->n && p[0] == '#') { /* or it would be a comment */
+    if (!line->n && p[0] == '#') { /* otherwise it would be a comment */
         text = text_in_place(w, &w->root_of, &w->cap_root_of, text, 0);
         if (text == FP_NO_ID) return FP_E_NOMEM;
         p = fp_string(&w->names.texts, text, &n);
@@ -130,7 +130,7 @@ static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     if (w->n_emptied != m->n_emptied) w->n_nodes = 0; /* the ids now belong to other stacks */
     w->n_emptied = m->n_emptied;
     if (fp_array_zeroed(&w->depth_of, &w->cap_depth_of, m->stacks.n, sizeof *w->depth_of)) return FP_E_NOMEM;
-    /* up to a node that the last stack had, too */
+    /* up to a node that the last stack shares */
     for (; node; n++) {
         const uint32_t depth = w->depth_of[node];
         if (depth < w->n_nodes && w->nodes[depth] == node) break;
@@ -216,7 +216,7 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
             const uint64_t rest = count % w->divisor;
             count /= w->divisor;
             w->stats.rounded += rest != 0;
-            count += rest >= w->divisor - rest; /* the nearest */
+            count += rest >= w->divisor - rest; /* round to nearest */
         }
         if (!count) {
             w->stats.left_out += (double)value;
@@ -227,7 +227,7 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
         const size_t length = w->line.n;
         if (FP_UNLIKELY(blank_before_number(w->line.p, length) < length)) {
             if (repair_leaf(w, in->stack[i])) return fp_no_memory(err);
-            w->n_nodes--; /* the text there is not the frame's own */
+            w->n_nodes--; /* the text there was changed */
         }
         if (fp_buf_reserve(out, w->line.n + COUNT_ROOM)) return fp_no_memory(err);
         uint8_t *to = out->p + out->n;

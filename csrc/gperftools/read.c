@@ -123,7 +123,7 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
     return 0;
 }
 
-/* Counts some records. */
+/* Counts n records. */
 static int add_all(struct fp_gperftools_reader *g, struct record *records, uint32_t n, struct fp_err *err) {
     for (struct record *r = records; r < records + n; r++) {
         r->guess = fp_strings_guess(&g->chains, r->hash);

@@ -91,7 +91,7 @@ static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting
     return n;
 }
 
-/* The owner of an address's code, for signal frames. */
+/* Where the code at an address belongs, for signal frames. */
 enum home { IN_PROGRAM, IN_C_LIBRARY, IN_KERNEL };
 
 /* Addresses outside of mappings, and the vdso, are the kernel's code.  It calls no function of the program. */
@@ -238,7 +238,7 @@ static int join_equal_stacks(struct fp_gperftools_reader *g) {
     return 0;
 }
 
-/* At the end of the file: prepares the rows.  0 or FP_E_NOMEM. */
+/* Prepares the rows, at the end of the file.  0 or FP_E_NOMEM. */
 static int prepare(struct fp_gperftools_reader *g) {
     if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
     if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);

@@ -23,7 +23,7 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
             uint64_t rest = ns % w->period_ns;
             count = ns / w->period_ns;
             if (rest) w->rounded++;
-            if (rest >= w->period_ns - rest) count++; /* the nearest */
+            if (rest >= w->period_ns - rest) count++; /* round to nearest */
         }
         w->labels += in->label[i] || in->thread[i] || in->time[i];
         size_t start = out->n;
@@ -35,7 +35,7 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
             const uint32_t *frame = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
             node = stack[FP_STACK_PARENT];
             uint64_t address = fp_words_u64(frame + FP_FRAME_ADDRESS);
-            /* Readers take one off every address but the leaf's, because it is a return address. */
+            /* Readers subtract 1 from every address but the leaf's, because it is a return address. */
             int is_return = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
             if (!address || (depth && !is_return && address == UINT64_MAX) || (!depth && is_return && address == 1)) {
                 w->no_address++;

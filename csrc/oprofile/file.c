@@ -8,7 +8,7 @@ enum {
     DESCR_NBYTES = 32,
     NODE_NBYTES = 16,
     SLOT_NBYTES = 20,  /* a node and its word of the hash table */
-    FIXED_NBYTES = 28, /* of a header: the fields that are at the same place in all versions */
+    FIXED_NBYTES = 28, /* of a header: the fields with the same offset in all versions */
     HEAD_NBYTES = 128, /* enough for any header and its descr */
     VERSION_AT = 4,
     SIZE_AT = 0,

@@ -78,7 +78,7 @@ static void find_symbol(const struct fp_oprofile_image *image, uint64_t position
     place->symbol = NO_SYMBOL;
 }
 
-/* The number of sections that begin at a position or before. */
+/* The number of sections that begin at or before a position. */
 static uint32_t sections_before(const struct fp_oprofile_image *image, uint64_t position) {
     uint32_t low = 0, high = image->n_sections;
     while (low < high) {
@@ -115,7 +115,7 @@ uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t pos
     return section ? position - section->start + section->address : position;
 }
 
-/* Can a name be added unchanged?  The caller demangles others. */
+/* Whether a name can be added unchanged; the caller demangles others. */
 static int is_plain(const uint8_t *name, size_t n) {
     return n && name[0] != '_' && name[0] != '?';
 }
@@ -153,7 +153,7 @@ static inline int move_to(struct fp_oprofile_reader *r, struct fp_oprofile_image
     find_symbol(image, position, place);
     find_section(image, position, place);
     const int status = function_of(r, image, place, function);
-    if (status) place->end = place->start; /* to be looked up again */
+    if (status) place->end = place->start; /* look it up again */
     return status;
 }
 

@@ -54,7 +54,7 @@ static uint64_t word(const struct elf *elf, const uint8_t *p) {
     return elf->wide ? fp_u64s(p, elf->swap) : fp_u32s(p, elf->swap);
 }
 
-/* Is [offset, offset + nbytes) in the file? */
+/* Whether [offset, offset + nbytes) is in the file. */
 static int inside(const struct elf *elf, uint64_t offset, uint64_t nbytes) {
     return offset <= elf->n && nbytes <= elf->n - offset;
 }
@@ -98,7 +98,7 @@ static int open_elf(struct elf *elf, const uint8_t *p, size_t n) {
     return inside(elf, elf->sections, (uint64_t)elf->n_sections * width);
 }
 
-/* Does the text at `at` of string table `strings` equal this? */
+/* Whether the text at `at` of string table `strings` equals this. */
 static int is_text(const struct elf *elf, const struct section *strings, uint64_t at, const char *text) {
     const size_t n = strlen(text) + 1;
     return at <= strings->nbytes && n <= strings->nbytes - at && !memcmp(elf->p + strings->offset + at, text, n);

@@ -43,9 +43,9 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r) {
     free(r);
 }
 
-/* ---- is it a profile? ---- */
+/* ---- recognition ---- */
 
-/* Are these bytes a list of numbers, or its beginning?  Location ids are not 0. */
+/* Whether these bytes are a list of numbers, or its beginning.  Location ids are not 0. */
 static int is_list(const uint8_t *p, const uint8_t *end, int cut, int ids) {
     while (p < end) {
         uint64_t v;
@@ -59,7 +59,7 @@ static int is_list(const uint8_t *p, const uint8_t *end, int cut, int ids) {
 
 static int is_message(const struct fp_wire_field *content, size_t left, int message);
 
-/* Can this field belong to a sample?  Models and profiles of TensorFlow have messages with the same numbers. */
+/* Whether a field may belong to a sample.  Models and profiles of TensorFlow have messages with the same numbers. */
 static int is_of_sample(const struct fp_wire_field *f, size_t left) {
     const int cut = f->n > left;
     if (f->wire != FP_WIRE_BYTES) return 1;
@@ -67,7 +67,7 @@ static int is_of_sample(const struct fp_wire_field *f, size_t left) {
     return f->number > 3 || is_message(f, left, FP_PPROF_LABEL);
 }
 
-/* Are the first `left` bytes of a field, or all of it, such a message? */
+/* Whether the first `left` bytes of a field, or all of it, are such a message. */
 static int is_message(const struct fp_wire_field *content, size_t left, int message) {
     const int cut = content->n > left, of_sample = message == FP_PPROF_SAMPLE;
     const uint8_t *p = content->p, *end = p + (cut ? left : content->n);
@@ -262,7 +262,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
     return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;
 }
 
-/* Takes one field of the profile. */
+/* Reads a field of the profile. */
 static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
                       struct fp_err *err) {
     switch (f->number) {

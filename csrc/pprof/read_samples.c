@@ -209,8 +209,8 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
     return pieces > 1 || r->label_set.n;
 }
 
-/* Looks up the stacks and labels of `n` samples, whose values are after the batch's rows, and turns them into rows.
- * 0 or an error. */
+/* Converts `n` samples, whose values follow the batch's rows, to rows: looks up their stacks and labels.  0 or an
+ * error. */
 static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32_t n, struct fp_batch *out,
                        struct fp_err *err) {
     for (struct sample *s = samples; s < samples + n; s++) {
@@ -232,7 +232,7 @@ static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32
         out->label[row] = labels;
         out->thread[row] = 0;
         out->time[row] = 0;
-        for (uint32_t v = 0; row < from && v < r->n_types; v++) /* a bad sample before it left a gap: close it */
+        for (uint32_t v = 0; row < from && v < r->n_types; v++) /* a previous bad sample left a gap: close it */
             out->values[(size_t)v * out->cap + row] = out->values[(size_t)v * out->cap + from];
         r->stats.samples++;
     }

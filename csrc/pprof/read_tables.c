@@ -7,8 +7,8 @@
 
 /* ---- first pass ---- */
 
-/* Gives the entry at `at` the next position in its table.  1, 0 for an entry that is skipped (lenient), or an error: an
- * id must not be 0 or that of another entry.  `zero` and `twice` are the messages for this table. */
+/* Gives the entry at `at` the next position in its table.  1, 0 for a skipped entry (lenient), or an error: an id must
+ * not be 0 or another entry's.  `zero` and `twice` are the messages for this table. */
 static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, uint64_t at, const char *zero,
                  const char *twice, struct fp_err *err) {
     if (!id) return fp_pprof_bad_entry(r, at, zero, err);
@@ -85,7 +85,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     if (kind == FP_WIRE_BAD)
         return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
     uint32_t n = r->function_ids.n;
-    if (!id && n == 1) { /* maybe none has an id */
+    if (!id && n == 1) { /* perhaps no function has an id */
         n = ++r->n_without_id;
     } else {
         int status = refuse_functions_without_id(r, err);
@@ -98,7 +98,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     return 0;
 }
 
-/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED, to which the caller adds the place. */
+/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED: the caller adds the offset. */
 static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
     struct fp_pprof_line l = {0};
     struct fp_wire message = fp_wire_inside(entry);
@@ -182,7 +182,7 @@ int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t 
         return 0;
     }
     *id = 0;
-    if (!index) return 0; /* there is no string table at all, which fp_pprof_resolve reports */
+    if (!index) return 0; /* no string table: fp_pprof_resolve reports it */
     if (!r->lenient)
         return fp_fail_got(err, FP_E_MALFORMED, at, "an index into the string table", FP_GOT_UNSIGNED, index,
                            "less than %", r->n_strings);
@@ -190,7 +190,7 @@ int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t 
     return 0;
 }
 
-/* A field of the profile itself: its index becomes the string. */
+/* Replaces the index in a field of the profile by the string. */
 static int resolve_own(struct fp_pprof_reader *r, uint64_t *index, struct fp_err *err) {
     uint32_t id;
     int status = fp_pprof_resolve_string(r, *index, 0, &id, err);
@@ -198,7 +198,7 @@ static int resolve_own(struct fp_pprof_reader *r, uint64_t *index, struct fp_err
     return status;
 }
 
-/* Does the mapping only hold the name of an object?  *filename becomes that name. */
+/* Whether the mapping only names an object; sets *filename to that name. */
 static int only_names(struct fp_pprof_reader *r, const struct fp_pprof_mapping *m, uint32_t *filename) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, *filename, &n);
@@ -226,7 +226,7 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* A line or column for the model. */
+/* Narrows a line or column for the model. */
 static uint32_t narrow(struct fp_pprof_reader *r, int64_t v) {
     if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
     if (v < 0)

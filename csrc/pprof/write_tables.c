@@ -12,7 +12,7 @@ enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
 /* Properties of the locations of a mapping, bits of `seen`. */
 enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
 
-/* In addition to enum fp_mapping_flag: the mapping only holds the name of an object (no_address.h). */
+/* In addition to enum fp_mapping_flag: the mapping only names an object (no_address.h). */
 static const uint32_t NO_ADDRESS = 1u << 31;
 
 /* ---- strings ---- */
@@ -64,7 +64,7 @@ static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct
                                   (uint32_t[]){(uint32_t)name_id, (uint32_t)system_id, (uint32_t)file_id, start_line});
     if (id == FP_NO_ID) return 0;
     w->functions[function] = id;
-    if (id < before) return id; /* written for another object */
+    if (id < before) return id; /* already written for another object */
     size_t mark = fp_wire_begin(out, FUNCTION);
     fp_wire_put_nonzero(out, 1, id);
     fp_wire_put_nonzero(out, 2, (uint64_t)name_id);
@@ -101,7 +101,7 @@ static uint32_t name_address(struct fp_pprof_writer *w, uint32_t frame) {
     return line == FP_NO_ID ? 0 : line;
 }
 
-/* The object of a frame without mapping: that of its outermost function. */
+/* The object of a frame without a mapping: its outermost function's. */
 static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
     uint32_t object = 0;
     for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
@@ -171,7 +171,7 @@ uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct
     uint32_t id = fp_table_intern(&w->out_locations, row);
     if (id == FP_NO_ID) return 0;
     w->frames[frame] = id;
-    if (id < before) return id; /* a leaf and a caller may be at one address once it is moved */
+    if (id < before) return id; /* a leaf and an adjusted caller may have the same address */
     return put_location(w, id, row, out) ? 0 : id;
 }
 

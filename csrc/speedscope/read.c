@@ -27,7 +27,7 @@ enum speedscope_key {
     AT
 };
 
-/* The number of open containers within each of these. */
+/* The nesting depth inside each of these. */
 enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5, IN_NESTED = 6 };
 
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
@@ -299,7 +299,7 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
         r->pairing = 1;
         r->read = 0;
         if (r->spilled) {
-            r->request = FP_SPEEDSCOPE_SPILL; /* the rest: then all of them are read back */
+            r->request = FP_SPEEDSCOPE_SPILL; /* spill the rest, then read all of them back */
             return FP_ASK;
         }
     }
@@ -404,7 +404,7 @@ static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_b
 
 /* ---- the text ---- */
 
-/* A text of the whole file. */
+/* Copies a text of the file as a whole. */
 static int copy(struct fp_speedscope_read *r, struct fp_speedscope_text *to) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);

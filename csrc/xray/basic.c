@@ -75,10 +75,10 @@ static int same(const struct seen *a, const struct seen *b) {
     return a->tsc == b->tsc && a->function == b->function && a->kind == b->kind && a->cpu == b->cpu;
 }
 
-/* Is this record a copy?  A copy begins where a thread's time steps back to a record in the ring, and continues as long
- * as the following records repeat, too.  In a thread with only one record time does not step back: an equal record is
- * the copy.  After more records an equal one is not a copy, because a function can call itself within one tick of the
- * clock. */
+/* Whether a record is a copy.  A copy begins where a thread's time steps back to a record in the ring, and continues as
+ * long as the following records repeat, too.  In a thread with a single record time does not step back: an equal record
+ * is the copy.  After more records an equal one is not a copy, because a function can call itself within one tick of
+ * the clock. */
 static int is_replay(struct recent *t, const struct seen *now) {
     if (t->replay < t->n && same(&t->ring[ring_at(t, t->replay)], now)) {
         t->replay++;
@@ -106,7 +106,7 @@ static int remember(struct recent *t, const struct seen *now) {
     return 0;
 }
 
-/* The threads of another log are distinct, as those of another input are. */
+/* Begins another log, whose threads are distinct, like those of another input. */
 static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
     x->input = fp_model_input(x->model);
     if (x->input == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "threads of a further log");

@@ -147,7 +147,7 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
             if (f->left != UNKNOWN_END) f->skip = f->left - nbytes;
             end_buffer(f);
             break;
-        default: /* the caller knows that it is one of these */
+        default: /* the caller has checked the kind */
             if (f->state != BODY)
                 return fp_fail(err, FP_E_MALFORMED, offset, "an event comes before the buffer's first CPU record");
             if (kind == TSC_WRAP)
@@ -163,8 +163,8 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
 
 /* ---- function records ------------------------------------------------------ */
 
-/* Handles the function records at the front of the window, up to the first other record.  0 or FP_ASK.  `swap` is a
- * constant where this is called: two copies of this loop, and neither tests it. */
+/* Handles the function records at the front of the window, up to the first other record.  0 or FP_ASK.  Callers
+ * pass a constant for `swap`, so the compiler generates two loops without a test of it. */
 static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, const int swap) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *const start = in->p + in->pos, *p = start;
@@ -322,7 +322,7 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
 
 /* ---- ranges -------------------------------------------------------------------- */
 
-/* Skips f->skip bytes, as far as present.  FP_MORE, or 0 when done. */
+/* Skips f->skip bytes while there are any.  FP_MORE, or 0 when done. */
 static int pass_over(struct fp_xray *x, struct fp_in *in) {
     struct fp_xray_fdr *f = x->fdr;
     const size_t have = in->n - in->pos, step = f->skip < have ? (size_t)f->skip : have;

@@ -99,7 +99,7 @@ static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t funct
     const uint32_t had = names->n_dense;
     if (fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
     names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS;
-    if (names->n_dense > had) { /* there is now room for ids that were too large */
+    if (names->n_dense > had) { /* now there is room for larger ids */
         for (uint32_t row = 1; row < names->sparse.n; row++) {
             const uint32_t moved = *fp_table_row(&names->sparse, row);
             if (moved >= had && moved < names->n_dense) names->dense[moved] = names->sparse_functions[row];

@@ -21,13 +21,13 @@
 enum { HEAD_NBYTES = METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
 
 struct buffer {
-    uint64_t offset;  /* of its extents record, or of its first record if it has none */
+    uint64_t offset;  /* of its extents record or, without one, of its first record */
     uint64_t nbytes;  /* with the extents record */
     uint64_t wall_us; /* when the thread took it, microseconds of a monotonic clock */
     uint64_t tsc;     /* of its first event */
     uint32_t pid;     /* 0 when not recorded */
     uint32_t tid;
-    int dropped; /* is a copy of another one */
+    int dropped; /* a copy of another buffer */
 };
 
 /* The target of the search. */
@@ -67,7 +67,7 @@ static int add_buffer(struct fp_xray_index *index, const struct buffer *b, struc
     return 0;
 }
 
-/* Thread and times, from the metadata records at the head of a buffer. */
+/* Reads thread and times from the metadata records at the head of a buffer. */
 static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, struct buffer *b) {
     for (; n >= METADATA_NBYTES; p += METADATA_NBYTES, n -= METADATA_NBYTES) {
         switch (p[0]) {
@@ -125,7 +125,7 @@ static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 
 /* ---- lenient: searching buffers ------------------------------------------ */
 
-/* Do 33 bytes look like the first records of a buffer, after its extents record? */
+/* Whether 33 bytes look like the first records of a buffer, after its extents record. */
 static int looks_like_preamble(const uint8_t *p) {
     return p[0] == NEW_BUFFER && p[16] == WALL_TIME && (p[32] == PID || p[32] == NEW_CPU);
 }
@@ -183,7 +183,7 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 
 /* ---- version 2 on --------------------------------------------------------- */
 
-/* A buffer does not begin with an extents record. */
+/* Handles a buffer that does not begin with an extents record. */
 static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const uint64_t at = in->base + in->pos;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With the names of `x`, but without its state.  NULL when memory ran out. */
+/* A decoder with the names of `x`, but without its state.  NULL when memory ran out. */
 static struct fp_xray *another(const struct fp_xray *x) {
     struct fp_xray *other = calloc(1, sizeof *other);
     struct fp_xray_names *names = calloc(1, sizeof *names);
@@ -59,7 +59,7 @@ static int find_thread(const struct fp_xray *x, const uint8_t *p, uint32_t nbyte
     int begun = 0;
     *thread = 0;
     if (x->version > 1 && p[0] == BUFFER_EXTENTS) p += METADATA_NBYTES;
-    if (p < end && p[0] != NEW_BUFFER) return 1; /* was never used, or is damaged */
+    if (p < end && p[0] != NEW_BUFFER) return 1; /* an unused or damaged buffer */
     while ((p = pass_functions(p, end)) < end) {
         const size_t have = (size_t)(end - p);
         const uint64_t record = fp_xray_record_nbytes(p, have, x->swap);

@@ -41,8 +41,8 @@ struct fp_xray_profile {
     uint64_t nbytes; /* its length; 0 = its ids are not read yet */
     uint32_t *ids;   /* those that are not on the stack yet, leaf first */
     uint32_t n_ids, cap_ids;
-    uint32_t stack;  /* of the ids on it */
-    uint32_t parent; /* the same without the last one */
+    uint32_t stack;  /* of the ids read so far */
+    uint32_t parent; /* the stack without the last id */
 };
 
 void fp_xray_profile_free(struct fp_xray_profile *q) {

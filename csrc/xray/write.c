@@ -76,8 +76,8 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     return 0;
 }
 
-/* A wall clock for a buffer that has none in the source.  Readers sort the buffers of a thread by it, so it must be
- * later than the previous one. */
+/* Makes up a wall clock for a buffer that has none in the source.  Readers sort the buffers of a thread by it, so it
+ * must be later than the previous one. */
 static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64_t time) {
     uint64_t hz = w->ticks_per_second ? w->ticks_per_second : 1000000000;
     uint64_t us = time / hz * 1000000 + (uint64_t)((double)(time % hz) * 1e6 / (double)hz);

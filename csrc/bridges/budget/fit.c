@@ -186,17 +186,17 @@ static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
 
 /* ---- calls ---- */
 
-/* Is there room for one more row? */
+/* Whether there is room for one more row. */
 static int has_room(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !f->out || (f->out->n < f->out->cap && (!f->out->n || f->out->part == t->part));
 }
 
-/* Is nothing merged?  Then rows are returned immediately, in order. */
+/* Whether nothing is merged: then rows are returned immediately, in order. */
 static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !(f->out ? f->least : f->groups[t->group - 1].least);
 }
 
-/* A call begins.  0, FP_FULL (no room: the same row comes again), FP_E_NOMEM. */
+/* Begins a call.  0, FP_FULL (no room: the same row comes again), FP_E_NOMEM. */
 static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const int at_once = t->shown == t->n && all_fit(f, t);
     if (at_once && !has_room(f, t)) return FP_FULL;
@@ -206,7 +206,7 @@ static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
     return at_once ? show(f, t, r->thread) : 0;
 }
 
-/* The innermost call ends with the row r.  0, FP_FULL (the same row comes again), FP_E_NOMEM. */
+/* Ends the innermost call with the row r.  0, FP_FULL (the same row comes again), FP_E_NOMEM. */
 static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const struct fp_fit_call c = t->calls[t->n - 1];
     const uint64_t length = r->time - c.entered;
@@ -222,7 +222,7 @@ static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
         count(f, g, rank, f->call + f->named * name_n);
         least = g->least;
     }
-    /* a call whose enter was returned, because an inner one was long enough at the time, needs its exit */
+    /* if the enter was returned, because an inner call was long enough then, return the exit */
     if (rank >= least || t->shown == t->n) {
         int status = show(f, t, r->thread);
         if (!status) status = give_out(f, t, r);
@@ -276,7 +276,7 @@ static int choose(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, in
     return f->n_groups > FP_FIT_GROUPS ? too_many(err) : 0;
 }
 
-/* The slice of a time.  An exit at an edge belongs to the slice before. */
+/* The slice of a time.  An exit at an edge belongs to the previous slice. */
 static int64_t slice_of(const struct fp_fit *f, uint64_t time, int ends) {
     const uint64_t after = time - f->zero;
     if (time > f->zero) return (int64_t)((after - (uint64_t)ends) / f->slice_ns);
@@ -290,7 +290,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
     while (at < slice) {
         const uint32_t depth = t->n;
         at = depth ? at + 1 : slice;
-        /* slices begin at 0 or later, because a row of an earlier slice did */
+        /* not negative: a row of an earlier slice was not */
         struct row edge = {.time = f->zero + (uint64_t)at * f->slice_ns, .thread = thread};
         while (t->n) {
             edge.op = FP_OP_EXIT;
@@ -302,7 +302,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
         if (status) return status;
         edge.op = FP_OP_ENTER;
         for (uint32_t i = 0; i < depth; i++) {
-            edge.function = t->calls[i].function; /* the rest is unchanged */
+            edge.function = t->calls[i].function; /* other fields are the same for all */
             edge.cpu = t->calls[i].cpu;
             if (enter(f, t, &edge)) return fp_no_memory(err);
         }

@@ -13,13 +13,13 @@ enum { PACKED = 64, NUMBER = 10 };
 static const double WHOLE = (double)((uint64_t)1 << 48);
 
 struct fp_trim_stack {
-    double share;  /* of its rows, later also of the stacks below it */
+    double share;  /* of its rows; later also of those below it */
     uint32_t rows; /* with this stack itself */
     uint32_t to;   /* its replacement + 1; 0: not known yet */
     uint32_t depth;
     uint16_t rank;
-    uint8_t any, inner; /* whether it or stacks below have rows; whether stacks below have rows */
-    uint8_t counted;    /* as pruned */
+    uint8_t any, inner; /* it or a stack below has rows; a stack below has rows */
+    uint8_t counted;    /* counted as pruned */
 };
 
 struct fp_trim *fp_trim_new(struct fp_model *model, int by_thread) {
@@ -122,7 +122,7 @@ void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *to
 }
 
 int fp_trim_weigh_begin(struct fp_trim *t) {
-    /* also counts stacks added by earlier cuts, which have no rows */
+    /* including stacks that earlier cuts added, which have no rows */
     const uint32_t n = t->model->stacks.n;
     if (fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of)) return FP_E_NOMEM;
     t->n_of = n;
@@ -158,7 +158,7 @@ void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t f
         struct fp_trim_stack *const of = &t->of[i];
         of->depth = t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]].depth + 1;
         of->rank = (uint16_t)fp_bins_of((uint64_t)((of->share < 1 ? of->share : 1) * WHOLE));
-        /* one more row for what may be pruned directly below it */
+        /* one more row for its direct children, if pruned */
         if (of->any) t->bytes[of->rank] += stack + ((uint64_t)of->rows + of->inner) * (row + frame * of->depth);
     }
 }
@@ -182,7 +182,7 @@ int fp_trim_cut(struct fp_trim *t, uint32_t least) {
     return 0;
 }
 
-/* The stack [pruned] under this one, which stays.  FP_NO_ID when memory ran out. */
+/* The child [pruned] of a stack that stays.  FP_NO_ID when memory ran out. */
 static uint32_t pruned_under(struct fp_trim *t, uint32_t stack) {
     if (stack && fp_table_row(&t->model->stacks, stack)[FP_STACK_FRAME] == t->pruned) return stack;
     return fp_model_stack(t->model, stack, t->pruned);

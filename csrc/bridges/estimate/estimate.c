@@ -12,7 +12,7 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
     e->most_rows = FP_ESTIMATE_ROWS;
     e->own = fp_estimate_sums_new(model, "the self cost of a position");
     e->arcs = fp_estimate_sums_new(model, "the inclusive cost of a call arc");
-    if (e->own && e->arcs && !fp_estimate_sums_widen(e->arcs, 1, 0)) { /* its last column: calls */
+    if (e->own && e->arcs && !fp_estimate_sums_widen(e->arcs, 1, 0)) { /* the last column counts calls */
         e->own->prune = prune;
         return e;
     }

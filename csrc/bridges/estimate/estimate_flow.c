@@ -18,12 +18,12 @@ void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     free(f);
 }
 
-/* A self-recursive call does not show which caller entered the function. */
+/* Whether a row is an arc to use: self-recursion does not show which caller entered the function. */
 static int is_arc(const struct fp_estimate_place *place) {
     return place->function != place->callee;
 }
 
-/* The value that weighs the arcs: the first that some arc has. */
+/* The value that weighs arcs: the first that is not 0 in all of them. */
 static uint32_t first_value(const struct fp_estimate_sums *arcs) {
     uint32_t primary = arcs->width - 1;
     for (uint32_t i = 0; i < arcs->n; i++)
@@ -45,7 +45,7 @@ static void list_arcs(struct fp_estimate_flow *f, const struct fp_estimate_sums 
     }
 }
 
-/* Where the self costs of each function begin. */
+/* Finds the first self cost of each function. */
 static void list_own(struct fp_estimate_flow *f, const struct fp_estimate_sums *own) {
     for (uint32_t i = 0, function = 0; i <= own->n; i++) {
         const uint32_t next = i < own->n ? own->places[i].function : f->n_functions;
@@ -67,7 +67,7 @@ static int order_functions(struct fp_estimate_flow *f) {
     uint32_t *low = index + n, *open = low + n, *calling = open + n;
     uint32_t counter = 0, n_open = 0, n_calling, n_ordered = 0;
     const uint32_t done = UINT32_MAX;  /* never a minimum */
-    for (uint32_t root = n; root--;) { /* so that the contexts of the first functions come first */
+    for (uint32_t root = n; root--;) { /* backwards, so that contexts of the first functions come first */
         if (index[root]) continue;
         n_calling = 0;
         calling[n_calling++] = open[n_open++] = root;
@@ -110,7 +110,7 @@ static int is_cyclic(const struct fp_estimate_flow *f, uint32_t function) {
            (next < f->n_functions && f->component[f->order[next]] == f->component[function]);
 }
 
-/* The inclusive costs of functions, and the share of each arc in its callee's cost. */
+/* Computes inclusive costs of functions, and the share of each arc in its callee's cost. */
 static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own, const struct fp_estimate_sums *arcs,
                  double prune) {
     const uint32_t n_values = own->width, n = f->n_functions;
@@ -135,7 +135,7 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
     for (uint32_t function = 0; function < n; function++) {
         if (!(called[function] > 0)) continue;
         const double beyond = spent[function] - called[function];
-        /* In a cycle costs count several times, so a difference is meaningless.  One below the share that is pruned
+        /* In a cycle costs count several times, so a difference is meaningless.  One below the pruned share
          * may only come from rounding. */
         if (is_cyclic(f, function) || beyond <= called[function] * prune) continue;
         f->uncalled[function] = beyond / spent[function];

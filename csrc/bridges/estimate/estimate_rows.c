@@ -5,15 +5,15 @@
 static const double ROUNDING = 1e-9; /* shares below this are the rounding of doubles */
 static const uint64_t WHOLE = (uint64_t)1 << 63;
 
-/* A context's part of its function's costs: from `from` to `to`, of WHOLE. */
+/* A context's part of its function's costs: [from, to) of WHOLE. */
 struct part {
     uint64_t from, to;
 };
 
 struct fp_estimate_rows {
     struct part *parts;                /* by context */
-    uint64_t *left_from;               /* by function: from here to WHOLE is under [pruned] */
-    uint32_t *own_end;                 /* by function: of the sums of self costs */
+    uint64_t *left_from;               /* by function: [this, WHOLE) is under [pruned] */
+    uint32_t *own_end;                 /* by function: the end of its self costs in the sums */
     uint8_t *unnamed;                  /* by function: summed up as [pruned] */
     uint32_t *own_frames, *arc_frames; /* by place of the sums; 0: not known yet */
     uint32_t unknown;                  /* the string ??? */
@@ -23,7 +23,7 @@ struct fp_estimate_rows {
     uint32_t *stacks; /* by depth: of the callers of the current context */
     uint32_t cap_stacks;
     uint32_t function;
-    uint32_t place; /* of the current function; FP_NO_ID: its first */
+    uint32_t place; /* of the current function; FP_NO_ID: start with its first */
     int64_t *sums;  /* of the unnamed functions */
 };
 
@@ -100,7 +100,7 @@ static uint32_t n_columns(const struct fp_estimate *e, uint32_t function) {
     return n;
 }
 
-/* The number of rows if no part of a cost were 0. */
+/* An upper bound of the number of rows: parts of a cost may be 0. */
 static uint64_t n_rows(const struct fp_estimate *e) {
     uint64_t n = 0;
     for (uint32_t function = 0; function < e->flow->n_functions; function++) {
@@ -114,7 +114,7 @@ static double own_share(const struct fp_estimate *e, uint32_t place) {
     return fp_estimate_sums_share(fp_estimate_sums_values(e->own, place), e->own->scale, e->n_values);
 }
 
-/* A function that costs n times the pruned share gets 2 n rows, but at least one for each context. */
+/* Limits a function that costs n times the pruned share to 2 n rows, but at least one for each context. */
 static int fold_places(struct fp_estimate *e) {
     struct ranked *ranked = NULL;
     uint32_t cap = 0;
@@ -217,7 +217,7 @@ int fp_estimate_rows_make(struct fp_estimate *e) {
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* The frame of a place; FP_NO_ID when memory ran out. */
+/* Makes the frame of a place.  FP_NO_ID when memory ran out. */
 static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
     struct fp_model *m = e->model;
     const uint32_t unknown = e->rows->unknown;
@@ -274,7 +274,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     return FP_DONE;
 }
 
-/* All rows of a function under `callers`. */
+/* Writes all rows of a function under `callers`. */
 static int put_function(struct fp_estimate *e, struct fp_batch *out, uint32_t thread, uint32_t function,
                         uint32_t callers, struct part part) {
     struct fp_estimate_rows *r = e->rows;

@@ -3,8 +3,8 @@
 #include "bridges/estimate/estimate_private.h"
 #include "core/memory.h"
 
-enum { FULL_BYTES = 32 << 20 }; /* of places, at which they are squeezed */
-enum { SHORT = 24 };            /* entries that are sorted by insertion */
+enum { FULL_BYTES = 32 << 20 }; /* of places; beyond it they are squeezed */
+enum { SHORT = 24 };            /* entries up to this many are sorted by insertion */
 enum { FIRST = 16 };            /* initial capacity in places: there may be a million sums */
 
 struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what) {
@@ -50,12 +50,12 @@ static size_t bytes_of(uint32_t width, uint32_t cap) {
     return __builtin_mul_overflow((size_t)cap * sizeof(int64_t), width ? width : 1, &nbytes) ? SIZE_MAX : nbytes;
 }
 
-/* Room for one more. */
+/* Makes room for one more place. */
 static int room(struct fp_estimate_sums *s) {
     const uint32_t cap = s->cap ? s->cap * 2 : FIRST;
     if (s->cap > UINT32_MAX / 2) return FP_E_NOMEM;
     const size_t nbytes[2] = {cap * sizeof *s->places, bytes_of(s->width, cap)};
-    if (s->place_bytes < nbytes[0]) { /* otherwise the allocation of the values had failed */
+    if (s->place_bytes < nbytes[0]) { /* otherwise only the allocation of the values failed before */
         struct fp_estimate_place *places = fp_grow(s->places, s->place_bytes, nbytes[0]);
         if (!places) return FP_E_NOMEM;
         s->places = places;
@@ -119,7 +119,7 @@ double fp_estimate_sums_share(const int64_t *values, const double *scale, uint32
 
 /* ---- folding ------------------------------------------------------------ */
 
-/* Adds one place's values to another's, all of them or none.  The column that would overflow, or -1. */
+/* Adds one place's values to another's, all or none.  Returns the column that would overflow, or -1. */
 static int64_t add(int64_t *to, const int64_t *from, uint32_t width) {
     int64_t sum;
     for (uint32_t k = 0; k < width; k++)
@@ -171,7 +171,7 @@ static int is_too_much(const struct fp_estimate_sums *s) {
     return s->prune > 0 && s->n_fresh > s->most;
 }
 
-/* The places since `block_first` are one block of one function. */
+/* Ends the block of one function that began at `block_first`. */
 static void close_block(struct fp_estimate_sums *s) {
     add_totals(s, s->block_first, s->n);
     if (is_too_much(s)) {

@@ -4,7 +4,7 @@
 
 /* Arcs visited for each allowed context. */
 enum { STEPS = 64 };
-enum { TOO_MANY = 1 }; /* besides FP_E_NOMEM */
+enum { TOO_MANY = 1 }; /* a status in addition to FP_E_NOMEM */
 
 /* Shares below this are the rounding of doubles. */
 static const double ROUNDING = 1e-9;
@@ -17,11 +17,11 @@ struct flow_walk {
     uint8_t *on_path;  /* by function */
     double *through;   /* by arc: shares of the contexts created */
     double *left_out;  /* by arc: shares of contexts that were too small */
-    double *possible;  /* by function: shares of the arcs that do not always close the cycle */
-    uint32_t *path;    /* contexts, from where the cycle was entered */
+    double *possible;  /* by function: shares of the arcs that may continue the path */
+    uint32_t *path;    /* contexts from the cycle's entry on */
     double *costs;     /* by position on the path: an upper bound of the context's cost, as a share of the total */
     uint32_t *at;      /* by position on the path: the current arc */
-    uint32_t *entries; /* contexts by which the cycle was entered */
+    uint32_t *entries; /* contexts that enter the cycle */
     uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
 
@@ -103,7 +103,7 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
         if (f->component[arc.callee] != f->component[function] || w->on_path[arc.callee]) continue;
         const double share = f->contexts[id].share * arc.share;
         if (!(share > 0)) continue;
-        /* by the arc's part of its caller's cost: by shares alone, costs could grow from arc to arc */
+        /* limited by the arc's part of its caller's cost: by shares alone, costs could grow along the path */
         const double by_share = f->contexts[id].share * arc.weight;
         const double by_cost = w->costs[n_path - 1] * (arc.cost / f->cost[function]);
         const double cost = arc.cost > 0 && by_cost < by_share ? by_cost : by_share;
@@ -126,7 +126,7 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
     return 0;
 }
 
-/* Lists the contexts by which a cycle was entered, with their parts of the incoming cost. */
+/* Lists the contexts that enter a cycle, with their parts of the incoming cost. */
 static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32_t *n_entries, double *known) {
     struct fp_estimate_flow *f = w->f;
     uint32_t costliest = f->order[first];
@@ -146,7 +146,7 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     }
     *known = by_contexts < entered * (1 - ROUNDING) ? by_contexts / entered : 1;
     if (entered > 0) return 0;
-    /* no callers: it begins with its most expensive function */
+    /* no callers: begin with the most expensive function */
     if (fp_array_room(&w->entries, &w->cap_entries, 1, sizeof *w->entries)) return FP_E_NOMEM;
     *n_entries = 1;
     w->entries[0] = f->n_contexts;
@@ -154,9 +154,8 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     return add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1);
 }
 
-/* The contexts of a cycle's functions, order[first..end).  Each arc within the cycle has its share of the callee; its
- * contexts divide it by their shares if no path were left out.  Arcs without contexts leave their shares to the
- * others. */
+/* Creates the contexts of a cycle's functions, order[first..end).  The contexts of an arc within the cycle divide the
+ * arc's share of its callee; arcs without contexts leave their shares to the others. */
 static int walk_cycle(struct flow_walk *w, uint32_t first, uint32_t end) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_entries;
@@ -192,7 +191,7 @@ static void sort_arcs(struct fp_estimate_flow *f, uint32_t function) {
     if (n > 1) qsort(f->arcs + first, n, sizeof *f->arcs, heaviest_first);
 }
 
-/* All callers, from the roots down. */
+/* Walks all contexts, from the roots down. */
 static int walk_all(struct flow_walk *w) {
     struct fp_estimate_flow *f = w->f;
     for (uint32_t end = f->n_functions, first; end; end = first) {
@@ -213,7 +212,7 @@ static int walk_all(struct flow_walk *w) {
     return 0;
 }
 
-/* Direct callers, or none. */
+/* Creates contexts with at most one caller. */
 static int walk_arcs(struct flow_walk *w, uint32_t callers) {
     struct fp_estimate_flow *f = w->f;
     int status = 0;

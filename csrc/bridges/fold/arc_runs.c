@@ -70,7 +70,7 @@ static inline uint64_t get(const uint8_t **p, uint32_t size) {
     return value;
 }
 
-/* Reads the key of the record at p.  0, or it reaches beyond the run. */
+/* Reads the key of the record at p.  0, or nonzero if it extends past the run. */
 static inline int read_key(const struct fp_arc_sums *s, struct fp_arc_run *run, const uint8_t *p) {
     if (FP_UNLIKELY(p >= run->end)) {
         run->key = run->caller = ENDED;
@@ -174,7 +174,7 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
     return FP_DONE;
 }
 
-/* Adds the arcs of the current caller.  0, or the bytes differ from those written. */
+/* Adds the arcs of the current caller.  0, or nonzero if the bytes differ from those written. */
 static int add_run(struct fp_arc_sums *s, struct fp_arc_run *run) {
     const uint64_t caller = s->caller;
     do {

@@ -82,7 +82,7 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     return t;
 }
 
-/* The function with only the name of another.  FP_NO_ID when memory ran out. */
+/* The function that has only the name of another.  FP_NO_ID when memory ran out. */
 static uint32_t only_name(struct fp_fold *f, uint32_t function) {
     uint32_t name = fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME];
     if (!name) name = fp_strings_intern(&f->model->strings, "[unknown]", 9);
@@ -126,7 +126,7 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     return fp_table_intern(&f->groups, group);
 }
 
-/* What went wrong: a sum passed 2^64 - 1, or a duration found no room. */
+/* Errors: a sum exceeded 2^64 - 1; no memory for a duration. */
 enum { TICKS = 1, SELF = 2, NO_MEMORY = 4 };
 
 /* Not inlined, so that the stack machine without durations keeps its registers. */
@@ -239,7 +239,7 @@ static void predict(const struct fp_fold *f, const struct fp_fold_thread *t, con
 }
 
 /* The end of the run of equal threads that begins at `from`.  Long runs are compared in blocks, in loops without exits;
- * where threads alternate, only the next row is looked at. */
+ * where threads alternate, only the next row is compared. */
 static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     enum { BLOCK = 256 };
     const uint32_t thread = threads[from];

@@ -4,7 +4,7 @@
 /* The index is at most half full, so non-adversarial arcs lie within 60 slots. */
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12, FAR_ARC = FP_FAR / 4 };
 
-static void index_anew(struct fp_fold *f); /* with a secret */
+static void index_anew(struct fp_fold *f); /* with a random secret */
 
 static size_t index_bytes(unsigned shift) {
     return ((size_t)fp_fold_mask(shift) + 1) * sizeof(uint32_t);
@@ -37,7 +37,7 @@ static uint32_t secret_slot(const struct fp_fold *f, uint32_t caller, uint32_t c
     return (uint32_t)(fp_secret_hash(&f->secret, key, sizeof key) >> f->index_shift);
 }
 
-/* Is this free slot too far from the slot where the search for a new arc began? */
+/* Whether a free slot is too far from the slot where the search for a new arc began. */
 static inline int is_far(const struct fp_fold *f, uint32_t at, uint32_t first, uint32_t mask) {
     return FP_UNLIKELY(((at - first) & mask) > FAR_ARC) && !f->secret.key[0];
 }
@@ -70,10 +70,10 @@ static void index_anew(struct fp_fold *f) {
 
 static int grow(struct fp_fold *f) {
     if (f->cap_arcs > (1u << 28)) return FP_E_NOMEM;
-    /* The index first: if it did not grow with the arcs, it could fill up. */
+    /* Grow the index first: if its allocation fails after the arcs grew, it could fill up. */
     const uint32_t cap = f->cap_arcs * 2;
     /* Up to 2^16 arcs the sparse index fits the L2 cache; beyond, every lookup
-     * is a cache miss anyway and half the memory is the better bargain. */
+     * is a cache miss anyway, so save half the memory. */
     const uint64_t slots = (uint64_t)cap * (cap <= 1u << 16 ? SLOTS_PER_ARC : 2);
     unsigned shift = 64;
     while ((uint64_t)1 << (64 - shift) < slots) shift--;

@@ -10,13 +10,13 @@
  * In each run a context comes after its callers, so that a record depends only on those before it.  Depth and rank
  * suffice to merge the runs: the next record of each run is a child of the last record written or of one of its
  * callers.  (All contexts between two neighbours of a run are below the parent of the second one.)  So the deepest
- * comes next, and of several the one of the lowest rank.
+ * record comes next and, among equally deep ones, the one with the lowest rank.
  *
  *   run A: a, a > c, b        run B: a, a > b, a > b > d        gives        a, a > b, a > b > d, a > c, b
  */
 
 struct fp_fold_tree_level {
-    uint32_t function; /* of the first level: the group */
+    uint32_t function; /* at the first level: the group */
     uint32_t stack;
 };
 
@@ -56,8 +56,7 @@ static int damaged(struct fp_err *err) {
     return fp_fail(err, FP_E_MALFORMED, 0, "a record of a temporary file");
 }
 
-/* Reads the next record of a run.  FP_FULL: it is in its head.  FP_DONE: the run has ended.  FP_MORE, FP_E_MALFORMED.
- */
+/* Reads the next record of a run into its head: FP_FULL.  FP_DONE at the end of the run, FP_MORE or FP_E_MALFORMED. */
 static int load(struct fp_fold_tree *t, uint32_t run, struct fp_err *err) {
     const struct fp_fold *f = t->fold;
     struct fp_in *in = &t->runs[run];
@@ -112,7 +111,7 @@ static void push(struct fp_fold_tree *t, uint32_t run) {
 }
 
 static inline uint64_t add(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* which no row holds */
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* too large for any row */
 }
 
 /* The next merged record, into t->head.  FP_FULL: there is one.  Otherwise as fp_fold_tree_pull. */
@@ -135,7 +134,7 @@ static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     if (!t->n_heap) return FP_DONE;
     t->head = heads[t->heap[0]];
     t->top_used = 1;
-    /* From all runs that have the context; their next records may be its children, which come first. */
+    /* sum over all runs with this context; their next records may be its children, which come next */
     const uint64_t key = t->head.key;
     while ((t->n_heap > 1 && heads[t->heap[1]].key == key) || (t->n_heap > 2 && heads[t->heap[2]].key == key)) {
         t->used[t->n_used++] = t->heap[0];
@@ -178,7 +177,7 @@ static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     return frame;
 }
 
-/* The stack of the path's last level, whose callers have theirs.  0 or FP_E_NOMEM. */
+/* Creates the stack of the path's last level.  0 or FP_E_NOMEM. */
 static int enter(struct fp_fold_tree *t, uint32_t depth) {
     const uint32_t frame = frame_of(t, t->path[depth].function);
     if (frame == FP_NO_ID) return FP_E_NOMEM;
@@ -188,7 +187,7 @@ static int enter(struct fp_fold_tree *t, uint32_t depth) {
     return t->path[depth].stack == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* The path of the current record.  0 or FP_E_NOMEM. */
+/* Updates the path to the current record.  0 or FP_E_NOMEM. */
 static int follow(struct fp_fold_tree *t) {
     const struct fp_fold_tree_head *head = &t->head;
     const uint32_t emptied = t->fold->model->n_emptied;
@@ -202,7 +201,7 @@ static int follow(struct fp_fold_tree *t) {
     return 0;
 }
 
-/* Thread and label of the current group.  0 or FP_E_NOMEM. */
+/* Sets thread and label of the current group.  0 or FP_E_NOMEM. */
 static int begin_group(struct fp_fold_tree *t) {
     const struct fp_fold *f = t->fold;
     const uint32_t *group = fp_table_row(&f->groups, t->head.function);

@@ -4,12 +4,12 @@
 #include "core/array.h"
 #include "core/sort.h"
 
-/* Arcs and nodes as sorted records, to be spilled or to become rows, and dropping the spilled ones. */
+/* Arcs and nodes as sorted records, for spilling or for rows; drops the spilled ones. */
 
 /* Prefetch distance in records: many arcs do not fit the caches. */
 enum { AHEAD = 12 };
 
-/* The arcs' numbers in order of (group, caller, callee).  0 or FP_E_NOMEM. */
+/* Sorts the arcs' numbers by (group, caller, callee).  0 or FP_E_NOMEM. */
 static int order(struct fp_fold *f) {
     uint32_t n = 0;
     free(f->by_caller);
@@ -129,7 +129,7 @@ int fp_fold_drop_spilled(struct fp_fold *f) {
         if (fresh[i] == UINT32_MAX && !hot) continue;
         fresh[i] = n;
         f->arcs[n] = f->arcs[i];
-        if (tree && f->arcs[n].caller) f->arcs[n].caller = fresh[f->arcs[n].caller - 1] + 1; /* was on the stack, too */
+        if (tree && f->arcs[n].caller) f->arcs[n].caller = fresh[f->arcs[n].caller - 1] + 1; /* also on the stack */
         if (!hot) f->arcs[n].calls = f->arcs[n].ticks = f->arcs[n].subcalls = f->arcs[n].self = 0;
         n++;
     }

@@ -93,7 +93,7 @@ static uint32_t merged(struct fp_fold *f, uint32_t a, uint32_t b) {
     return first;
 }
 
-/* Sorts a list of siblings by rank.  Returns the first of them. */
+/* Sorts a list of siblings by rank.  Returns the first. */
 static uint32_t sorted(struct fp_fold *f, uint32_t first) {
     if (!first || !f->sibling[first]) return first;
     uint32_t of[32] = {0}, list = 0; /* sorted lists of 1, 2, 4 ... nodes, or none */

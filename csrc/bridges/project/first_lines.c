@@ -10,7 +10,7 @@ void fp_first_lines_clear(struct fp_first_lines *l) {
     *l = (struct fp_first_lines){0};
 }
 
-/* Room for the functions of a model.  0 or FP_E_NOMEM. */
+/* Makes room for the functions of a model.  0 or FP_E_NOMEM. */
 static int room(struct fp_first_lines *l, const struct fp_model *m, struct fp_err *err) {
     if (!fp_array_zeroed(&l->of, &l->cap, m->functions.n, sizeof *l->of)) return 0;
     return fp_fail(err, FP_E_NOMEM, 0, "the lines of functions");
@@ -18,7 +18,7 @@ static int room(struct fp_first_lines *l, const struct fp_model *m, struct fp_er
 
 static void see(struct fp_first_lines *l, const struct fp_model *m, uint32_t function, uint32_t file, uint32_t line) {
     uint32_t *first = &l->of[function];
-    /* one less, so that 0 is beyond all lines */
+    /* minus 1, so that 0 (unknown) becomes the largest */
     if (line - 1 < *first - 1 && file == fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]) *first = line;
 }
 
@@ -36,7 +36,7 @@ int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model,
 
 int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s, struct fp_err *err) {
     if (room(l, s->model, err)) return FP_E_NOMEM;
-    for (uint32_t i = 1; i < s->positions.n; i++) { /* the first row of a table is none */
+    for (uint32_t i = 1; i < s->positions.n; i++) { /* row 0 of a table is unused */
         const uint32_t *p = fp_table_row(&s->positions, i);
         see(l, s->model, p[FP_POSITION_FUNCTION], p[FP_POSITION_FILE], p[FP_POSITION_LINE]);
     }

@@ -47,7 +47,7 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     free(s->sums);
     s->sums = sums;
     s->cap_sums = cap;
-    /* the rows of the last graph have the old width */
+    /* drop the rows of the last graph, which have the old width */
     free(s->costs);
     free(s->counts);
     s->costs = NULL;
@@ -58,13 +58,13 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     return 0;
 }
 
-/* Does it have more than two frames? */
+/* Whether a stack has more than two frames. */
 static int is_deep(const struct fp_model *m, uint32_t stack) {
     const uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
     return parent && parent < stack && fp_table_row(&m->stacks, parent)[FP_STACK_PARENT];
 }
 
-/* Counts a stack and its parents that were not counted yet.  FP_DONE or FP_E_MALFORMED. */
+/* Counts a stack and its parents, each once.  FP_DONE or FP_E_MALFORMED. */
 static int count_nodes(struct fp_project *s, uint32_t stack, struct fp_err *err) {
     const struct fp_model *m = s->model;
     do {

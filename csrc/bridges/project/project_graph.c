@@ -6,7 +6,7 @@ struct chain_walk {
     struct fp_project_tree tree;
     int64_t *inclusive; /* by depth: the sum of the nodes below so far */
     uint32_t cap_depth;
-    int64_t calls; /* which sum counts calls; negative: none */
+    int64_t calls; /* the sum that counts calls; negative: none */
     struct fp_err *err;
 };
 
@@ -40,7 +40,7 @@ static const uint32_t *chain_above(const struct fp_project *s, const struct chai
     return at && parent ? fp_project_chain(s, &w->tree, parent, n) : NULL;
 }
 
-/* Books a node's own cost and begins its sum. */
+/* Adds a node's self cost to its positions and begins its sum. */
 static int enter(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32_t depth) {
     uint32_t n, n_above, key = w->tree.nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
@@ -57,7 +57,7 @@ static int enter(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32
     return add_values(w, "the self cost of a position", s->costs + (size_t)row * s->n_values, self, s->n_values);
 }
 
-/* Books a node's inclusive cost, which is complete now, on the arcs into it. */
+/* Adds a node's complete inclusive cost to the arcs into it. */
 static int leave(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32_t depth) {
     const struct fp_project_node *node = &w->tree.nodes[at];
     const int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
@@ -82,7 +82,7 @@ static int leave(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32
     return add_values(w, "the inclusive cost of a call stack", above_it, inclusive, s->n_values);
 }
 
-/* Depth first over the tree, along its links: no recursion, whatever the depth. */
+/* Walks the tree depth first, without recursion. */
 static int walk_tree(struct fp_project *s, struct chain_walk *w) {
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, 0, 0);

@@ -8,7 +8,7 @@ static uint32_t known_file(const struct fp_project *s, uint32_t file) {
     return file ? file : s->unknown_file;
 }
 
-/* A frame whose mapping and object were checked; all zero: a sample without a stack. */
+/* A frame with a checked mapping and object; all zero: a sample without a stack. */
 struct position_place {
     uint32_t frame, object;
     uint64_t address; /* as recorded */
@@ -26,8 +26,8 @@ static uint32_t function_at(struct fp_project *s, const struct position_place *a
     return function;
 }
 
-/* Readers of graphs identify functions by object, file and name.  Of functions that differ only otherwise (first line,
- * linker name) the first represents all, or recursion between them would be missed. */
+/* Readers of graphs identify functions by object, file and name.  Of functions that differ only
+ * in other fields (first line, linker name), the first represents all, or recursion between them would be missed. */
 static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
     uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
     uint32_t name =
@@ -118,7 +118,7 @@ int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err)
 
     const struct position_place place = {frame, object, address};
     const uint32_t at = s->n_chain;
-    if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, known below */
+    if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, set below */
     if (lines) {
         int status = push_lines(s, lines, &place, err);
         if (status) return status;

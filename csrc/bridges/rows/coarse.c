@@ -69,7 +69,7 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
             b->values[(b->n_values - 1) * cap + i] = (int64_t)count;
         }
 
-        const uint32_t before = n - 1; /* where it may belong */
+        const uint32_t before = n - 1; /* the row to merge with */
         if (n && b->kind[before] == kind && b->function[before] == function && b->callee[before] == callee &&
             b->file[before] == file && b->line[before] == line) {
             if (__builtin_add_overflow(b->count[before], count, &b->count[before]))
@@ -103,7 +103,7 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
 }
 
 int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uint32_t text, struct fp_err *err) {
-    uint32_t own = 0, labelled = 0; /* samples come in runs of equal labels */
+    uint32_t own = 0, labelled = 0; /* a cache: samples come in runs of equal labels */
     for (uint32_t i = 0; i < b->n; i++) {
         if (!labelled || b->label[i] != own) {
             own = b->label[i];

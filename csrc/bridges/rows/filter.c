@@ -9,11 +9,11 @@
 enum { NO = 1, YES = 2 }; /* answers */
 enum { BLOCK = 1024 };    /* rows moved together */
 
-/* A thread's calls, as the stack machine sees them (bridges/fold/fold.h). */
+/* A thread's calls, as in the stack machine (bridges/fold/fold.h). */
 struct fp_filter_thread {
     uint32_t *calls; /* rows of `entered`, outermost first */
     uint32_t n, cap;
-    uint32_t match; /* the outermost matching call is calls[match - 1]; 0: there is none */
+    uint32_t match; /* the outermost matching call is calls[match - 1]; 0: none */
 };
 
 struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
@@ -76,7 +76,7 @@ static int ask_object(struct fp_filter *f, uint32_t object) {
     return ask_string(f, FP_FILTER_OBJECT, fp_table_row(&f->model->objects, object)[FP_OBJECT_NAME]);
 }
 
-/* Both, of a function in `object`. */
+/* Asks about the name and the object of a function. */
 static int ask_both(struct fp_filter *f, uint32_t function, uint32_t object) {
     const int name = ask_string(f, FP_FILTER_NAME, fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME]);
     return name == YES ? ask_object(f, object) : name;
@@ -88,12 +88,12 @@ static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, str
     if (inside != YES || !(f->by & FP_FILTER_NAME)) return inside;
     if (!f->address && fp_frame_text(f->model, frame, &f->scratch)) return no_memory(err);
     const int matches = ask(f, FP_FILTER_NAME, &f->address, f->scratch.p, f->scratch.n);
-    if (matches) f->address = 0; /* the next one has another name */
+    if (matches) f->address = 0; /* the next address has another name */
     return matches;
 }
 
-/* The answer for a line and those that it is inlined into.  All functions have been answered. */
-enum { MATCHES = 1, NAME_MATCHES = 2 /* of a function in no object: it is in the frame's mapping */ };
+/* The answer for a line and its outer lines, after the answers for all functions. */
+enum { MATCHES = 1, NAME_MATCHES = 2 /* of a function without an object, which is the frame mapping's */ };
 
 static int line_matches(const struct fp_filter *f, uint32_t line, uint8_t *matches, struct fp_err *err) {
     const struct fp_model *m = f->model;
@@ -178,13 +178,13 @@ static int enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     return 0;
 }
 
-/* An exit of `*function`.  Does it stay?  If it ends a caller of the matching call, that call was left by an exception
- * or longjmp, and *function becomes its function. */
+/* Whether an exit of *function stays.  If it ends a caller of the matching call, an exception or longjmp ended that
+ * call, and *function becomes its function. */
 static int leave(struct fp_filter *f, uint32_t thread, uint32_t *function) {
     struct fp_filter_thread *t = &f->threads[thread];
     const uint32_t match = t->match;
     const uint32_t call = fp_table_find(&f->entered, (const uint32_t[]){thread, *function});
-    if (!call || !f->active[call]) return match != 0; /* its entry was lost */
+    if (!call || !f->active[call]) return match != 0; /* its enter is missing */
     uint32_t top;
     do {
         top = t->calls[--t->n];
@@ -198,7 +198,7 @@ static int leave(struct fp_filter *f, uint32_t thread, uint32_t *function) {
     return match != 0;
 }
 
-/* Does a row stay?  1, 0 or an error. */
+/* Whether a row stays: 1, 0 or an error. */
 static int keep_row(struct fp_filter *f, struct fp_batch *b, uint32_t i, struct fp_err *err) {
     const uint32_t thread = b->thread[i], function = b->function[i];
     const uint64_t unwound = f->unwound;
@@ -216,7 +216,7 @@ static int keep_row(struct fp_filter *f, struct fp_batch *b, uint32_t i, struct 
             keep = leave(f, thread, &b->function[i]);
             if (f->unwound != unwound) b->op[i] = FP_OP_EXIT;
             return keep;
-        case FP_OP_ARGUMENT: /* of the call in the row before */ return f->kept;
+        case FP_OP_ARGUMENT: /* of the call in the previous row */ return f->kept;
         case FP_OP_BUFFER: /* of the thread, not of a call */ return 1;
         default: return f->threads[thread].match != 0;
     }

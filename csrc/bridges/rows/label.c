@@ -42,7 +42,7 @@ static uint32_t replaced(struct fp_label_rows *l, uint32_t label) {
             if (fp_array_room(&l->kept, &l->cap_kept, (uint64_t)n + 1, sizeof *l->kept)) return FP_NO_ID;
             l->kept[n++] = label;
         }
-        label = row[FP_LABEL_NEXT] < label ? row[FP_LABEL_NEXT] : 0; /* the rest of a chain comes first */
+        label = row[FP_LABEL_NEXT] < label ? row[FP_LABEL_NEXT] : 0; /* earlier entries only, so the loop ends */
     }
     for (uint32_t i = 0; i < l->n_given && to != FP_NO_ID; i++)
         to = fp_model_label(m, to, l->given[2 * i], l->given[2 * i + 1], 0, 0);

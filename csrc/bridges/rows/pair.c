@@ -8,7 +8,7 @@ static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
     return function < p->cap_to_function ? p->to_function[function] : 0;
 }
 
-/* Its file and object are those of the counterpart, so nothing else of a function changes. */
+/* Replaces a function by its counterpart, which has its own file and object. */
 static int replaced(void *arg, uint32_t *function) {
     const uint32_t to = counterpart(arg, *function);
     if (to) *function = to;
@@ -51,7 +51,7 @@ void fp_pair_free(struct fp_pair *p) {
     free(p);
 }
 
-/* Sets a bit of an item of a table of `n`. */
+/* Sets a bit of an item of a table with `n` items. */
 static int mark(uint8_t **marks, uint32_t *cap, uint32_t id, uint32_t n, uint8_t bit, const char *what,
                 struct fp_err *err) {
     if (FP_UNLIKELY(id >= *cap)) {
@@ -66,7 +66,7 @@ static int mark_function(struct fp_pair *p, uint32_t id, uint8_t bit, struct fp_
     return mark(&p->functions, &p->n_functions, id, p->model->functions.n, bit, "a function", err);
 }
 
-/* The functions of a stack, up to the first caller that was noted before. */
+/* Marks the functions of a stack, up to the first caller that is already marked. */
 static int mark_stack(struct fp_pair *p, uint32_t node, uint8_t bit, struct fp_err *err) {
     const struct fp_model *m = p->model;
     int status = FP_DONE;
@@ -82,7 +82,7 @@ static int mark_stack(struct fp_pair *p, uint32_t node, uint8_t bit, struct fp_e
             if (line >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", line, m->lines.n);
             const uint32_t *its = fp_table_row(&m->lines, line);
             status = mark_function(p, its[FP_LINE_FUNCTION], bit, err);
-            if (its[FP_LINE_OUTER] >= line) break; /* outer entries come first */
+            if (its[FP_LINE_OUTER] >= line) break; /* outer entries have lower ids */
             line = its[FP_LINE_OUTER];
         }
         if (row[FP_STACK_PARENT] >= node) break;
@@ -123,8 +123,8 @@ int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
     return 0;
 }
 
-/* The line chain with the counterparts of its functions; *object becomes that of one of them, *any 1.  FP_NO_ID when
- * memory ran out. */
+/* The line chain with its functions replaced by their counterparts; sets *any, and *object to that of one of them, if
+ * there is a counterpart.  FP_NO_ID when memory ran out. */
 static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int *any) {
     struct fp_model *m = p->model;
     uint32_t *chain = NULL, n = 0, cap = 0, to = 0;
@@ -155,7 +155,7 @@ static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int
 int fp_pair_frames(struct fp_pair *p, struct fp_err *err) {
     struct fp_model *m = p->model;
     const uint32_t n = m->frames.n;
-    uint32_t *mapping = calloc((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first one */
+    uint32_t *mapping = calloc((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first mapping */
     uint32_t cap = 0;
     int status = mapping && !fp_array_zeroed(&p->to_frame, &cap, n, sizeof *p->to_frame) ? FP_DONE : FP_E_NOMEM;
     for (uint32_t i = m->mappings.n; status == FP_DONE && i-- > 1;) {
@@ -177,7 +177,7 @@ int fp_pair_frames(struct fp_pair *p, struct fp_err *err) {
     return status == FP_DONE ? FP_DONE : fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles");
 }
 
-/* The file of a row, if it is that of its function. */
+/* Replaces the file of a row if it is its function's. */
 static void own_file(const struct fp_pair *p, uint32_t function, uint32_t *file) {
     const uint32_t to = counterpart(p, function);
     if (to && *file == fp_table_row(&p->model->functions, function)[FP_FUNCTION_FILE])

@@ -19,7 +19,7 @@ struct fp_restack *fp_restack_new(struct fp_model *model) {
     if (!r) return NULL;
     r->model = model;
     r->n_named = 1;
-    r->n_chains = 1; /* place 0 is none */
+    r->n_chains = 1; /* place 0 is unused */
     r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){.arg = r, .frames = chain_of});
     if (r->ids) return r;
     free(r);
@@ -59,7 +59,7 @@ static int no_memory(struct fp_err *err) {
 
 /* ---- frames reduced to names ---- */
 
-/* Appends the frame with only the name of `function`, or of the address of frame `of` if it has no function. */
+/* Appends a frame named after `function` or, if there is none, after the address of frame `of`. */
 static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struct fp_err *err) {
     struct fp_model *m = r->model;
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
@@ -120,7 +120,7 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
         if (status) return status;
         r->n_named++;
     }
-    r->n_named = r->model->frames.n; /* the new ones are names already */
+    r->n_named = r->model->frames.n; /* the new ones are already names */
     return FP_DONE;
 }
 

@@ -19,7 +19,7 @@ void fp_shallow_free(struct fp_shallow *s) {
     free(s);
 }
 
-/* Handles the new stacks.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
+/* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
 static int read_frames(struct fp_shallow *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {

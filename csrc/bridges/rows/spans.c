@@ -61,7 +61,7 @@ static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
         return 0;
     }
     while (s->n >= s->room) {
-        if (s->pixel > UINT64_MAX / 2) { /* only a damaged clock makes that many calls last for centuries: drop any */
+        if (s->pixel > UINT64_MAX / 2) { /* only a damaged clock makes so many calls last centuries: drop any */
             s->left_out++;
             return 0;
         }

@@ -50,7 +50,7 @@ void fp_aggregate_empty(struct fp_aggregate *a) {
     a->bytes = 0;
 }
 
-/* Room for `more` bytes after its->n. */
+/* Makes room for `more` bytes after its->n. */
 static int room(struct fp_aggregate_private *its, size_t more) {
     if (FP_LIKELY(more <= its->cap - its->n)) return 0;
     size_t cap = its->cap ? its->cap : 1 << 16;
@@ -113,7 +113,7 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
     return add_block(a, function, at, level + 1, err);
 }
 
-/* Merges neighbouring ascending runs until there is one; returns the array of the two that holds it. */
+/* Merges adjacent ascending runs until one is left; returns the array that contains it. */
 static struct fp_packed_row **merge_sort(const struct fp_rank_order *o, struct fp_packed_row **from,
                                          struct fp_packed_row **to, uint32_t n) {
     for (;;) {
@@ -186,7 +186,7 @@ static int close_block(struct fp_aggregate *a, struct fp_err *err) {
 
 /* ---- adding ---- */
 
-/* The function that rows of lines are booked on: without object, defined in the file of the row. */
+/* The function for rows of lines: without an object, defined in the row's file. */
 static uint32_t line_function(struct fp_model *m, uint32_t function, uint32_t file) {
     const uint32_t *f = fp_table_row(&m->functions, function);
     if (!f[FP_FUNCTION_OBJECT] && f[FP_FUNCTION_FILE] == file && !f[FP_FUNCTION_SYSTEM_NAME] && !f[FP_FUNCTION_LINE])
@@ -219,7 +219,7 @@ static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, st
     row->count2 = kind == FP_JCND ? in->count2[i] : 0;
 }
 
-/* Does the row sort after the previous one?  Most do, and take the fast path. */
+/* Whether the row sorts after the previous one, as most do: the fast path. */
 static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_row *before,
                           const struct fp_packed_row *row) {
     if (FP_LIKELY(row->kind == FP_COST && before->file == row->file && before->address == row->address &&
@@ -231,7 +231,7 @@ static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_
 int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (n <= a->n_columns) return 0;
-    if (close_block(a, err)) return err->code; /* a block keeps the number of columns that it began with */
+    if (close_block(a, err)) return err->code; /* the number of columns of a block is fixed */
     int64_t *values = realloc(its->values, n * sizeof *values);
     if (!values) return fp_no_memory(err);
     its->values = values;
@@ -383,7 +383,7 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
             struct fp_aggregate_window *w = &a->windows[m->to_refill];
             const uint8_t *p = m->cursors[m->to_refill].p;
             a->to_refill = m->to_refill;
-            w->pos = p ? (size_t)(p - w->p) : 0; /* it has no window before the first refill */
+            w->pos = p ? (size_t)(p - w->p) : 0; /* no window before the first refill */
         }
         return status;
     }
@@ -403,7 +403,7 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
     }
 }
 
-/* The next function's only block, if it has just one and its output has not begun. */
+/* The single block of the next function, if it has just one and its output has not begun. */
 static const struct fp_aggregate_block *only_block(const struct fp_aggregate_private *its) {
     if (its->from_runs || its->in_function || its->next_function == its->n_functions) return NULL;
     const struct fp_aggregate_block *b = &its->blocks[its->last[its->functions[its->next_function]] - 1];
@@ -439,7 +439,7 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
         /* functions with other rows need no row that only names them */
         if (its->held && (status == FP_DONE || row->function != its->held_function)) {
             const uint32_t file = fp_packed_file(a->model, its->held_function);
-            int64_t *zeros = its->merging.values; /* not read: a row without values */
+            int64_t *zeros = its->merging.values; /* zeros: a row without values */
             give(out,
                  &(struct fp_packed_row){
                      .function = its->held_function, .file = file, .kind = FP_BLOCK, .values = zeros},

@@ -4,7 +4,7 @@
 
 #include "bridges/sums/rank.h"
 
-/* An input: rows[at ..] are left. */
+/* An input; rows[at ..] are not read yet. */
 struct input {
     const struct fp_batch *rows;
     uint32_t at;
@@ -39,7 +39,7 @@ static inline int needs_rows(const struct input *in) {
     return !in->ended && (!in->rows || in->at == in->rows->n);
 }
 
-/* The first function of all inputs, each of which has rows or has ended.  Returns 0 when all have ended. */
+/* Finds the first function of all inputs.  Each input has rows or has ended.  Returns 0 when all have ended. */
 static int next_function(struct fp_lines_merge *m) {
     m->in_function = 0;
     for (uint32_t i = 0; i < m->n; i++) {
@@ -79,7 +79,7 @@ static void add_rows(struct fp_batch *out, const struct input *in, uint32_t n) {
     out->n += n;
 }
 
-/* The rows of the function that only this input has. */
+/* Copies the rows of a function that only this input has. */
 static void copy_run(const struct fp_lines_merge *m, struct input *in, struct fp_batch *out) {
     const uint32_t room = out->cap - out->n, left = in->rows->n - in->at, most = room < left ? room : left;
     uint32_t n = 1;
@@ -88,7 +88,7 @@ static void copy_run(const struct fp_lines_merge *m, struct input *in, struct fp
     in->at += n;
 }
 
-/* The sum of the rows of the function's next line.  FP_FULL or FP_E_OVERFLOW. */
+/* Sums the rows of the function's next line.  FP_FULL or FP_E_OVERFLOW. */
 static int add_line(struct fp_lines_merge *m, struct fp_batch *out) {
     struct input *first = NULL;
     for (uint32_t i = 0; i < m->n; i++) {

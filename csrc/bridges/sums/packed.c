@@ -19,7 +19,7 @@ static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
     return p;
 }
 
-/* Branchless: which values are 0 is unpredictable. */
+/* Branchless, because zeros are unpredictable. */
 static inline unsigned bytes_of(uint64_t v) {
     return (0 - (unsigned)(v != 0)) & ((71 - (unsigned)__builtin_clzll(v | 1)) / 8);
 }
@@ -208,7 +208,7 @@ int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more
 
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n,
                           uint32_t n_columns) {
-    const size_t values = ((size_t)n + 1) * n_columns + 1; /* never none */
+    const size_t values = ((size_t)n + 1) * n_columns + 1; /* never 0 */
     if (fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap) ||
         fp_array_room(&m->cursors, &m->cap_cursors, n, sizeof *m->cursors))
         return FP_E_NOMEM;
@@ -239,7 +239,7 @@ void fp_packed_merge_clear(struct fp_packed_merge *m) {
     *m = (struct fp_packed_merge){.n = 0};
 }
 
-/* Moves on to the next row: 1; 0 at the end; -1: no bytes are left. */
+/* Advances to the next row: 1; 0 at the end; -1: no bytes left. */
 static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor *c) {
     while (!c->rows) {
         if (c->end - c->p < FP_PACKED_HEAD) return c->eof ? 0 : -1;
@@ -251,7 +251,7 @@ static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor
     }
     if (!c->eof && (size_t)(c->end - c->p) < fp_packed_most(c->n_columns)) return -1;
     c->p = fp_packed_take(c->p, &c->before, &c->row, c->n_columns);
-    for (uint32_t k = c->n_columns; k < m->n_columns; k++) c->row.values[k] = 0; /* columns that came later */
+    for (uint32_t k = c->n_columns; k < m->n_columns; k++) c->row.values[k] = 0; /* columns added later */
     c->rows--;
     return 1;
 }
@@ -285,7 +285,7 @@ static void push(struct fp_packed_merge *m, uint32_t cursor) {
 }
 
 int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
-    if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* nothing to merge with, and places come once */
+    if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* a single input, whose places are distinct */
         if (!advance(m, &m->cursors[0])) return FP_DONE;
         m->row = m->cursors[0].row;
         return FP_FULL;

@@ -94,7 +94,7 @@ struct range {
  * on.  0 or FP_E_NOMEM. */
 static int sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
     struct keyed *keys = malloc(((size_t)n + 1) * sizeof *keys);
-    /* the ranges to do next to each other hold n strings at most, and each two at least */
+    /* disjoint ranges of at least two strings: at most n / 2 */
     struct range *todo = malloc(((size_t)n / 2 + 1) * sizeof *todo);
     uint32_t n_todo = 0;
     if (!keys || !todo) {
@@ -119,7 +119,7 @@ static int sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
     return 0;
 }
 
-/* Ranks the strings added since the last time: sorts them, then merges them into the order. */
+/* Ranks the strings added since the last call: sorts them, then merges them into the order. */
 static int rank_strings(struct fp_rank_order *o) {
     const uint32_t had = o->n_strings, n = o->model->strings.n;
     if (n == had) return 0;
@@ -185,7 +185,7 @@ int fp_rank_order_rank(struct fp_rank_order *o) {
     if (any_line) {
         if (!(lines = malloc((size_t)n * sizeof *lines))) goto done;
         for (uint32_t i = 0; i < n; i++) lines[i] = (struct lined){fp_table_row(&m->functions, i)[FP_FUNCTION_LINE], i};
-        qsort(lines, n, sizeof *lines, by_line); /* two of the same line differ in another part */
+        qsort(lines, n, sizeof *lines, by_line); /* functions with equal lines differ in another part */
         for (uint32_t i = 0; i < n; i++) a[i] = lines[i].function;
     }
     /* The least significant part of the key first.  A part that all functions share needs no pass. */

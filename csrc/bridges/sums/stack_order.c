@@ -93,7 +93,7 @@ static uint32_t *rank_tree(const struct fp_table *t, uint32_t parent, const uint
             sibling[i] = child[PARENT(i)];
             child[PARENT(i)] = i;
         }
-    /* along the links; `child` of a node that was visited becomes its number */
+    /* follow the links; the `child` of a visited node becomes its number */
     uint32_t number = 0;
     for (uint32_t at = 0;;) {
         const uint32_t first = child[at];

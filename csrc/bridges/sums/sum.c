@@ -7,15 +7,15 @@
 #include "core/memory.h"
 #include "core/sort.h"
 
-/* Rows that are looked up together, so that they wait for memory together. */
+/* Rows are looked up in groups, to overlap cache misses. */
 enum { GROUP = 32, WIDTH = 3 };
 
-/* Bytes of a key's sums; not 0, so that stacks without values have a row, too. */
+/* The size of a key's sums; not 0, so that stacks without values have a row, too. */
 static size_t sum_bytes(const struct fp_sum *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
-/* Room for the sums of this key, which begin as 0.  0 or FP_E_NOMEM. */
+/* Makes room for the sums of a key, initially 0.  0 or FP_E_NOMEM. */
 static int sums_room(struct fp_sum *s, uint32_t key) {
     if (FP_LIKELY(key < s->cap)) return 0;
     const size_t width = sum_bytes(s), had = s->cap * width;
@@ -74,7 +74,7 @@ int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
     return 0;
 }
 
-/* The chain with s->suffix put after its last label; FP_NO_ID when memory ran out. */
+/* The chain with s->suffix after its last label; FP_NO_ID when memory ran out. */
 static uint32_t with_suffix(struct fp_sum *s, uint32_t label) {
     struct fp_table *labels = &s->model->labels;
     uint32_t n = 0, chain = s->suffix;
@@ -156,7 +156,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
                 int64_t *sum = &sums[columns[v]];
                 overflow |= __builtin_add_overflow(*sum, values[(size_t)v * in->cap], sum);
             }
-            if (FP_UNLIKELY(overflow)) { /* sums wrap around, and back */
+            if (FP_UNLIKELY(overflow)) { /* undo: sums wrap around, and back */
                 uint32_t column = 0;
                 for (uint32_t v = 0; v < in->n_values; v++) {
                     int64_t *sum = &sums[columns[v]];
@@ -187,7 +187,7 @@ static int rank_names(struct fp_sum *s) {
     return status;
 }
 
-/* The first words of a key's record. */
+/* Writes the first words of a key's record. */
 static void head_of(const struct fp_sum *s, uint32_t key, uint64_t head[FP_SUM_HEAD]) {
     const uint32_t *row = fp_table_row(&s->keys, key);
     const uint64_t stack_and_label = (uint64_t)row[0] << 32 | row[1];
