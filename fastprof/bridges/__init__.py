@@ -111,7 +111,7 @@ LABEL_PATH: Option[str | None] = Option(
     PathPattern(),
     None,
     group="values",
-    help="labels from paths, as 'dumps/{host}/{date}.prof'",
+    help="labels from paths, e.g. 'dumps/{host}/{date}.prof'",
     details="PATTERN is the end of the path of each input.  A field {NAME} matches a part of a name without slash and "
     "becomes a label; * and ? match as in a shell, ** also slashes.",
 )
@@ -128,7 +128,7 @@ LABELS_FROM: Option[str | None] = Option(
     FilePath("CSV"),
     None,
     group="values",
-    help="labels from a table of inputs",
+    help="read labels of inputs from a table",
     details="A CSV file with a header: the column `input` has paths or base names, each other column is a label.",
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)

@@ -69,8 +69,8 @@ SIGNIFICANCE = Option(
     Share(),
     0.05,
     group="rows",
-    help="several runs: rate of chance rows (default: 0.05)",
-    details="Rows are tested by Welch's t-test; of those shown, this share may differ by chance.  1 shows all.",
+    help="false discovery rate of several runs (default: 0.05)",
+    details="Welch's t-test selects the rows; at most this share of them differs by chance.  1 shows all.",
 )
 _PRINTED = (N, SORT, THRESHOLD, SIGNIFICANCE)
 # Options of the comparison.

@@ -33,7 +33,7 @@ BASE_OF = Option(
     Whole(1, 1 << 31),
     1,
     group="values",
-    help="OLD stands for N runs: divide its costs by N",
+    help="divide the costs of OLD, a sum of N runs, by N",
 )
 OPTIONS: tuple[Option[Any], ...] = (NORMALIZE, BASE_OF)
 _DIFFERENT = 0.01  # durations that differ by more are noted

@@ -58,7 +58,7 @@ def test_rows_of_all_snapshots_have_a_label() -> None:
 
 
 def test_a_snapshot_without_a_tree() -> None:
-    with pytest.raises(FormatError, match="no snapshot 0 has a tree; those that have one: 1, 2, 3"):
+    with pytest.raises(FormatError, match="no tree in snapshot 0; snapshots with a tree: 1, 2, 3"):
         massif("inlined.massif", snapshot="0")
     with pytest.raises(UsageError, match="neither a snapshot's number"):
         fastprof.top(str(MASSIF / "inlined.massif"), massif={"snapshot": "first"})

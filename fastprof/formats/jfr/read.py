@@ -456,7 +456,8 @@ class JfrReader(Reader):
             last = self._chunks[-1].header
             facts["version"] = f"{last.major}.{last.minor}"
         facts["deepest_stack"] = int(counts.depth)
-        facts["settings"] = self._settings()
+        if settings := self._settings():
+            facts["settings"] = settings
         facts["events"] = dict(sorted(self._counts.items(), key=lambda one: (-one[1], one[0])))
 
     def _name_threads(self) -> None:

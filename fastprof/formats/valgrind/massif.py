@@ -60,7 +60,7 @@ class MassifReader(Reader):
             named = [k for k in trees if found[k]["number"] == int(which)]
             if not named:
                 numbers = ", ".join(str(found[k]["number"]) for k in trees) or "none"
-                detail = f"no snapshot {int(which)} has a tree; those that have one: {numbers}"
+                detail = f"no tree in snapshot {int(which)}; snapshots with a tree: {numbers}"
                 raise FormatError(self.source.name, self.format, detail)
             return named[-1:]
         if which == "last":
