@@ -342,8 +342,8 @@ def _pipeline(
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, so that arcs, contexts and symbols are shared from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
-        apart = labelled and input_.view != view
-        if apart or any(operator.each for operator in operators + bridge) or key not in together:
+        is_separate = labelled and input_.view != view
+        if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)

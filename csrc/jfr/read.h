@@ -208,7 +208,7 @@ struct fp_jfr_reader {
     struct fp_jfr_span *ties; /* events that begin at the same time */
     uint32_t n_ties, cap_ties, at_tie;
     int32_t has_record, is_pulling, taking;
-    struct fp_strings said; /* facts already reported to the caller */
+    struct fp_strings reported; /* facts already reported to the caller */
 };
 
 /* The events that fp_jfr_walk passes to the caller, and their fields. */

@@ -19,7 +19,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->labels = calloc(FP_JFR_LABELS, sizeof *r->labels);
     r->slots = calloc(FP_JFR_SLOTS, sizeof *r->slots);
     r->cache = calloc(FP_JFR_CACHE, sizeof *r->cache);
-    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->said) |
+    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->reported) |
                  fp_strings_init(&r->chains);
     failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->functions, 2) |
               fp_table_init(&r->leaves, 2);
@@ -45,7 +45,7 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     fp_jfr_free_spans(r);
     fp_strings_clear(&r->names);
     fp_strings_clear(&r->counted);
-    fp_strings_clear(&r->said);
+    fp_strings_clear(&r->reported);
     fp_strings_clear(&r->chains);
     fp_table_clear(&r->type_ids);
     fp_table_clear(&r->unknown_ids);
@@ -81,7 +81,7 @@ void fp_jfr_begin(struct fp_jfr_reader *r) {
     r->n_places = 0;
     r->skip = r->limit = 0;
     r->is_next = r->is_described = 0;
-    fp_strings_empty(&r->said);
+    fp_strings_empty(&r->reported);
     fp_jfr_forget(r);
 }
 
@@ -145,7 +145,7 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     r->asked_kind = type->fact - 1;
     if (r->asked_kind == FP_JFR_SETTING && name_setting(r)) return fp_no_memory(err);
     if (r->text.failed) return fp_no_memory(err);
-    const uint32_t before = r->said.n, id = fp_strings_intern(&r->said, r->text.p, r->text.n);
+    const uint32_t before = r->reported.n, id = fp_strings_intern(&r->reported, r->text.p, r->text.n);
     if (id == FP_NO_ID) return fp_no_memory(err);
     const int is_number = r->asked_kind == FP_JFR_LOST_SAMPLES || r->asked_kind == FP_JFR_DATA_LOSS;
     if (id < before && !is_number) return 0;

@@ -266,7 +266,7 @@ MAX_DEPTH = Option(
 
 
 def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
-    """Which of thread, process, part and cpu keep rows apart that would otherwise be added up."""
+    """Which of thread, process, part and cpu separate rows that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
     asked = frozenset(options[LABELS] or ()) - {"own"}

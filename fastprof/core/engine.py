@@ -94,7 +94,7 @@ class Input:
     renews_stacks: bool = False  # adds stacks again after Model.empty_stacks
     advice: Entry | None = None  # known after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
-    stated: Mapping[str, Any] = {}  # for `info`: what the file states about itself, apart from its parts; once read
+    stated: Mapping[str, Any] = {}  # for `info`: facts of the file other than its parts; set once read
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
     time_range: tuple[int, int] | None = None  # what a relative TIME_RANGE is for this input
 

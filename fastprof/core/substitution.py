@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-# Anything but a slash or backslash, or an escaped character: as cg_annotate takes it apart.
+# Anything but a slash or backslash, or an escaped character: as cg_annotate parses it.
 _PIECE = r"((?:[^/\\]|\\.)*)"
 _WHOLE = re.compile(rf"s/{_PIECE}/{_PIECE}/([gi]*)", re.DOTALL)
 _TOKEN = re.compile(

@@ -173,7 +173,7 @@ class Server:
             '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fastprof view</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<h1>{name}</h1><p><a href="page.html">The page of fastprof report</a></p>'
-            "<p>In other viewers, whose pages fetch the profile from this machine and send it nowhere:</p>"
+            "<p>In other viewers, whose pages fetch the profile from this machine and send it to no server:</p>"
             f"<ul>{links}</ul>"
         )
         if self.port != PORT:

@@ -35,7 +35,7 @@ class Merged(NamedTuple):
 
 
 class Fit:
-    """All rows of a timeline, kept apart by what becomes a file: `groups`.
+    """All rows of a timeline, separated by output file: `groups`.
 
     No call has a rank beyond `highest`, except those that stay, whatever their length.
     If the rows take far more than `budget` bytes, only a sufficient number of them is kept.

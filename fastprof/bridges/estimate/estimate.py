@@ -50,7 +50,7 @@ _BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
+    """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` separate.
 
     Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
     a sum beyond 2^63 - 1 or an id that is not there.

@@ -1,4 +1,4 @@
-"""Labels of inputs: who a profile is of, as labels of its samples (csrc/bridges/rows/label.h).
+"""Labels of inputs: the origin of a profile, as labels of its samples (csrc/bridges/rows/label.h).
 
     --set-label env=prod                              env=prod
     --label-path 'dumps/{host}/{service}-{date}.prof' dumps/web1/api-0314.prof: host=web1, service=api, date=0314

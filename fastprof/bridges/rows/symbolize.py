@@ -57,7 +57,7 @@ def symbolize(
 class _Ranges:
     """Ranges of addresses that do not overlap.
 
-    The latest are apart from the others, so that few move when one is entered: a million may come last to first.
+    The latest are stored separately, so that an insertion moves few: a million may come last to first.
     A full list of them is merged with those of about its length, so that each range moves a few times only.
     """
 

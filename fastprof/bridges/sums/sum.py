@@ -4,7 +4,7 @@
     main > g             2    becomes    main > f  {size: 8}  4
     main > f  {size: 8}  3               main > g             2
 
-`--labels` chooses what keeps rows apart: their own labels, thread and process, or their
+`--labels` chooses what separates rows: their own labels, thread and process, or their
 part.  A part may belong to one CPU; for timelines fold.py has already made CPUs labels.
 """
 

@@ -9,7 +9,7 @@ compiled from several files, each of which uses those below it:
     names.pxd                     `name`, `(12) name` and `(12)`
     positions.pxd                 positions and counts
 
-Only whole lines are read.  csrc/callgrind/lines.c takes some 2 KB of text apart into lines and numbers,
+Only whole lines are read.  csrc/callgrind/lines.c splits some 2 KB of text into lines and numbers,
 csrc/callgrind/rows.c makes rows of cost lines, lines.pxd reads the other lines in the form that Callgrind writes them,
 and other_lines.pxd the rest.
 

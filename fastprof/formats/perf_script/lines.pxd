@@ -1,4 +1,4 @@
-# The words of `perf script`: where a sample's start line and a frame line are taken apart.
+# The words of `perf script`: splits a sample's start line and a frame line.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
