@@ -132,6 +132,22 @@ LABELS_FROM: Option[str | None] = Option(
     details="A CSV file with a header: the column `input` has paths or base names, each other column is a label.",
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
+TAGROOT: Option[str | None] = Option(
+    "tagroot",
+    Text("KEY"),
+    None,
+    group="values",
+    help="add the value of a label as outermost frame",
+    details="As pprof's -tagroot: several keys are separated by commas, the first one outermost.",
+)
+TAGLEAF: Option[str | None] = Option(
+    "tagleaf",
+    Text("KEY"),
+    None,
+    group="values",
+    help="add the value of a label as innermost frame",
+    details="As pprof's -tagleaf: several keys are separated by commas, the last one innermost.",
+)
 VALUE: Option[str | None] = Option(
     "value",
     Text("NAME"),
@@ -371,6 +387,7 @@ NAME_ADDRESSES = _in(
 )
 FUNCTIONS = _in("any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
 RENAME = _in("any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
+TAG = _in("stacks", "rows.tag:tag", "stacks", (TAGROOT, TAGLEAF), switches=(TAGROOT, TAGLEAF))
 COMPUTE = _in(
     "graph",
     "rows.compute:compute",
@@ -379,7 +396,7 @@ COMPUTE = _in(
     when=lambda f: f.formulas,
     switches=(COMPUTE_EVENTS,),
 )
-BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, COMPUTE)
+BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE)
 
 # From one view to another.  Each pair has at most one bridge.
 FOLD_TO_GRAPH = Operator(

@@ -140,6 +140,8 @@ class OpenOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     aggregate: bool
@@ -159,6 +161,8 @@ class ConvertOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
@@ -211,6 +215,8 @@ class TopOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     union: bool
@@ -231,6 +237,8 @@ class AnnotateOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     inline_calls: bool
@@ -259,6 +267,8 @@ class DiffOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
@@ -299,6 +309,8 @@ class ReportOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
@@ -333,6 +345,8 @@ class BatchConvertOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
@@ -382,6 +396,8 @@ class BatchMergeOptions(InfoOptions, total=False):
     mod_funcname: Sequence[str]
     mod_filename: Sequence[str]
     mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     per_thread: bool

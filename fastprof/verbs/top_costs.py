@@ -19,6 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
+from fastprof.core.labels import label_text, values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -279,10 +280,7 @@ class Costs:
         """The values of a group's labels, and its function."""
         assert self._groups is not None
         label, function = self._groups.groups.words[2 * i : 2 * i + 2]
-        values: dict[str, str] = {}
-        while label:
-            label, key, *value = self.model.row("labels", label)
-            values[self.model.string(key).decode("utf-8", "backslashreplace")] = label_value(self.model, *value)
+        values = values_of(self.model, label)
         if len(self._keys) == 1:
             return values.get(self._keys[0], "(none)"), function
         return ", ".join(f"{key}={values.get(key, '(none)')}" for key in self._keys), function
@@ -512,20 +510,3 @@ def thread_name(pid: Any, tid: Any) -> str:
 
     named = [f"{what} {text(number)}" for what, number in (("process", pid), ("thread", tid)) if number]
     return ", ".join(named) or "(unknown)"
-
-
-def label_text(model: Model, label: int) -> str:
-    """ "host=a, size=8 bytes"; the labels of a sample in the order of their keys."""
-    found = []
-    while label:
-        label, key, *value = model.row("labels", label)
-        found.append(f"{model.string(key).decode('utf-8', 'backslashreplace')}={label_value(model, *value)}")
-    return ", ".join(sorted(found)) or "(none)"
-
-
-def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:
-    """Of the words of a label after its key."""
-    if string:
-        return model.string(string).decode("utf-8", "backslashreplace")
-    number = low | high << 32
-    return f"{number - (number >> 63 << 64)} {model.string(unit).decode('utf-8', 'replace')}".rstrip()

@@ -3,7 +3,7 @@
  *
  *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap
  *   timeline   fp_spans, and, for nested calls, fp_fit
- *   stacks     fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
+ *   stacks     fp_tag, fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
  *
  * Checked besides memory: every row and every value is present or counted as dropped; renumbered rows have the same
@@ -20,6 +20,7 @@
 #include "bridges/rows/rename.h"
 #include "core/remap.h"
 #include "bridges/rows/spans.h"
+#include "bridges/rows/tag.h"
 #include "bridges/budget/trim.h"
 #include "ends/top.h"
 #include "core/select.h"
@@ -133,6 +134,26 @@ static void selected(struct program *g, const struct fp_batch *b) {
     const uint32_t from = b->n ? take(g) % b->n : 0;
     must(fp_select_rows(&s, rows, from) + rows->n == b->n && rows->n >= from);
     fp_batch_free(rows);
+}
+
+/* Stacks grow by the frames of their labels, and nothing else changes. */
+static void tagged(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    struct fp_tag *t = fp_tag_new(m);
+    struct fp_batch *rows = fp_batch_copy(b);
+    struct fp_err err;
+    const uint32_t n_roots = options & 1, n_leaves = options >> 1 & 1, frame = m->frames.n > 1;
+    for (uint32_t label = 0; label < m->labels.n; label++)
+        must(!fp_tag_label(t, label, (uint32_t[]){frame, frame}, n_roots, n_leaves));
+    must(fp_tag_batch(t, rows, &err) == FP_DONE && rows->n == b->n);
+    same_values(b, rows);
+    for (uint32_t i = 0; i < rows->n; i++) {
+        uint32_t depth = 0;
+        for (uint32_t id = rows->stack[i]; id; id = fp_table_row(&m->stacks, id)[0]) depth++;
+        for (uint32_t id = b->stack[i]; id; id = fp_table_row(&m->stacks, id)[0]) depth--;
+        must(depth == n_roots + n_leaves);
+    }
+    fp_batch_free(rows);
+    fp_tag_free(t);
 }
 
 /* ---- timelines ---- */
@@ -291,6 +312,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     } else if (view == FP_STACKS) {
         fill_samples(g, m, b, 0);
         trimmed(m, b, more);
+        tagged(m, b, more);
         contexts(m, b, options);
     } else {
         fill_graph(g, m, b);

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.labels import label_value
 from fastprof.core.model import Model
 from fastprof.verbs.page import NONE, Columns
-from fastprof.verbs.top_costs import label_value
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_context_labels, fp_err

@@ -1,0 +1,31 @@
+"""Labels of samples as text: the same in tables, pages and frames."""
+
+from __future__ import annotations
+
+from fastprof.core.model import Model
+
+
+def values_of(model: Model, label: int) -> dict[str, str]:
+    """The values of a set of labels by key; of a repeated key the last one."""
+    values: dict[str, str] = {}
+    while label:
+        label, key, *value = model.row("labels", label)
+        values[model.string(key).decode("utf-8", "backslashreplace")] = label_value(model, *value)
+    return values
+
+
+def label_text(model: Model, label: int) -> str:
+    """ "host=a, size=8 bytes"; the labels of a sample in the order of their keys."""
+    found = []
+    while label:
+        label, key, *value = model.row("labels", label)
+        found.append(f"{model.string(key).decode('utf-8', 'backslashreplace')}={label_value(model, *value)}")
+    return ", ".join(sorted(found)) or "(none)"
+
+
+def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:
+    """Of the words of a label after its key."""
+    if string:
+        return model.string(string).decode("utf-8", "backslashreplace")
+    number = low | high << 32
+    return f"{number - (number >> 63 << 64)} {model.string(unit).decode('utf-8', 'replace')}".rstrip()

@@ -1,0 +1,104 @@
+"""--tagroot and --tagleaf: labels that become frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core._c import ffi, lib
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Batch, Model
+
+
+@pytest.fixture
+def merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    for host, f, g in (("a", 10, 3), ("b", 1, 30)):
+        Path(f"{host}.folded").write_text(f"main;f {f}\nmain;g {g}\n")
+    fastprof.merge(["a.folded", "b.folded"], "all.pb", label_path="{host}.folded")
+    return "all.pb"
+
+
+def folded(path: str, **options: Any) -> list[str]:
+    fastprof.convert(path, "out.folded", **options)
+    return sorted(Path("out.folded").read_text().splitlines())
+
+
+def test_values_become_frames(merged: str) -> None:
+    assert folded(merged, tagroot="host") == ["a;main;f 10", "a;main;g 3", "b;main;f 1", "b;main;g 30"]
+    assert folded(merged, tagleaf="host") == ["main;f;a 10", "main;f;b 1", "main;g;a 3", "main;g;b 30"]
+    assert folded(merged, tagroot="zone,host", tagleaf="zone") == [
+        "(none);a;main;f;(none) 10",
+        "(none);a;main;g;(none) 3",
+        "(none);b;main;f;(none) 1",
+        "(none);b;main;g;(none) 30",
+    ]
+
+
+def test_labels_of_inputs_do_so_in_one_go(merged: str) -> None:
+    paths = ["a.folded", "b.folded"]
+    fastprof.merge(paths, "out.folded", label_path="{host}.folded", tagroot="host")
+    assert "b;main;g 30" in Path("out.folded").read_text()
+    found = fastprof.top(paths, label_input=True, tagroot="input")
+    assert {row.name: row.inclusive for row in found.rows if row.name.endswith("folded")} == {
+        "a.folded": 13,
+        "b.folded": 31,
+    }
+
+
+def test_labels_and_places_stay(merged: str) -> None:
+    fastprof.convert(merged, "tagged.pb", tagroot="host")
+    rows = fastprof.top("tagged.pb", by="label:host", n=0).rows
+    assert {row.name: row.self for row in rows} == {"a": 13, "b": 31}
+    files = {row.name: row.file for row in fastprof.top("tagged.pb", n=0).rows}
+    assert files == {"main": "???", "f": "???", "g": "???", "a": "host", "b": "host"}
+
+
+def test_numbers_have_their_units(merged: str) -> None:
+    fastprof.convert(numbers(), "tagged.pb", tagleaf="bytes")
+    names = {row.name for row in fastprof.top("tagged.pb", n=0).rows}
+    assert {"512 bytes", "-1 bytes", "(none)"} <= names
+
+
+def numbers() -> str:
+    from tests.unit.test_pprof import message, number, varint
+
+    def sample(*labels: bytes) -> bytes:
+        return message(2, message(1, varint(1)) + message(2, varint(5)) + b"".join(message(3, one) for one in labels))
+
+    texts = [b"", b"samples", b"count", b"main", b"bytes"]
+    data = [
+        message(1, number(1, 1) + number(2, 2)),
+        sample(number(1, 4) + number(3, 512) + number(4, 4)),
+        sample(number(1, 4) + number(3, (1 << 64) - 1) + number(4, 4)),
+        sample(),
+        message(4, number(1, 1) + message(4, number(1, 1))),
+        message(5, number(1, 1) + number(2, 3)),
+        *(message(6, text) for text in texts),
+    ]
+    Path("numbers.pb").write_bytes(b"".join(data))
+    return "numbers.pb"
+
+
+def test_a_timeline_has_no_labels(merged: str) -> None:
+    Path("t.json").write_text('[{"name":"f","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]')
+    with pytest.raises(UsageError, match="tagroot= has no effect"):
+        fastprof.convert("t.json", "out.json", to="speedscope", from_="trace-event", tagroot="thread")
+
+
+def test_ids_that_are_not_there() -> None:
+    model = Model()
+    model.label("k", "v")
+    c = ffi.gc(lib.fp_tag_new(model.c), lib.fp_tag_free)
+    err = ffi.new("struct fp_err *")
+    frame = model.frame(0, 0, 0, model.line(model.function("f")))
+    for label, stack, known in ((0, 7, True), (1, 0, False), (9, 0, True)):
+        if known:
+            assert lib.fp_tag_label(c, 0, [frame], 1, 0) == 0
+        batch = Batch("stacks", 1, 1)
+        batch.c.n = 1
+        batch.c.label[0], batch.c.stack[0] = label, stack
+        assert lib.fp_tag_batch(c, batch.c, err) == lib.FP_E_MALFORMED
