@@ -128,12 +128,12 @@ def test_flipped_bits(file: str) -> None:
     """A result or a located error, lenient or not."""
     data = bytearray((CORPUS / file).read_bytes())
     for n, at in enumerate(places(len(data))):
-        for mask in (1 << n % 8, 0xFF):
-            data[at] ^= mask
-            strict = outcome(bytes(data), file)
-            assert not isinstance(strict, FormatError) or strict.offset is not None, strict
-            outcome(bytes(data), file, lenient=True)
-            data[at] ^= mask
+        mask = 1 << n % 8 if n % 3 else 0xFF
+        data[at] ^= mask
+        strict = outcome(bytes(data), file)
+        assert not isinstance(strict, FormatError) or strict.offset is not None, strict
+        outcome(bytes(data), file, lenient=True)
+        data[at] ^= mask
 
 
 @pytest.mark.parametrize("file", BAD)
