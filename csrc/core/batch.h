@@ -18,7 +18,7 @@ enum fp_op {
     FP_OP_EXIT = 1,
     FP_OP_TAIL_EXIT = 2,  /* left by a tail call; the callee's enter follows */
     FP_OP_ENTER_ARGS = 3, /* an enter whose arguments follow */
-    FP_OP_ARGUMENT = 4,   /* aux = the argument; belongs to the row before */
+    FP_OP_ARGUMENT = 4,   /* aux = the argument; belongs to the previous row */
     FP_OP_CUSTOM = 5,     /* aux = payload: offset in `bytes` << 32 | length */
     FP_OP_TYPED = 6,      /* the same; function = event type */
     FP_OP_BUFFER = 7      /* a new buffer of this thread; aux = its wall clock in

@@ -22,7 +22,7 @@ struct fp_secret {
     uint64_t key[2]; /* key[0] is 0: none taken yet */
 };
 
-/* Takes a secret. */
+/* Gets a random secret from the system. */
 void fp_secret_take(struct fp_secret *s);
 
 /* The hash of `n` bytes at `p`: SipHash-1-3. */

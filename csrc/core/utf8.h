@@ -18,10 +18,10 @@ static inline unsigned fp_utf8_length(const uint8_t *p, size_t n) {
     return length;
 }
 
-/* Are all of n bytes at p UTF-8? */
+/* Whether n bytes at p are UTF-8. */
 int fp_is_utf8(const uint8_t *p, size_t n);
 
-/* Are they, and without control characters other than blanks and line ends? */
+/* Whether they are also free of control characters other than blanks and line ends. */
 int fp_is_text(const uint8_t *p, size_t n);
 
 /* Appends n bytes, with U+FFFD instead of each byte that is not UTF-8.  0 or FP_E_NOMEM. */

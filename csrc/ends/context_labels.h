@@ -1,10 +1,10 @@
-/* ends/context_labels.h - what the contexts of a page cost in samples of each label set.
+/* ends/context_labels.h - the cost of a page's contexts by label set.
  *
  *   samples   main > work 10, tenant=a      contexts   main > work 35      labels   main > work: tenant=a 10
  *             main > work 20, tenant=b                                              main > work: tenant=b 20
  *             main > work  5                                                        (5 without)
  *
- * Samples without labels take nothing here.  Where all of a context's cost has one label set, the page needs only the
+ * Samples without labels take no memory here.  Where all of a context's cost has one label set, the page needs only the
  * id of the set:
  *
  *   set[context]         the set of what the entries leave, 0: no labels
@@ -37,7 +37,7 @@ struct fp_context_labels {
     int64_t *sums; /* of sample i: [i * n_values ..] */
     int64_t *self; /* of key i */
     uint32_t cap_sums, cap_self;
-    uint32_t *shown; /* what the columns have for each label set, as far as n_shown; then they are unchanged */
+    uint32_t *shown; /* by label set below n_shown: the set in the columns; others are unchanged */
     uint32_t n_shown;
 };
 

@@ -47,8 +47,8 @@ void fp_contexts_free(struct fp_contexts *c);
  * ones of `c`, which gets as many.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
 
-/* The same of a timeline, the only input: adds the tree of the stack machine, after which the caller drops it
- * (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,
+/* The same for a timeline, which must be the only input: adds the tree of the stack machine, after which the caller
+ * drops it (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,
  * FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_take(struct fp_contexts *c, const struct fp_fold *f, struct fp_err *err);
 

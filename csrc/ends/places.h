@@ -21,7 +21,7 @@
 /* cffi-begin */
 
 enum fp_places_keep {
-    FP_PLACES_UNKNOWN = 0, /* the caller is asked */
+    FP_PLACES_UNKNOWN = 0, /* not decided: FP_ASK */
     FP_PLACES_TOTAL = 1,   /* only the self costs are kept */
     FP_PLACES_ROWS = 2
 };

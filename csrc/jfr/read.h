@@ -140,7 +140,7 @@ struct fp_jfr_reader {
     struct fp_jfr_fact fact[FP_JFR_SLOTS];
     struct fp_buf text;
 
-    /* private */
+    /* private from here on */
     uint32_t cap_places;
     uint32_t n_emptied;
     uint64_t skip;        /* bytes left of the record being skipped */

@@ -131,7 +131,7 @@ struct fp_otlp_reader {
     int64_t period;
     uint32_t period_type, period_unit;
 
-    /* private */
+    /* private from here on */
     uint32_t cap_messages, cap_attributes, cap_own, cap_raws, cap_profiles, cap_lists, n_lists, cap_comments;
     int32_t dictionary_first;
     uint64_t profile_time, profile_duration; /* scan: of the current profile */

@@ -54,7 +54,7 @@ struct fp_otlp_writer {
     /* By id: the length of the resource's content (4 bytes), this content, the scope's content.  Id 0 has neither. */
     struct fp_strings places;
 
-    /* private */
+    /* private from here on */
     uint32_t cap_buffers;
     uint32_t row; /* of the batch: the first row not written */
     struct fp_unique texts;

@@ -117,7 +117,7 @@ struct fp_perf_reader {
     const uint8_t *record;
     uint64_t record_n, record_skip, record_at;
 
-    /* private */
+    /* private from here on */
     struct fp_perf_event *events;
     uint32_t n_events, cap_events;
     struct fp_table ids;  /* (id low, high) */

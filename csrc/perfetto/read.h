@@ -104,7 +104,7 @@ struct fp_perfetto_place {
     int64_t pid, tid; /* -1: none */
     uint32_t path;    /* of lanes: string of the model; 0 for a thread */
     int32_t is_lanes;
-    /* private */
+    /* private from here on */
     struct fp_perfetto_lane *lanes; /* of a thread: itself, then lanes for calls that overlap */
     uint32_t cap_lanes, n_lanes;
     uint32_t *free_lanes;
@@ -130,7 +130,7 @@ struct fp_perfetto_read {
     uint32_t period_name; /* the value type of samples: string of the model, 0: none */
     uint64_t period;
 
-    /* private */
+    /* private from here on */
     int32_t surveying, until_call, lost, over, planned, has_head;
     struct fp_buf inner; /* decompressed packets */
     size_t inner_pos;

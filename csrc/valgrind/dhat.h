@@ -63,7 +63,7 @@ struct fp_valgrind {
     /* the values of rows; set by the caller */
     uint32_t columns[FP_VALGRIND_VALUES], n_columns;
 
-    /* private */
+    /* private from here on */
     struct fp_json json;
     uint8_t path[8]; /* by depth: the last key */
     int32_t over, seen_points, ready;

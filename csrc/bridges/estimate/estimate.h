@@ -14,10 +14,10 @@
  * Roots: functions without callers.  A function outside of cycles that costs more than the arcs into it is a root for
  * the difference.
  * Pruning: a context below `prune` of the profile's total, averaged over the values, is not created.  The pruned part
- * of an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise [pruned] > c. Cycles: a
- * function occurs at most once in a stack.  The walk skips arcs that would close a cycle, then scales the shares of
- * each function of the cycle to add up to 1. Size: beyond most_rows the cheapest lines and functions are merged
- * (docs/bridges.md).
+ * of an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise [pruned] > c.
+ * Cycles: a function occurs at most once in a stack.  The walk skips arcs that would close a cycle, then scales the
+ * shares of each function of the cycle to add up to 1.
+ * Size: beyond most_rows the cheapest lines and functions are merged (docs/bridges.md).
  *
  * Order of calls: fp_estimate_new, fp_estimate_set_values, fp_estimate_put for each batch, fp_estimate_end,
  * fp_estimate_pull until FP_DONE.

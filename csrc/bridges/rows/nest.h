@@ -3,7 +3,7 @@
  *   enter f 10, enter g 20, exit f 50, exit h 60, enter f 70      of a thread becomes
  *   enter f 10, enter g 20, exit g 50, exit f 50, enter f 70, exit f 70
  *
- * Damage is repaired as by the stack machine (bridges/fold/fold.h): an exit whose entry was lost is dropped, a call
+ * Damage is repaired as in the stack machine (bridges/fold/fold.h): an exit without an entry is dropped, a call
  * left by an exception or longjmp ends with its caller, a call still open at the end of its thread ends there, and the
  * time of a thread does not go back.  The log's buffer starts are dropped.
  *

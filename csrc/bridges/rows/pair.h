@@ -3,8 +3,8 @@
  *     old: main /v1/app, f /v1/app        new: main /v2/app, f /v2/app
  *     noted: main@v1 1, f@v1 1, main@v2 2, f@v2 2        the caller pairs them: rows of old get the ids of new
  *
- * First all rows of both profiles are noted, which tells the functions and files of each side.  The caller decides
- * which are the same.  Then the ids of all rows are replaced.
+ * First note all rows of both profiles, which collects the functions and files of each side.  The caller decides
+ * which are the same.  Then replace the ids of all rows.
  */
 #ifndef FP_PAIR_H
 #define FP_PAIR_H

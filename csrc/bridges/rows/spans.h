@@ -5,7 +5,7 @@
  *
  *   main 0..100, f 10..30, g 12..13      with room for two:      main 0..100, f 10..30, one call is dropped
  *
- * Entries and exits are matched as by the stack machine (fold.h).  Memory: linear in the room and in open calls.
+ * Entries and exits are matched as in the stack machine (fold.h).  Memory: linear in the room and in open calls.
  */
 #ifndef FP_SPANS_H
 #define FP_SPANS_H
