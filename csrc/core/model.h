@@ -74,7 +74,8 @@ enum fp_mapping_flag {
     FP_MAPPING_HAS_FUNCTIONS = 1,
     FP_MAPPING_HAS_FILENAMES = 2,
     FP_MAPPING_HAS_LINES = 4,
-    FP_MAPPING_HAS_INLINES = 8
+    FP_MAPPING_HAS_INLINES = 8,
+    FP_MAPPING_FROM_BASE = 16 /* `offset` counts from the object's lowest link-time address, not in its file */
 };
 enum fp_function_col {
     FP_FUNCTION_OBJECT = 0,

@@ -76,11 +76,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
     (rb"v8-version,", "a log of V8", "speedscope opens the output of `node --prof-process --preprocess`"),
-    (
-        rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"',
-        "a profile of the Firefox Profiler",
-        _DEVTOOLS,
-    ),
+    (rb"JSLB|JsonSlab", "a binary profile of the Firefox Profiler (.jslb)", "save it as JSON instead"),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is not a profile"),
     (
         rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",

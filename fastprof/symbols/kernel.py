@@ -99,6 +99,10 @@ class Kallsyms(NameTable):
     def link_address(self, address: int, start: int, offset: int) -> int:
         return moved_kernel(address, offset, self.address_of)
 
+    def relative_to_link(self, relative: int) -> int | None:
+        text = self.address_of("_text")
+        return None if text is None else text + relative
+
     def address_of(self, name: str) -> int | None:
         """The address of a symbol; None if it is missing."""
         end = b" " + name.encode()

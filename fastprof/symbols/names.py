@@ -46,6 +46,10 @@ class NameTable:
         """As ElfObject.link_address."""
         return address
 
+    def relative_to_link(self, relative: int) -> int | None:
+        """As ElfObject.relative_to_link."""
+        return relative
+
     def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """As ElfObject.lookup_many."""
         raise NotImplementedError

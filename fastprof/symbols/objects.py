@@ -133,6 +133,13 @@ class ElfObject(ElfFile):
             return address if self.is_loaded(address) else None
         return self.file_to_link(address - start + offset)
 
+    def relative_to_link(self, relative: int) -> int | None:
+        """The link-time address of an address relative to the lowest one.  None outside of the segments."""
+        if self.is_module:
+            return self.module_to_link(relative)
+        address = min((segment.address for segment in self.segments), default=0) + relative
+        return address if self.is_loaded(address) else None
+
     def address_of(self, name: str) -> int | None:
         """The link-time address of a symbol, None if it is not in the symbol table."""
         with self._lock:

@@ -26,13 +26,17 @@ _DELETED = " (deleted)"
 
 
 class Mapping(NamedTuple):
-    """A range of addresses [start, limit) that holds the file from byte `offset` on; `build_id` is hex or ""."""
+    """A range of addresses [start, limit) that holds the file from byte `offset` on; `build_id` is hex or "".
+
+    If `from_base`, `offset` counts from the lowest link-time address instead.
+    """
 
     start: int
     limit: int
     offset: int
     path: str
     build_id: str = ""
+    from_base: bool = False
 
 
 class Mappings:
@@ -48,6 +52,7 @@ class Mappings:
         self._start, self._limit, self._offset = array("Q"), array("Q"), array("Q")
         self._path: list[str] = []
         self._build_id: list[str] = []
+        self._from_base: set[int] = set()
         self._order = array("q")  # indexes, sorted by start; for equal starts the later one first
         self._starts = array("Q")  # in that order
         self._reach = array("Q")  # in that order: the highest limit so far
@@ -61,13 +66,20 @@ class Mappings:
 
     def __getitem__(self, index: int) -> Mapping:
         return Mapping(
-            self._start[index], self._limit[index], self._offset[index], self._path[index], self._build_id[index]
+            self._start[index],
+            self._limit[index],
+            self._offset[index],
+            self._path[index],
+            self._build_id[index],
+            index in self._from_base,
         )
 
     def add(self, mappings: Iterable[Mapping]) -> None:
         """Add mappings of the same process.  Known mappings take little time."""
         n = len(self)
-        for start, limit, offset, path, build_id in mappings:
+        for start, limit, offset, path, build_id, from_base in mappings:
+            if from_base:
+                self._from_base.add(len(self))
             self._start.append(start)
             self._limit.append(limit)
             self._offset.append(offset)
@@ -155,6 +167,13 @@ class Location(NamedTuple):
     symbols: tuple[Symbol, ...]
 
 
+def link_address(names: Names, address: int, mapping: Mapping) -> int | None:
+    """The link-time address of a run-time address in a mapping, or None."""
+    if mapping.from_base:
+        return names.relative_to_link(address - mapping.start + mapping.offset)
+    return names.link_address(address, mapping.start, mapping.offset)
+
+
 class Symbolizer:
     """Resolves the addresses of one process, each distinct address once.
 
@@ -202,7 +221,7 @@ class Symbolizer:
                 continue
             mapping = self.mappings[index]
             names, reason = self.object_of(index)
-            link = names.link_address(address, mapping.start, mapping.offset) if names else None
+            link = link_address(names, address, mapping) if names else None
             if names is None or link is None:
                 self._fail(address, index, mapping.path, reason or "address outside of the object's segments")
             else:

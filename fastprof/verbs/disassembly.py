@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, Popen
 
+from fastprof.core._c import lib
 from fastprof.core.child import running
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
@@ -18,7 +19,7 @@ from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
+from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_address
 
 FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options for finding programs
 _TOOLS = ("llvm-objdump", "objdump")
@@ -128,7 +129,8 @@ class Binaries:
             for i in range(1, self._model.count("mappings")):
                 row = self._model.row("mappings", i)
                 start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
-                found.setdefault(row[0], []).append(Mapping(start, limit, offset, ""))
+                from_base = bool(row[7] & lib.FP_MAPPING_FROM_BASE)
+                found.setdefault(row[0], []).append(Mapping(start, limit, offset, "", from_base=from_base))
             self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
         names, reason = self._symbolizer.object_of(object_id)
         if isinstance(names, ElfObject):
@@ -142,8 +144,7 @@ class Binaries:
         mappings = self._mappings.get(object_id)
         at = mappings.find(address) if mappings else None
         if mappings and at is not None:
-            start, _, offset, *_ = mappings[at]
-            return elf.link_address(address, start, offset) or address
+            return link_address(elf, address, mappings[at]) or address
         return address
 
     def _named(self, object_id: int) -> tuple[str, str]:

@@ -65,6 +65,10 @@ class TraceEvent(TypedDict, total=False):
     args: bool
 
 
+class Firefox(TypedDict, total=False):
+    markers: bool
+
+
 class Perfetto(TypedDict, total=False):
     data: Literal["calls", "samples", "allocations"] | None
 
@@ -111,6 +115,7 @@ class InfoOptions(TypedDict, total=False):
     truncated_roots: bool
     events: bool
     samples: bool
+    markers: bool
     data: Literal["calls", "samples", "allocations"] | None
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
@@ -123,6 +128,7 @@ class InfoOptions(TypedDict, total=False):
     perf_script: PerfScript
     jfr: Jfr
     trace_event: TraceEvent
+    firefox: Firefox
     perfetto: Perfetto
     archive: Archive
     oprofile: Oprofile

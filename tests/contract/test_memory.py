@@ -131,6 +131,19 @@ def perfetto(path: Path, times: int) -> None:
                 file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i + 5, event=end))
 
 
+def firefox(path: Path, times: int) -> None:
+    """Samples before the tables that they refer to."""
+    n, stacks = times * 120_000, 500
+    with path.open("w") as file:
+        file.write('{"meta":{"preprocessedProfileVersion":60},"threads":[{"pid":"1","tid":1,"samples":{"stack":[0')
+        file.writelines(f",{i % stacks}" for i in range(n))
+        file.write('],"time":[0' + "".join(f",{i}.25" for i in range(n)) + ']}}],"shared":{"stringArray":["f"')
+        file.write("".join(f',"f{i}"' for i in range(1, stacks)))
+        numbers = ",".join(map(str, range(stacks)))
+        file.write(f'],"stackTable":{{"frame":[{numbers}],"prefix":[null{",0" * (stacks - 1)}]}},"frameTable":')
+        file.write(f'{{"func":[{numbers}]}},"funcTable":{{"name":[{numbers}]}}}}}}')
+
+
 def speedscope(path: Path, times: int) -> None:
     with path.open("w") as file:
         frames = ",".join(f'{{"name":"f{n}"}}' for n in range(500))
@@ -264,6 +277,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "perf-script": perf_script,
     "trace-event": trace_event,
     "perfetto": perfetto,
+    "firefox": firefox,
     "cpuprofile": cpuprofile,
     "speedscope": speedscope,
     "gperftools": gperftools,

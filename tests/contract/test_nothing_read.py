@@ -39,6 +39,7 @@ EMPTY = {
     "perf-script": b"# ========\n# captured on    : Sat Nov 21 20:47:50 2026\n#\n",
     "speedscope": b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}',
     "trace-event": b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"idle"}}]}',
+    "firefox": b'{"meta":{"preprocessedProfileVersion":60},"threads":[]}',
     "perfetto": b"\x0a\x07\x50\1\x68\1\xb8\5\1",
     "cpuprofile": b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"startTime":1,"endTime":9,"samples":[],'
     b'"timeDeltas":[]}',

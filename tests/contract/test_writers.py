@@ -152,7 +152,8 @@ def test_what_is_read_back_adds_up(to: str) -> None:
             continue
         assert not amounts(done.given.values) - amounts(back.values), file
         assert back.calls == done.given.calls, file
-        assert kinds(back, to) == kinds(done.given, to), file
+        if to != "firefox":  # a timeline is written as samples
+            assert kinds(back, to) == kinds(done.given, to), file
 
 
 @pytest.mark.parametrize("to", WRITERS)

@@ -22,7 +22,7 @@ _LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
 # The codes of which one has to be in the report if something of an attribute is missing.
 TOLD_BY: dict[str, set[str]] = {
-    "totals": _ROWS | {"value-names"},
+    "totals": _ROWS | {"value-names", "samples-without-addresses"},
     "value types": {"value-types", "value-names"},
     "units": {"units", "value-types", "value-names"},
     "long names": {"long-names"},

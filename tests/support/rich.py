@@ -300,6 +300,7 @@ def sources() -> dict[str, Source]:
         Source("massif", "massif", _corpus("massif/good/inlined.massif")),
         Source("dhat", "dhat", _corpus("dhat/good/copy.dhat.json")),
         Source("perfetto", "perfetto", _corpus("perfetto/good/tracks.pftrace")),
+        Source("firefox", "firefox", _corpus("firefox/good/version-70.json")),
         Source("gperftools", "gperftools", _corpus("gperftools/good/build_var.prof")),
         Source("gperftools, symbolized", "gperftools", _corpus("gperftools/good/symbolized.prof")),
         Source("speedscope, samples", "speedscope", _speedscope()),

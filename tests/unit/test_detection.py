@@ -118,7 +118,6 @@ FOREIGN = {
     b"go 1.21 trace\0\0\0": "a Go execution trace: `go tool trace",
     b"JAVA PROFILE 1.0.2\0": "a Java heap dump (HPROF)",
     b"gmon\1\0\0\0": "a gmon.out of gprof",
-    b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
     DESCRIPTORS: "a set of protocol buffer descriptors",
     MODEL: "a model of TensorFlow",
     field(1, NODE) * 9: "a model of TensorFlow",

@@ -53,6 +53,7 @@ INPUTS = {
     "dhat.out": "dhat/good/heap.dhat.json",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
     ".pftrace": "perfetto/good/mixed.pftrace",
+    "profile.json.gz": "firefox/good/version-41.json",
 }
 PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, of this project only

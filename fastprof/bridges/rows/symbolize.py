@@ -152,14 +152,15 @@ class _Names:
         model, taken = self._model, self._taken
         new: list[Mapping] = []
         for i in range(len(self._process_of), model.count("mappings")):
-            object_id, start_low, start_high, limit_low, limit_high, low, high, _ = model.row("mappings", i)
+            object_id, start_low, start_high, limit_low, limit_high, low, high, flags = model.row("mappings", i)
             start, limit = start_low | start_high << 32, limit_low | limit_high << 32
             if taken.overlap(start, limit) or not self._symbolizers:
                 self._add(new)
                 self._symbolizers.append(self._symbolizer())
                 taken = self._taken = _Ranges()
                 new = []
-            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id)))
+            from_base = bool(flags & lib.FP_MAPPING_FROM_BASE)
+            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id), from_base))
             if start < limit:
                 taken.add(start, limit)
             self._process_of.append(len(self._symbolizers) - 1)

@@ -1,17 +1,47 @@
-"""Processed profiles of the Firefox Profiler: JSON.  See docs/formats/firefox.md."""
+"""Profiles of the Firefox Profiler: JSON.  See docs/formats/firefox.md."""
 
 from __future__ import annotations
 
-from fastprof.core.engine import Budget, Format, Holds
-from fastprof.core.options import BUDGET, SPLIT
+from fastprof.core.engine import MAYBE, NO, SURE, Budget, Format, Holds
+from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Switch
+
+MARKERS = Option(
+    "markers",
+    Switch(),
+    False,
+    format="firefox",
+    help="read markers as a timeline, instead of samples",
+    details="Formats of timelines get them anyway.",
+)
+
+
+def sniff(head: bytes) -> int:
+    """The version of a processed profile; else what `meta` has in raw ones, or the tables of threads."""
+    from re import search
+
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] != b"{" or search(rb'"(?:traceEvents|\$schema)"\s*:', text):
+        return NO
+    if search(rb'"preprocessedProfileVersion"\s*:\s*\d', text):
+        return SURE
+    if search(rb'"meta"\s*:\s*\{', text) and search(rb'"(?:processType|stackwalk)"\s*:', text):
+        return MAYBE
+    tables = search(rb'"(?:stackTable|frameTable|funcTable)"\s*:\s*\{|"stringArray"\s*:\s*\[', text)
+    threads = search(rb'"(?:threads|shared)"\s*:\s*[\[{]', text)
+    libraries = search(rb'\{\s*"libs"\s*:\s*\[', text) and search(rb'"breakpadId"\s*:', text)
+    processed = search(rb'\{\s*"threads"\s*:\s*\[\s*\{', text) and search(rb'"processName"\s*:', text)
+    return MAYBE if (tables and threads) or libraries or processed else NO
+
 
 FORMATS = (
     Format(
         name="firefox",
         view="stacks",
         also="timeline",
-        title="Firefox Profiler (processed profile, JSON), for profiler.firefox.com",
+        title="profile of Firefox, samply or profiler.firefox.com (JSON)",
         suffixes=(".profile.json", ".firefox.json"),
+        sniff=sniff,
+        reader="read:FirefoxReader",
         writer="write:FirefoxWriter",
         holds=Holds(
             nested=True,
@@ -35,6 +65,7 @@ FORMATS = (
             header=frozenset({"command", "comments", "descriptions", "time_ns"}),
         ),
         budget=Budget(100 << 20, call=35, event=60, stack=40, sample=24),
+        reads=(MARKERS, MAX_MEMORY),
         writes=(BUDGET, SPLIT),
     ),
 )

@@ -187,6 +187,7 @@ class FirefoxWriter(Writer):
                     "registerTime": 0,
                     "unregisterTime": None,
                     "pausedRanges": [],
+                    **({"valueType": value_type.name, "valueUnit": value_type.unit} if value_type else {}),
                 }
             )
             self.text(b',"samples":{')

@@ -1,0 +1,131 @@
+/* Frames of the model, of functions and addresses, or of the locations of raw profiles. */
+#include "core/digits.h"
+#include "firefox/read_private.h"
+
+enum { MOST_HEX = 16 };
+
+static int hex_digit(uint8_t c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "0x7f12" and nothing else. */
+static int is_address(const uint8_t *p, size_t n, uint64_t *address) {
+    *address = 0;
+    if (n < 3 || n > 2 + MOST_HEX || p[0] != '0' || p[1] != 'x') return 0;
+    for (size_t i = 2; i < n; i++) {
+        const int digit = hex_digit(p[i]);
+        if (digit < 0) return 0;
+        *address = *address << 4 | (uint64_t)digit;
+    }
+    return 1;
+}
+
+/* "[libc.so.6+0x7f12]": how fastprof shows an address without a name. */
+static int is_shown_address(const uint8_t *p, size_t n) {
+    size_t at = n - 1;
+    uint64_t address;
+    if (n < 6 || p[0] != '[' || p[n - 1] != ']') return 0;
+    while (at > 1 && hex_digit(p[at - 1]) >= 0) at--;
+    return at >= 4 && p[at - 3] == '+' && is_address(p + at - 2, n - 1 - (at - 2), &address);
+}
+
+/* A frame with one function. */
+static uint32_t named(struct fp_firefox_read *r, const struct fp_firefox_func *func, uint32_t object, uint32_t mapping,
+                      uint64_t address, uint32_t flags, uint32_t line, uint32_t column) {
+    struct fp_model *m = r->model;
+    const uint32_t name = func->name ? func->name : fp_strings_intern(&m->strings, "[unknown]", 9);
+    const uint32_t function =
+        name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, func->file, name, 0, func->line);
+    const uint32_t lines = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, line, column, 0);
+    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, mapping, address, flags, lines);
+}
+
+uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_func *func, uint32_t lib, int64_t address,
+                          uint32_t line, uint32_t column) {
+    struct fp_model *m = r->model;
+    size_t n;
+    uint64_t stated;
+    const uint8_t *p = fp_string(&m->strings, func->name, &n);
+    if (!lib) return named(r, func, 0, 0, 0, 0, line, column);
+    const struct fp_firefox_lib *l = &r->libs[lib - 1];
+    if (address < 0 || !l->mapping || address >> 40) return named(r, func, l->object, 0, 0, 0, line, column);
+    const uint64_t there = l->base + (uint64_t)address;
+    const uint32_t flags = r->returns ? FP_FRAME_RETURN_ADDRESS : 0;
+    if (is_address(p, n, &stated) || is_shown_address(p, n)) return fp_model_frame(m, l->mapping, there, flags, 0);
+    return named(r, func, l->object, l->mapping, there, flags, line, column);
+}
+
+/* The library of a process that is loaded at an address, or NULL: the last that begins up to there. */
+static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint64_t address) {
+    uint32_t low = 0, high = r->n_own_libs;
+    while (low < high) {
+        const uint32_t at = low + (high - low) / 2;
+        const int64_t start = r->libs[r->first_lib + at].start;
+        if (start == FP_FIREFOX_NONE || (uint64_t)start <= address)
+            low = at + 1;
+        else
+            high = at;
+    }
+    if (!low) return NULL;
+    const struct fp_firefox_lib *l = &r->libs[r->first_lib + low - 1];
+    return l->start != FP_FIREFOX_NONE && l->mapping && (uint64_t)l->end > address ? l : NULL;
+}
+
+/* ":12" at the end of p[0..*n): the number, and *n without it.  0 if there is none. */
+static int take_number(const uint8_t *p, size_t *n, uint32_t *number) {
+    size_t at = *n;
+    while (at && fp_is_digit(p[at - 1])) at--;
+    if (at == *n || !at || p[at - 1] != ':') return 0;
+    uint64_t v = 0;
+    for (size_t i = at; i < *n && v < UINT32_MAX; i++) v = v * 10 + (uint64_t)(p[i] - '0');
+    *number = v < UINT32_MAX ? (uint32_t)v : 0;
+    *n = at - 1;
+    return 1;
+}
+
+/* "f (http://x/app.js:3:4)[2]": a function, the place where it is defined and the number of its source.  The address of
+ * a source may have parentheses and colons, so it is read from the end.  Returns whether the text is such. */
+static int is_script(const uint8_t *p, size_t n, size_t *n_name, size_t *file_at, size_t *n_file, uint32_t *line) {
+    if (n && p[n - 1] == ']') {
+        size_t at = n - 1;
+        while (at && fp_is_digit(p[at - 1])) at--;
+        if (at == n - 1 || at < 2 || p[at - 1] != '[') return 0;
+        n = at - 1;
+    }
+    if (!n || p[n - 1] != ')') return 0;
+    n--;
+    uint32_t last, first;
+    if (!take_number(p, &n, &last)) return 0;
+    *line = take_number(p, &n, &first) ? first : last;
+    for (size_t at = n; at >= 2; at--)
+        if (p[at - 1] == '(' && p[at - 2] == ' ') {
+            *n_name = at - 2;
+            *file_at = at;
+            *n_file = n - at;
+            return n > at;
+        }
+    return 0;
+}
+
+uint32_t fp_firefox_location(struct fp_firefox_read *r, uint32_t text, uint32_t line, uint32_t column) {
+    struct fp_model *m = r->model;
+    struct fp_firefox_func func = {.name = text};
+    size_t n, n_name, file_at, n_file;
+    uint64_t address;
+    const uint8_t *p = fp_string(&m->strings, text, &n);
+    if (is_address(p, n, &address)) {
+        const struct fp_firefox_lib *l = lib_at(r, address);
+        return fp_model_frame(m, l ? l->mapping : 0, address, r->returns ? FP_FRAME_RETURN_ADDRESS : 0, 0);
+    }
+    if (is_script(p, n, &n_name, &file_at, &n_file, &func.line)) {
+        /* adding a string may move the texts */
+        r->scratch.n = 0;
+        if (fp_buf_put(&r->scratch, p, n)) return FP_NO_ID;
+        func.name = n_name ? fp_strings_intern(&m->strings, r->scratch.p, n_name) : 0;
+        func.file = fp_strings_intern(&m->strings, r->scratch.p + file_at, n_file);
+        if (func.name == FP_NO_ID || func.file == FP_NO_ID) return FP_NO_ID;
+    }
+    return named(r, &func, 0, 0, 0, 0, line, column);
+}

@@ -1,0 +1,393 @@
+/* Tables row by row: entries of the model, then rows of samples. */
+#include "firefox/read_private.h"
+
+/* ---- libraries ---- */
+
+static int by_place(const void *a, const void *b) {
+    const struct fp_firefox_lib *one = a, *other = b;
+    if (one->process != other->process) return one->process < other->process ? -1 : 1;
+    if (one->thread != other->thread) return one->thread < other->thread ? -1 : 1;
+    if (one->start != other->start) return one->start < other->start ? -1 : 1;
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+void fp_firefox_sort_libs(struct fp_firefox_read *r) {
+    if (r->n_libs > 1) qsort(r->libs, r->n_libs, sizeof *r->libs, by_place);
+}
+
+/* The first library of a process and thread, or of later ones. */
+static uint32_t first_lib(const struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
+    uint32_t low = 0, high = r->n_libs;
+    while (low < high) {
+        const uint32_t at = low + (high - low) / 2;
+        const struct fp_firefox_lib *l = &r->libs[at];
+        if (l->process < process || (l->process == process && l->thread < thread))
+            low = at + 1;
+        else
+            high = at;
+    }
+    return low;
+}
+
+/* The libraries that tables of a thread + 1 refer to: its own, or those of its process. */
+static void use_libs(struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
+    r->first_lib = first_lib(r, process, thread);
+    r->n_own_libs = first_lib(r, process, thread + 1) - r->first_lib;
+    if (r->n_own_libs || !thread) return;
+    r->first_lib = first_lib(r, process, 0);
+    r->n_own_libs = first_lib(r, process, 1) - r->first_lib;
+}
+
+/* ---- sets ---- */
+
+void fp_firefox_free_sets(struct fp_firefox_read *r) {
+    for (int i = 0; i < 2; i++) {
+        struct fp_firefox_set *s = &r->sets[i];
+        free(s->strings);
+        free(s->sources);
+        free(s->resources);
+        free(s->funcs);
+        free(s->frames);
+        free(s->stacks);
+        free(s->leaves);
+    }
+}
+
+void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread) {
+    struct fp_firefox_set *own = &r->sets[1];
+    memset(own->n, 0, sizeof own->n);
+    if (own->leaves) memset(own->leaves, 0, own->cap_leaves * sizeof *own->leaves);
+    const uint32_t process = thread ? r->threads[thread - 1].process : 0;
+    r->set_thread = thread;
+    use_libs(r, process, thread);
+    if (process < r->n_processes) {
+        const struct fp_firefox_process *p = &r->processes[process];
+        r->returns = p->preprocessed < 38;
+    }
+}
+
+/* The set that has the rows of a table: what all threads share goes first. */
+static struct fp_firefox_set *set_of(const struct fp_firefox_read *r, uint32_t kind) {
+    return &r->sets[!r->shared_of[kind]];
+}
+
+/* The row of another table that a number refers to: its index, or FP_NO_ID for none.  0 or FP_E_MALFORMED. */
+static int look_up(struct fp_firefox_read *r, int64_t v, uint32_t kind, const char *what, uint32_t *index,
+                   struct fp_err *err) {
+    const uint32_t n = set_of(r, kind)->n[kind];
+    *index = FP_NO_ID;
+    if (v == FP_FIREFOX_NONE || v == -1) return 0;
+    if (v >= 0 && v < n) {
+        *index = (uint32_t)v;
+        return 0;
+    }
+    if (r->lenient) {
+        r->bad_values++;
+        return 0;
+    }
+    return fp_fail_got(err, FP_E_MALFORMED, r->tables[r->table].at, what, FP_GOT_SIGNED, (uint64_t)v, "less than %", n);
+}
+
+/* The text of a string table's index. */
+static int look_up_text(struct fp_firefox_read *r, int64_t v, const char *what, uint32_t *text, struct fp_err *err) {
+    uint32_t index;
+    if (look_up(r, v, FP_FIREFOX_STRING_TABLE, what, &index, err)) return FP_E_MALFORMED;
+    *text = index == FP_NO_ID ? 0 : set_of(r, FP_FIREFOX_STRING_TABLE)->strings[index];
+    return 0;
+}
+
+/* Library + 1 of an index in the file. */
+static int look_up_lib(struct fp_firefox_read *r, int64_t v, uint32_t *lib, struct fp_err *err) {
+    *lib = 0;
+    if (v == FP_FIREFOX_NONE || v == -1) return 0;
+    if (v >= 0 && v < r->n_own_libs) {
+        *lib = r->first_lib + (uint32_t)v + 1;
+        return 0;
+    }
+    if (r->lenient) {
+        r->bad_values++;
+        return 0;
+    }
+    return fp_fail_got(err, FP_E_MALFORMED, r->tables[r->table].at, "a library in this table", FP_GOT_SIGNED,
+                       (uint64_t)v, "less than %", r->n_own_libs);
+}
+
+static uint32_t small(int64_t v) {
+    return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
+}
+
+/* Appends to an array of the current table's kind.  `array` is the address of its pointer. */
+#define APPEND(s, kind, array, item)                                                       \
+    (fp_array_room(&(array), &(s)->cap[kind], (uint64_t)(s)->n[kind] + 1, sizeof *(array)) \
+         ? FP_E_NOMEM                                                                      \
+         : ((array)[(s)->n[kind]++] = (item), 0))
+
+static int func_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
+    struct fp_firefox_func f = {.line = small(v[FUNC_LINE])};
+    uint32_t index;
+    if (look_up_text(r, v[FUNC_NAME], "the name of a function", &f.name, err)) return FP_E_MALFORMED;
+    const struct fp_firefox_set *resources = set_of(r, FP_FIREFOX_RESOURCES);
+    if (v[FUNC_RESOURCE] >= 0 && v[FUNC_RESOURCE] < resources->n[FP_FIREFOX_RESOURCES])
+        f.lib = resources->resources[v[FUNC_RESOURCE]];
+    if (look_up(r, v[FUNC_SOURCE], FP_FIREFOX_SOURCES, "the source of a function", &index, err)) return FP_E_MALFORMED;
+    if (index != FP_NO_ID) f.file = set_of(r, FP_FIREFOX_SOURCES)->sources[index];
+    if (!f.file && look_up_text(r, v[FUNC_FILE], "the file of a function", &f.file, err)) return FP_E_MALFORMED;
+    return APPEND(s, FP_FIREFOX_FUNCS, s->funcs, f) ? fp_no_memory(err) : 0;
+}
+
+static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
+    uint32_t id, index, lib;
+    if (r->tables[r->table].has >> FRAME_LOCATION & 1) {
+        uint32_t text;
+        if (look_up_text(r, v[FRAME_LOCATION], "the location of a frame", &text, err)) return FP_E_MALFORMED;
+        id = fp_firefox_location(r, text, small(v[FRAME_LINE]), small(v[FRAME_COLUMN]));
+    } else {
+        static const struct fp_firefox_func unknown;
+        if (look_up(r, v[FRAME_FUNC], FP_FIREFOX_FUNCS, "the function of a frame", &index, err) ||
+            look_up_lib(r, v[FRAME_LIB], &lib, err))
+            return FP_E_MALFORMED;
+        const struct fp_firefox_func *f = index == FP_NO_ID ? &unknown : &set_of(r, FP_FIREFOX_FUNCS)->funcs[index];
+        id = fp_firefox_frame(r, f, lib ? lib : f->lib, v[FRAME_ADDRESS], small(v[FRAME_LINE]), small(v[FRAME_COLUMN]));
+    }
+    return id == FP_NO_ID || APPEND(s, FP_FIREFOX_FRAMES, s->frames, id) ? fp_no_memory(err) : 0;
+}
+
+/* The stack that is around a stack, as index + 1; 0: none.  It has to come before, or there would be cycles. */
+static int prefix_of(struct fp_firefox_read *r, uint32_t own, const int64_t *v, uint32_t *prefix, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    const int is_offset = (int)(t->has >> STACK_OFFSET & 1);
+    const int64_t stated = v[is_offset ? STACK_OFFSET : STACK_PREFIX], none = is_offset ? 0 : -1;
+    *prefix = 0;
+    if (stated == FP_FIREFOX_NONE || stated == none) return 0;
+    if (stated > 0 - !is_offset && stated < (int64_t)own + is_offset) {
+        *prefix = (uint32_t)(is_offset ? own - stated : stated) + 1;
+        return 0;
+    }
+    if (r->lenient) {
+        r->bad_stacks++;
+        return 0;
+    }
+    return fp_fail_got(err, FP_E_MALFORMED, t->at, is_offset ? "the prefixOffset of a stack" : "the prefix of a stack",
+                       FP_GOT_SIGNED, (uint64_t)stated,
+                       is_offset ? "up to %, its own number" : "less than %, its own number", own);
+}
+
+static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
+    uint32_t prefix, frame;
+    if (prefix_of(r, s->n[FP_FIREFOX_STACKS], v, &prefix, err) ||
+        look_up(r, v[STACK_FRAME], FP_FIREFOX_FRAMES, "the frame of a stack", &frame, err))
+        return FP_E_MALFORMED;
+    uint32_t node = prefix ? s->stacks[prefix - 1] : 0;
+    if (frame != FP_NO_ID) node = fp_model_stack(r->model, node, set_of(r, FP_FIREFOX_FRAMES)->frames[frame]);
+    return node == FP_NO_ID || APPEND(s, FP_FIREFOX_STACKS, s->stacks, node) ? fp_no_memory(err) : 0;
+}
+
+static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
+    const uint32_t kind = r->tables[r->table].kind;
+    struct fp_firefox_set *s = set_of(r, kind);
+    uint32_t id = (uint32_t)v[FP_FIREFOX_FIRST];
+    switch (kind) {
+        case FP_FIREFOX_STRING_TABLE: return APPEND(s, kind, s->strings, id) ? fp_no_memory(err) : 0;
+        case FP_FIREFOX_SOURCES:
+            if (look_up_text(r, v[FP_FIREFOX_FIRST], "the name of a source", &id, err)) return FP_E_MALFORMED;
+            return APPEND(s, kind, s->sources, id) ? fp_no_memory(err) : 0;
+        case FP_FIREFOX_RESOURCES:
+            if (look_up_lib(r, v[FP_FIREFOX_FIRST], &id, err)) return FP_E_MALFORMED;
+            return APPEND(s, kind, s->resources, id) ? fp_no_memory(err) : 0;
+        case FP_FIREFOX_FUNCS: return func_row(r, s, v, err);
+        case FP_FIREFOX_FRAMES: return frame_row(r, s, v, err);
+        case FP_FIREFOX_STACKS: return stack_row(r, s, v, err);
+        default: return fp_firefox_marker(r, v, err);
+    }
+}
+
+/* ---- samples ---- */
+
+/* The node of a sample.  Its innermost address is not a return address, so it may be another than that of a caller. */
+static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
+    struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
+    struct fp_model *m = r->model;
+    const uint32_t node = s->stacks[index];
+    if (!r->returns || !node) return node;
+    if (fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves)) return FP_NO_ID;
+    if (!s->leaves[index]) {
+        const uint32_t *stack = fp_table_row(&m->stacks, node), parent = stack[FP_STACK_PARENT];
+        const uint32_t *f = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
+        const uint32_t frame =
+            fp_model_frame(m, f[FP_FRAME_MAPPING], fp_words_u64(f + FP_FRAME_ADDRESS),
+                           f[FP_FRAME_FLAGS] & ~(uint32_t)FP_FRAME_RETURN_ADDRESS, f[FP_FRAME_LINES]);
+        const uint32_t made = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, parent, frame);
+        if (made == FP_NO_ID) return FP_NO_ID;
+        s->leaves[index] = made;
+    }
+    return s->leaves[index];
+}
+
+/* n / divisor, half away from 0. */
+static int64_t divided(int64_t n, int64_t divisor) {
+    const int64_t half = n < 0 ? -(divisor / 2) : divisor / 2, rest = n % divisor;
+    return n / divisor + (divisor > 1 && (n < 0 ? rest <= half : rest >= half) ? (n < 0 ? -1 : 1) : 0);
+}
+
+/* The value of a sample's weight.  0, or FP_E_OVERFLOW. */
+static int weight_of(struct fp_firefox_read *r, const struct fp_firefox_table *t, const int64_t *v, int64_t *value,
+                     struct fp_err *err) {
+    *value = 1;
+    if (!(t->has >> FP_FIREFOX_IN_WEIGHT & 1)) {
+        if (t->weights == FP_FIREFOX_MS) *value = 1000000;
+        return 0;
+    }
+    const int64_t whole = v[FP_FIREFOX_IN_WEIGHT], fine = v[FP_FIREFOX_IN_WEIGHT_MS];
+    if (t->weights == FP_FIREFOX_MS && whole != FP_FIREFOX_NONE) {
+        if (fine == FP_FIREFOX_NONE && !r->lenient)
+            return fp_fail(err, FP_E_OVERFLOW, t->at, "a weight in milliseconds exceeds 64 bits of nanoseconds");
+        r->bad_values += fine == FP_FIREFOX_NONE;
+        *value = fine == FP_FIREFOX_NONE ? 0 : fine;
+        return 0;
+    }
+    if (whole != FP_FIREFOX_NONE) *value = whole;
+    r->rounded += whole != FP_FIREFOX_NONE && fine != FP_FIREFOX_NONE && fine % 1000000;
+    return 0;
+}
+
+/* Nanoseconds, 0 = none. */
+static uint64_t time_of(struct fp_firefox_read *r, const struct fp_firefox_table *t, const int64_t *v) {
+    const int64_t start = r->threads[t->thread - 1].start_ns;
+    int64_t time = v[FP_FIREFOX_IN_TIME];
+    if (!(t->has >> FP_FIREFOX_IN_TIME & 1)) {
+        const int64_t delta = v[FP_FIREFOX_IN_DELTA];
+        if (delta != FP_FIREFOX_NONE && __builtin_add_overflow(r->clock, delta, &r->clock)) r->clock = INT64_MAX;
+        time = t->has >> FP_FIREFOX_IN_DELTA & 1 ? r->clock : FP_FIREFOX_NONE;
+    }
+    if (time == FP_FIREFOX_NONE || start == FP_FIREFOX_NONE || __builtin_add_overflow(time, start, &time)) return 0;
+    return time > 0 ? (uint64_t)time : 0;
+}
+
+static int sample_row(struct fp_firefox_read *r, const int64_t *v, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    uint32_t stack, node = 0;
+    int64_t value;
+    if (look_up(r, v[FP_FIREFOX_IN_STACK], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
+        return FP_E_MALFORMED;
+    if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
+    if (weight_of(r, t, v, &value, err)) return FP_E_OVERFLOW;
+    const uint32_t i = out->n++;
+    out->stack[i] = node;
+    out->label[i] = 0;
+    out->thread[i] = r->threads[t->thread - 1].thread;
+    out->time[i] = time_of(r, t, v);
+    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
+    const int is_native = t->kind == FP_FIREFOX_NATIVE;
+    if (t->value_column >= 0 && (uint32_t)t->value_column < out->n_values)
+        out->values[(size_t)t->value_column * out->cap + i] = is_native && value < 0 ? 0 : value;
+    const int64_t cpu = v[FP_FIREFOX_IN_CPU] == FP_FIREFOX_NONE ? 0 : v[FP_FIREFOX_IN_CPU];
+    if (t->second_column >= 0 && (uint32_t)t->second_column < out->n_values)
+        out->values[(size_t)t->second_column * out->cap + i] =
+            is_native ? value : divided(cpu, t->cpu_divisor > 0 ? t->cpu_divisor : 1);
+    r->rows++;
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* The columns without which a table has no meaning, a bit each; one of each group has to be there. */
+static int has_needed(const struct fp_firefox_table *t) {
+    static const uint32_t needed[FP_FIREFOX_KINDS][2] = {
+        [FP_FIREFOX_STRING_TABLE] = {1, 1},
+        [FP_FIREFOX_SOURCES] = {1, 1},
+        [FP_FIREFOX_RESOURCES] = {~0u, ~0u},
+        [FP_FIREFOX_FUNCS] = {1 << FUNC_NAME, 1 << FUNC_NAME},
+        [FP_FIREFOX_FRAMES] = {1 << FRAME_FUNC | 1 << FRAME_LOCATION, ~0u},
+        [FP_FIREFOX_STACKS] = {1 << STACK_FRAME, 1 << STACK_PREFIX | 1 << STACK_OFFSET},
+        [FP_FIREFOX_SAMPLES] = {1 << FP_FIREFOX_IN_STACK, ~0u},
+        [FP_FIREFOX_JS] = {1 << FP_FIREFOX_IN_STACK, ~0u},
+        [FP_FIREFOX_NATIVE] = {1 << FP_FIREFOX_IN_STACK, ~0u},
+        [FP_FIREFOX_MARKERS] = {1 << MARKER_NAME, 1 << MARKER_START | 1 << MARKER_TIME}};
+    return (t->has & needed[t->kind][0]) && (t->has & needed[t->kind][1]);
+}
+
+/* Entries of its shortest and of its longest column. */
+static void lengths_of(const struct fp_firefox_table *t, uint64_t *shortest, uint64_t *longest) {
+    *shortest = UINT64_MAX;
+    *longest = 0;
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
+        if (!(t->has >> c & 1)) continue;
+        if (t->numbers[c] < *shortest) *shortest = t->numbers[c];
+        if (t->numbers[c] > *longest) *longest = t->numbers[c];
+    }
+    if (*shortest == UINT64_MAX) *shortest = 0;
+}
+
+int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[table];
+    uint64_t shortest, longest;
+    lengths_of(t, &shortest, &longest);
+    r->table = table;
+    r->row_at = 0;
+    r->clock = 0;
+    memset(r->windows, 0, sizeof r->windows);
+    memset(r->taken, 0, sizeof r->taken);
+    r->n_rows = t->length >= 0 ? (uint64_t)t->length : shortest;
+    if (t->kind == FP_FIREFOX_RESOURCES) { /* libraries may be missing, and in version 70 they are of frames */
+        r->n_rows = longest;
+        return 0;
+    }
+    if (!has_needed(t) && r->n_rows) {
+        r->n_rows = 0;
+        return fp_firefox_broken(r, t->at, "a table lacks a column that it needs", NULL, err);
+    }
+    if (r->n_rows <= shortest && (t->length >= 0 || shortest == longest)) return 0;
+    if (!r->lenient)
+        return fp_fail_got(err, FP_E_MALFORMED, t->at, "the length of a column in this table", FP_GOT_UNSIGNED,
+                           shortest, "%", t->length >= 0 ? r->n_rows : longest);
+    r->short_columns++;
+    if (r->n_rows > longest) r->n_rows = longest;
+    return 0;
+}
+
+void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes) {
+    r->windows[r->asked_column] =
+        (struct fp_firefox_window){(const int64_t *)(const void *)p, nbytes / sizeof(int64_t)};
+}
+
+/* The numbers of the next row, without taking them.  0 or FP_ASK. */
+static int next_row(struct fp_firefox_read *r, int64_t *v) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
+        v[c] = FP_FIREFOX_NONE;
+        if (!(t->has >> c & 1) || r->taken[c] >= t->numbers[c]) continue;
+        struct fp_firefox_window *w = &r->windows[c];
+        if (!w->n) {
+            r->asked_column = c;
+            r->request = FP_FIREFOX_WINDOW;
+            return FP_ASK;
+        }
+        v[c] = *w->p;
+    }
+    return 0;
+}
+
+static void take_row(struct fp_firefox_read *r) {
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
+        struct fp_firefox_window *w = &r->windows[c];
+        if (!w->n) continue;
+        w->p++;
+        w->n--;
+        r->taken[c]++;
+    }
+    r->row_at++;
+}
+
+int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err) {
+    const uint32_t kind = r->tables[r->table].kind;
+    const int is_sample = kind >= FP_FIREFOX_SAMPLES && kind <= FP_FIREFOX_NATIVE;
+    while (r->row_at < r->n_rows) {
+        int64_t v[FP_FIREFOX_COLUMNS];
+        if (is_sample && out->n == out->cap) return FP_FULL;
+        int status = next_row(r, v);
+        if (!status) status = is_sample ? sample_row(r, v, out, err) : table_row(r, v, err);
+        if (status) return status;
+        take_row(r);
+    }
+    return kind == FP_FIREFOX_MARKERS ? fp_firefox_marker_rows(r, out, err) : FP_DONE;
+}

@@ -1,0 +1,449 @@
+/* The scan of a profile: its tables' columns, texts, threads, processes and libraries. */
+#include "firefox/read_private.h"
+
+enum { MOST_LEVELS = 200 };
+
+struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient) {
+    struct fp_firefox_read *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    r->levels = calloc(MOST_LEVELS, sizeof *r->levels);
+    r->sets = calloc(2, sizeof *r->sets);
+    if (!r->levels || !r->sets) {
+        fp_firefox_read_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void fp_firefox_read_free(struct fp_firefox_read *r) {
+    if (!r) return;
+    for (uint32_t i = 0; i < r->n_tables; i++)
+        for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) fp_buf_free(&r->tables[i].kept[c]);
+    if (r->sets) fp_firefox_free_sets(r);
+    fp_firefox_free_marks(r);
+    fp_rounds_clear(&r->rounds);
+    free(r->tables);
+    free(r->threads);
+    free(r->processes);
+    free(r->libs);
+    free(r->dirty);
+    free(r->levels);
+    free(r->sets);
+    fp_buf_free(&r->scratch);
+    free(r);
+}
+
+/* ---- columns ---- */
+
+static struct fp_firefox_level *top(struct fp_firefox_read *r) {
+    return &r->levels[r->depth - 1];
+}
+
+/* Appends a number to a column of the current table. */
+static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
+    struct fp_firefox_table *t = &r->tables[r->table];
+    struct fp_buf *b = &t->kept[column];
+    if (!b->n) {
+        if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return FP_E_NOMEM;
+        r->dirty[r->n_dirty++] = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
+    }
+    t->numbers[column]++;
+    r->kept += sizeof v;
+    return fp_buf_put(b, &v, sizeof v);
+}
+
+void fp_firefox_kept(struct fp_firefox_read *r) {
+    for (uint32_t i = 0; i < r->n_dirty; i++)
+        r->tables[r->dirty[i] / FP_FIREFOX_COLUMNS].kept[r->dirty[i] % FP_FIREFOX_COLUMNS].n = 0;
+    r->n_dirty = 0;
+    r->kept = 0;
+}
+
+static int decimals_of(uint32_t kind, uint32_t column) {
+    static const uint8_t samples[FP_FIREFOX_COLUMNS] = {0, 6, 6, 0, 3, 6},
+                         markers[FP_FIREFOX_COLUMNS] = {0, 6, 6, 0, 6};
+    return fp_firefox_is_samples(kind) ? samples[column] : kind == FP_FIREFOX_MARKERS ? markers[column] : 0;
+}
+
+/* The number of the token with so many decimals; null is none.  0, or FP_E_MALFORMED. */
+static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64_t *v, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    *v = FP_FIREFOX_NONE;
+    if (j->token == FP_JSON_WORD) {
+        if (!fp_json_is(j, "null")) *v = fp_json_is(j, "true");
+        return 0;
+    }
+    const int status =
+        j->token == FP_JSON_NUMBER ? fp_json_number(j->text, j->text_n, decimals, v, NULL) : FP_E_MALFORMED;
+    if (!status) return 0;
+    *v = FP_FIREFOX_NONE;
+    return status == FP_E_OVERFLOW
+               ? fp_firefox_broken(r, at, "a number in a table is too large", "one of 64 bits, times in nanoseconds",
+                                   err)
+               : fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
+}
+
+/* Columns that are kept only if they are needed: of markers, unless they are rows. */
+static int is_kept(const struct fp_firefox_read *r) {
+    return r->timeline || r->tables[r->table].kind != FP_FIREFOX_MARKERS;
+}
+
+/* Takes the token as the next number of a column. */
+static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column, struct fp_err *err) {
+    const uint32_t kind = r->tables[r->table].kind;
+    int64_t v, fine;
+    if (number_of(r, at, decimals_of(kind, column), &v, err)) return FP_E_MALFORMED;
+    if (kind == FP_FIREFOX_MARKERS) {
+        r->markers += column == MARKER_NAME;
+        r->intervals += column == MARKER_PHASE && (v == 1 || v == 2);
+        if (!is_kept(r)) return 0;
+    }
+    if (keep(r, column, v)) return fp_no_memory(err);
+    if (!fp_firefox_is_samples(kind) || column != FP_FIREFOX_IN_WEIGHT) return 0;
+    if (r->json.token != FP_JSON_NUMBER || fp_json_number(r->json.text, r->json.text_n, 6, &fine, NULL))
+        fine = FP_FIREFOX_NONE;
+    return keep(r, FP_FIREFOX_IN_WEIGHT_MS, fine) ? fp_no_memory(err) : 0;
+}
+
+static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    struct fp_firefox_level *level = top(r);
+    const uint32_t column = level->at < sizeof r->schema ? r->schema[level->at] : 0;
+    level->at++;
+    if (!column) return 0;
+    return number_of(r, at, decimals_of(r->tables[r->table].kind, column - 1), &r->row[column - 1], err);
+}
+
+/* The end of a row: each column of the schema gets a number. */
+static int end_row(struct fp_firefox_read *r, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    if (t->kind == FP_FIREFOX_MARKERS) {
+        r->markers++;
+        r->intervals += r->row[MARKER_PHASE] == 1 || r->row[MARKER_PHASE] == 2;
+        if (!is_kept(r)) return 0;
+    }
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
+        if ((t->has >> c & 1) && keep(r, c, r->row[c])) return fp_no_memory(err);
+    return 0;
+}
+
+/* ---- containers ---- */
+
+static int new_process(struct fp_firefox_read *r) {
+    if (fp_array_room(&r->processes, &r->cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes))
+        return FP_E_NOMEM;
+    r->process = r->n_processes++;
+    r->processes[r->process] = (struct fp_firefox_process){
+        .start_ns = FP_FIREFOX_NONE, .interval_ns = FP_FIREFOX_NONE, .version = -1, .preprocessed = -1};
+    return 0;
+}
+
+static int new_thread(struct fp_firefox_read *r, uint64_t at) {
+    if (fp_array_room(&r->threads, &r->cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads)) return FP_E_NOMEM;
+    r->threads[r->n_threads++] = (struct fp_firefox_thread_in){.process = r->process, .at = at};
+    r->thread = r->n_threads;
+    memset(r->own_of, 0, sizeof r->own_of);
+    return 0;
+}
+
+static int new_lib(struct fp_firefox_read *r) {
+    if (fp_array_room(&r->libs, &r->cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs)) return FP_E_NOMEM;
+    r->libs[r->n_libs++] = (struct fp_firefox_lib){.process = r->process,
+                                                   .thread = r->thread,
+                                                   .number = top(r)->at++,
+                                                   .start = FP_FIREFOX_NONE,
+                                                   .end = FP_FIREFOX_NONE,
+                                                   .offset = FP_FIREFOX_NONE};
+    return 0;
+}
+
+/* Begins with a table.  1 if it is to be skipped: the second of its kind. */
+static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
+    uint32_t *known = r->thread ? &r->own_of[kind] : &r->shared_of[kind];
+    if (*known) {
+        const int status = fp_firefox_broken(r, at, "a table is there twice", NULL, err);
+        return status ? status : 1;
+    }
+    if (fp_array_room(&r->tables, &r->cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables))
+        return fp_no_memory(err);
+    r->tables[r->n_tables++] =
+        (struct fp_firefox_table){.kind = kind, .thread = r->thread, .at = at, .length = -1, .has = kind == 0};
+    *known = r->n_tables;
+    r->table = r->n_tables - 1;
+    r->has_schema = r->early_rows = 0;
+    memset(r->schema, 0, sizeof r->schema);
+    return 0;
+}
+
+/* What a container is: of the key, or of the list that it is in. */
+static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
+    if (!r->depth) return PROCESS;
+    switch (top(r)->kind) {
+        case LIBS: return is_object ? LIB : SKIP;
+        case THREADS: return is_object ? THREAD : SKIP;
+        case PROCESSES: return is_object ? PROCESS : SKIP;
+        case DATA: return is_object ? SKIP : ROW;
+        case PROCESS:
+        case META:
+        case THREAD:
+        case SHARED:
+        case TABLE: {
+            const uint32_t kind = r->key < K_NAME ? r->key : SKIP;
+            const int is_list = kind == LIBS || kind == THREADS || kind == PROCESSES || kind == COUNTERS ||
+                                kind == COLUMN || kind == DATA || kind == STRINGS;
+            return is_list != is_object ? kind : SKIP;
+        }
+        default: return SKIP;
+    }
+}
+
+/* A container that is skipped: in some places it has to be something else. */
+static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    r->skipped = 1;
+    if (!r->depth) return 0;
+    switch (top(r)->kind) {
+        case ROW: top(r)->at++; return 0;
+        case COUNTERS: r->counters++; return 0;
+        case THREADS: return fp_firefox_broken(r, at, "a thread is not an object", "{", err);
+        case PROCESSES: return fp_firefox_broken(r, at, "a process is not an object", "{", err);
+        case DATA: return fp_firefox_broken(r, at, "a row of a table is not an array", "[", err);
+        case STRINGS:
+            if (keep(r, 0, 0)) return fp_no_memory(err);
+            return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
+        case COLUMN:
+            if (is_kept(r) && keep(r, top(r)->column, FP_FIREFOX_NONE)) return fp_no_memory(err);
+            return fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
+        default: return 0;
+    }
+}
+
+/* Begins with a column of the current table, or with its rows.  1 if it is to be skipped. */
+static int begin_column(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
+    struct fp_firefox_table *t = &r->tables[r->table];
+    int status = 0;
+    if (kind == DATA && !r->has_schema) /* of markers, payloads */
+        r->early_rows = 1;
+    else if (kind == DATA || (kind == COLUMN && !(t->has >> r->key_at & 1))) {
+        if (kind == COLUMN) t->has |= 1u << r->key_at;
+        if (kind == COLUMN && fp_firefox_is_samples(t->kind) && r->key_at == FP_FIREFOX_IN_WEIGHT)
+            t->has |= 1u << FP_FIREFOX_IN_WEIGHT_MS;
+        return 0;
+    } else
+        status = fp_firefox_broken(r, at, "a column is there twice", NULL, err);
+    return status ? status : 1;
+}
+
+static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
+    switch (kind) {
+        case PROCESS: return new_process(r) ? fp_no_memory(err) : 0;
+        case THREADS: r->seen_threads = 1; return 0;
+        case THREAD: return new_thread(r, at) ? fp_no_memory(err) : 0;
+        case LIB: return new_lib(r) ? fp_no_memory(err) : 0;
+        case TABLE:
+        case STRINGS: return new_table(r, r->key_at, at, err);
+        case SCHEMA:
+            r->has_schema = 1;
+            return r->early_rows ? fp_firefox_broken(r, at, "the rows of a table come before its schema", NULL, err)
+                                 : 0;
+        case COLUMN:
+        case DATA: return begin_column(r, kind, at, err);
+        case ROW:
+            for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) r->row[c] = FP_FIREFOX_NONE;
+            return 0;
+        default: return 0;
+    }
+}
+
+static int open_container(struct fp_firefox_read *r, uint64_t at, int is_object, struct fp_err *err) {
+    uint32_t kind = kind_here(r, is_object);
+    struct fp_firefox_level level = {.column = r->key_at, .at = kind == PROCESS ? r->process : 0};
+    if (kind == SKIP) return skip(r, at, err);
+    if (r->depth == MOST_LEVELS) {
+        r->skipped = 1;
+        return fp_firefox_broken(r, at, "processes are nested too deep", NULL, err);
+    }
+    if (kind == WRAPPED && r->depth > 1) {
+        r->skipped = 1;
+        return 0;
+    }
+    const int status = begin(r, kind, at, err);
+    if (status < 0) return status;
+    if (status) {
+        r->skipped = 1;
+        return 0;
+    }
+    level.kind = kind == WRAPPED ? PROCESS : (uint8_t)kind;
+    r->levels[r->depth++] = level;
+    return 0;
+}
+
+static int close_container(struct fp_firefox_read *r, struct fp_err *err) {
+    const struct fp_firefox_level *level = top(r);
+    if (level->kind == ROW && end_row(r, err)) return err->code;
+    if (level->kind == PROCESS) r->process = level->at;
+    if (level->kind == THREAD) r->thread = 0;
+    r->depth--;
+    return 0;
+}
+
+/* ---- values ---- */
+
+static void lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number) {
+    struct fp_firefox_lib *l = &r->libs[r->n_libs - 1];
+    switch (r->key) {
+        case K_NAME: l->name = text; break;
+        case K_PATH: l->path = text; break;
+        case K_DEBUG_NAME: l->debug_name = text; break;
+        case K_CODE_ID: l->code_id = text; break;
+        case K_BREAKPAD_ID: l->breakpad_id = text; break;
+        case K_START: l->start = number; break;
+        case K_END: l->end = number; break;
+        case K_OFFSET: l->offset = number; break;
+        default: break;
+    }
+}
+
+static void thread_value(struct fp_firefox_read *r, uint32_t text) {
+    struct fp_firefox_thread_in *t = &r->threads[r->n_threads - 1];
+    switch (r->key) {
+        case K_NAME: t->name = text; break;
+        case K_PROCESS_NAME: t->process_name = text; break;
+        case K_PID: t->pid = text; break;
+        case K_TID: t->tid = text; break;
+        case K_VALUE:
+            t->value = text;
+            t->has_value = 1;
+            break;
+        case K_VALUE_UNIT: t->value_unit = text; break;
+        default: break;
+    }
+}
+
+static int meta_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
+    struct fp_firefox_process *p = &r->processes[r->process];
+    const int is_time = r->key == K_INTERVAL || r->key == K_START_TIME;
+    int64_t number = FP_FIREFOX_NONE;
+    if (r->key == K_PRODUCT) p->product = text;
+    if (r->key == K_CPU_UNIT) p->cpu_unit = text;
+    if (r->json.token != FP_JSON_NUMBER) return 0;
+    if ((is_time || r->key == K_VERSION || r->key == K_PREPROCESSED) && number_of(r, at, is_time ? 6 : 0, &number, err))
+        return FP_E_MALFORMED;
+    const int32_t small = number >= 0 && number < INT32_MAX ? (int32_t)number : -1;
+    if (r->key == K_INTERVAL) p->interval_ns = number;
+    if (r->key == K_START_TIME) p->start_ns = number;
+    if (r->key == K_VERSION) p->version = small;
+    if (r->key == K_PREPROCESSED) p->preprocessed = small;
+    return 0;
+}
+
+static int table_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
+    struct fp_firefox_table *t = &r->tables[r->table];
+    if (r->key == K_WEIGHT_TYPE) t->weight_type = text;
+    if (r->key != K_LENGTH || r->json.token != FP_JSON_NUMBER) return 0;
+    int64_t n;
+    if (number_of(r, at, 0, &n, err)) return FP_E_MALFORMED;
+    t->length = n < 0 ? -1 : n;
+    return 0;
+}
+
+/* A value of a schema: the position of a column in rows. */
+static int schema_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    int64_t v;
+    if (r->key != COLUMN) return 0;
+    if (number_of(r, at, 0, &v, err)) return FP_E_MALFORMED;
+    if (v < 0 || v >= (int64_t)sizeof r->schema)
+        return fp_firefox_broken(r, at, "the position of a column", "0 to 63", err);
+    struct fp_firefox_table *t = &r->tables[r->table];
+    r->schema[v] = (uint8_t)(r->key_at + 1);
+    t->has |= 1u << r->key_at;
+    return 0;
+}
+
+/* The text of a string or number, for keys that have one.  FP_NO_ID when memory ran out. */
+static uint32_t text_of(struct fp_firefox_read *r) {
+    const struct fp_json *j = &r->json;
+    size_t n = j->text_n;
+    const uint8_t *p = j->text;
+    if (r->key < K_NAME || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER)) return 0;
+    if (j->token == FP_JSON_STRING) p = fp_json_plain(j, &r->scratch, &n);
+    return p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
+}
+
+static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    size_t n = 0;
+    const uint8_t *p = (const uint8_t *)"";
+    const int is_text = r->json.token == FP_JSON_STRING;
+    if (is_text) p = fp_json_plain(&r->json, &r->scratch, &n);
+    const uint32_t id = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
+    if (id == FP_NO_ID || keep(r, 0, id)) return fp_no_memory(err);
+    return is_text || fp_json_is(&r->json, "null") ? 0 : fp_firefox_broken(r, at, "a string is not a text", "\"", err);
+}
+
+static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    if (!r->depth) return fp_fail(err, FP_E_MALFORMED, at, "the file is not a JSON object");
+    const uint32_t kind = top(r)->kind;
+    if (kind == COLUMN) return column_value(r, at, top(r)->column, err);
+    if (kind == ROW) return row_value(r, at, err);
+    if (kind == STRINGS) return string_value(r, at, err);
+    if (kind == SCHEMA) return schema_value(r, at, err);
+    if (kind == THREADS || kind == PROCESSES || kind == DATA) {
+        const int status = skip(r, at, err);
+        r->skipped = 0;
+        return status;
+    }
+    const uint32_t text = text_of(r);
+    if (text == FP_NO_ID) return fp_no_memory(err);
+    int64_t number = FP_FIREFOX_NONE;
+    if (kind == LIB && r->key >= K_START && r->key <= K_OFFSET && number_of(r, at, 0, &number, err))
+        return FP_E_MALFORMED;
+    if (kind == LIB) lib_value(r, text, number);
+    if (kind == THREAD) thread_value(r, text);
+    if (kind == META || kind == UNITS) return meta_value(r, at, text, err);
+    return kind == TABLE ? table_value(r, at, text, err) : 0;
+}
+
+static int token(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    const int kind = r->json.token;
+    const int opens = kind == FP_JSON_OBJECT || kind == FP_JSON_ARRAY;
+    const int closes = kind == FP_JSON_OBJECT_END || kind == FP_JSON_ARRAY_END;
+    if (r->skipped) {
+        r->skipped = r->skipped + (uint32_t)opens - (uint32_t)closes;
+        return 0;
+    }
+    if (!r->depth && kind != FP_JSON_OBJECT) return fp_fail(err, FP_E_MALFORMED, at, "the file is not a JSON object");
+    if (opens) return open_container(r, at, kind == FP_JSON_OBJECT, err);
+    if (closes) return close_container(r, err);
+    if (kind == FP_JSON_KEY) {
+        fp_firefox_key(r);
+        return 0;
+    }
+    return scalar(r, at, err);
+}
+
+int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    while (!r->over) {
+        if (r->kept >= FP_FIREFOX_KEPT) {
+            r->request = FP_FIREFOX_SPILL;
+            return FP_ASK;
+        }
+        int status = fp_json_next(j, in, err);
+        if (status == FP_MORE) return status;
+        if (status < 0 && status != FP_E_NOMEM && r->lenient) {
+            r->bad_end++;
+            r->over = 1;
+            break;
+        }
+        if (status < 0) return status;
+        if (j->token == FP_JSON_END) {
+            r->over = 1;
+            if (r->seen_threads || r->lenient) break;
+            return fp_fail(err, FP_E_MALFORMED, 0, "the object has no threads");
+        }
+        if ((status = token(r, in->base + in->pos, err))) return status;
+        fp_json_take(j, in);
+    }
+    in->pos = in->n;
+    return in->eof ? FP_DONE : FP_MORE;
+}

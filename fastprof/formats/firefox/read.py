@@ -1,0 +1,356 @@
+"""Reads profiles of the Firefox Profiler (csrc/firefox/read.h)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError
+from fastprof.core.log import Log
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.options import LENIENT, MAX_MEMORY, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.core.spill import Groups, Spilled
+from fastprof.formats.firefox import MARKERS
+from fastprof.formats.firefox.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import (
+        fp_batch,
+        fp_err,
+        fp_firefox_lib,
+        fp_firefox_table,
+        fp_firefox_thread_in,
+        fp_in,
+    )
+
+_MOST_ROUNDS = 1 << 34  # bytes of markers in memory, as far as C counts them
+_NONE = -(1 << 63)
+_NEWEST = 70  # the last version whose changes are known
+_MOST_ID = (1 << 31) - 1  # of processes and threads, as viewers accept it
+_PLACE = 1 << 40  # bytes of addresses for each library
+_BUILD_ID = re.compile(r"(?:[0-9a-f]{2}){4,64}")
+_BREAKPAD_ID = re.compile(r"([0-9A-F]{8})([0-9A-F]{4})([0-9A-F]{4})([0-9A-F]{16})[0-9A-F]{0,8}")
+_CPU = {  # by unit: value type; the divisor of numbers with 3 decimals
+    "ns": (ValueType("cpu", "nanoseconds"), 1000),
+    "µs": (ValueType("cpu", "nanoseconds"), 1),
+    "us": (ValueType("cpu", "nanoseconds"), 1),
+    "variable CPU cycles": (ValueType("cpu_cycles", "count"), 1000),
+}
+_JS = ValueType("js_alloc_space", "bytes")
+_NATIVE = ValueType("native_alloc_space", "bytes")
+_RETAINED = ValueType("native_inuse_space", "bytes")
+_OURS = "fastprof-"  # how a product begins that this project writes
+
+
+def _build_id(code_id: str, breakpad_id: str) -> str:
+    """The build id of an ELF file, or the first 16 bytes of it; "" if there is none.
+
+    A Breakpad id is a GUID, of which the first three groups are numbers, and an age.
+    """
+    if _BUILD_ID.fullmatch(code_id.lower()):
+        return code_id.lower()
+    if not (match := _BREAKPAD_ID.fullmatch(breakpad_id.upper())) or not breakpad_id.strip("0"):
+        return ""
+    numbers = (bytes.fromhex(group)[::-1] for group in match.groups()[:3])
+    return (b"".join(numbers) + bytes.fromhex(match[4])).hex()
+
+
+class FirefoxReader(Reader):
+    """Samples and allocations, which have value types each; or markers, as a timeline."""
+
+    format = "firefox"
+    other_view = "timeline"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        new = lib.fp_firefox_read_new(model.c, options[LENIENT])
+        self._r = r = owned(new, lib.fp_firefox_read_free, "the reader of Firefox profiles")
+        r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
+        self.view = "timeline" if options[MARKERS] else "stacks"
+        self.addresses = self.view == "stacks"
+        self._columns, self._spilled = Groups(), Spilled()
+        self._windows: dict[int, Iterator[fp_in]] = {}  # by column of the current table
+        self._window: dict[int, fp_in] = {}
+        self._tables: Iterator[int] | None = None  # to be read; None during the scan
+        self._types: list[ValueType] = []
+        self._part = -1
+        self._unread_cpu = 0
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r = self._r
+        r.timeline = self.view == "timeline"
+        if self._tables is None:
+            while (status := int(lib.fp_firefox_scan(r, in_, err))) == lib.FP_ASK:
+                self._spill()
+            if status != lib.FP_DONE:
+                return status
+            self._plan()
+            self._tables = self._order()
+            if not self._begin_next(err):
+                return int(err.code)
+        if self._part < 0:
+            return int(lib.FP_DONE)
+        batch.part = self._part
+        if self._types and batch.n_values != len(self._types) and lib.fp_batch_set_values(batch, len(self._types)):
+            raise MemoryError("no memory for a batch's values")
+        while self._table >= 0:
+            status = int(lib.fp_firefox_rows(r, batch, err))
+            if status == lib.FP_ASK:
+                self._answer()
+            elif status != lib.FP_DONE:
+                return status
+            elif not self._begin_next(err):
+                return int(err.code)
+        return int(lib.FP_DONE)
+
+    # ---- tables
+
+    def _order(self) -> Iterator[int]:
+        """The tables in the order in which they are read: what all threads share, then thread by thread."""
+        r = self._r
+        of_threads: dict[int, list[tuple[int, int]]] = {}
+        for i in range(r.n_tables):
+            of_threads.setdefault(r.tables[i].thread, []).append((r.tables[i].kind, i))
+        shared = {kind for kind, _ in of_threads.get(0, ())}
+        for thread, tables in sorted(of_threads.items()):
+            wanted = [(kind, i) for kind, i in tables if self._is_wanted(kind) and not (thread and kind in shared)]
+            lib.fp_firefox_use_thread(r, thread)
+            yield from (i for _, i in sorted(wanted))
+
+    def _is_wanted(self, kind: int) -> bool:
+        if self.view == "timeline":
+            return kind in (lib.FP_FIREFOX_STRING_TABLE, lib.FP_FIREFOX_MARKERS)
+        return kind != lib.FP_FIREFOX_MARKERS
+
+    def _begin_next(self, err: fp_err) -> bool:
+        """Begin with the next table.  False: an error."""
+        assert self._tables is not None
+        self._windows, self._window = {}, {}
+        self._table = next(self._tables, -1)
+        return self._table < 0 or lib.fp_firefox_begin(self._r, self._table, err) >= 0
+
+    def _spill(self) -> None:
+        r, n = self._r, lib.FP_FIREFOX_COLUMNS
+        for i in range(r.n_dirty):
+            table, column = divmod(int(r.dirty[i]), n)
+            self._columns.take(table * n + column, r.tables[table].kept[column])
+        lib.fp_firefox_kept(r)
+
+    def _answer(self) -> None:
+        r = self._r
+        if r.request == lib.FP_FIREFOX_WINDOW:
+            column = int(r.asked_column)
+            if column not in self._windows:
+                kept = r.tables[self._table].kept[column]
+                self._windows[column] = self._columns.windows(self._table * lib.FP_FIREFOX_COLUMNS + column, kept)
+            self._window[column] = window = next(self._windows[column])
+            lib.fp_firefox_window(r, window.p, window.n)
+            return
+        there = memoryview(ffi.buffer(r.rounds.bytes, r.rounds.n_bytes))
+        if r.rounds.asks == lib.FP_ROUNDS_WRITE:
+            self._spilled.append(there)
+        else:
+            self._spilled.read(r.rounds.offset, there)
+
+    # ---- what the file is about
+
+    def _text(self, string: int) -> str:
+        return self.model.string(string).decode("utf-8", "replace")
+
+    def _plan(self) -> None:
+        """Threads, libraries and value types of the model."""
+        r, model = self._r, self.model
+        processes = [r.processes[i] for i in range(r.n_processes)]
+        self._check_version(processes[0].preprocessed if processes else -1)
+        self._ours = bool(processes) and self._text(processes[0].product).startswith(_OURS)
+        if self.view == "stacks":
+            self._place_libs()
+        part = Part(extra={"ticks_per_second": 1_000_000_000} if self.view == "timeline" else {})
+        if processes and processes[0].start_ns > 0:
+            part.extra["time_ns"] = int(processes[0].start_ns)
+        self._name_threads(part)
+        if self.view == "stacks":
+            self._choose_types()
+            part.value_types = self._types
+            if len(self._types) > 1 and not self._ours:  # the last one is the default otherwise
+                part.extra["default_sample_type"] = self._types[0].name
+            if processes and processes[0].interval_ns > 0 and not self._ours:
+                part.extra |= {"period": int(processes[0].interval_ns), "period_type": ("time", "nanoseconds")}
+        self._part = model.add_part(part)
+
+    def _check_version(self, version: int) -> None:
+        if version > _NEWEST:
+            self.log.warn(REPORTED["newer-version"], file=self.source.name, version=version, newest=_NEWEST)
+
+    def _name_threads(self, part: Part) -> None:
+        """A thread of the model for each, by its numbers; these may be texts, missing, or used again."""
+        r, model = self._r, self.model
+        input_ = model.input()
+        free = _MOST_ID
+        used: dict[tuple[int, int], str] = {}
+        texts: dict[str, int] = {}  # numbers for process ids that are none
+        process_names: dict[int, bytes] = {}
+        start = self._start_of(0)
+        for i in range(r.n_threads):
+            thread = r.threads[i]
+            pid_text, tid_text = self._text(thread.pid), self._text(thread.tid)
+            pid, tid = self._number(pid_text), self._number(tid_text)
+            name = self._text(thread.name)
+            if not pid_text:
+                pid = 0
+            if pid < 0:
+                if pid_text not in texts:
+                    texts[pid_text], free = free, free - 1
+                pid = texts[pid_text]
+            # of a profile that fastprof wrote, a thread comes once for each value type
+            mine = f"{tid_text} {name if not thread.has_value else ''}"
+            if tid < 0 or used.get((pid, tid), mine) != mine or ((pid, tid) in used and not thread.has_value):
+                tid, free = free, free - 1
+            used[pid, tid] = mine
+            thread.thread = model.thread(pid, tid, input_)
+            thread.start_ns = self._times_from(thread, start)
+            self._add_name(part, thread, pid, tid, name)
+            if thread.process_name:
+                process_names.setdefault(pid, model.string(thread.process_name))
+        if process_names:
+            part.extra["process_names"] = list(process_names.items())
+
+    def _add_name(self, part: Part, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
+        if thread.has_value:  # "cpu, main"
+            kind, _, name = name.partition(", ")
+            if kind != self._text(thread.value) or not name:
+                return
+        named = part.extra.setdefault("thread_names", [])
+        if name and (pid, tid, name.encode()) not in named[-MAX_VALUE_TYPES:]:
+            named.append((pid, tid, name.encode()))
+
+    @staticmethod
+    def _number(text: str) -> int:
+        """The number of a process or thread, or -1."""
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= _MOST_ID else -1
+
+    def _start_of(self, process: int) -> int:
+        r = self._r
+        return int(r.processes[process].start_ns) if process < r.n_processes else _NONE
+
+    def _times_from(self, thread: fp_firefox_thread_in, start: int) -> int:
+        """Where times of a thread count from: of a timeline since the profile begins, otherwise since 1970."""
+        own = self._start_of(thread.process)
+        if self.view == "timeline":
+            return own - start if _NONE not in (own, start) else 0
+        return _NONE if self._ours else own
+
+    # ---- libraries
+
+    def _place_libs(self) -> None:
+        """Objects and mappings.  Addresses are relative to their library, so each gets a range of its own; in
+        profiles that fastprof wrote they are offsets in its file."""
+        r, model = self._r, self.model
+        lib.fp_firefox_sort_libs(r)
+        flags = 0 if self._ours else lib.FP_MAPPING_FROM_BASE
+        places: dict[int, tuple[int, int]] = {}  # by object: mapping and base
+        for i in range(r.n_libs):
+            one = r.libs[i]
+            one.object = self._object(one)
+            if one.start == _NONE or one.end == _NONE:
+                if one.object not in places and len(places) + 1 < (1 << 63) // _PLACE:
+                    base = (len(places) + 1) * _PLACE
+                    places[one.object] = model.mapping(one.object, base, base + _PLACE, 0, flags), base
+                one.mapping, one.base = places.get(one.object, (0, 0))
+            elif 0 <= one.start < one.end:
+                offset = max(0, one.offset)
+                one.mapping = model.mapping(one.object, one.start, one.end, offset, flags)
+
+    def _object(self, one: fp_firefox_lib) -> int:
+        path, name = self._text(one.path), self._text(one.debug_name) or self._text(one.name)
+        build_id = _build_id(self._text(one.code_id), self._text(one.breakpad_id))
+        return self.model.object(path or name, build_id)
+
+    # ---- value types
+
+    def _choose_types(self) -> None:
+        r = self._r
+        types: dict[ValueType, int] = {}
+
+        def column(value_type: ValueType) -> int:
+            return types.setdefault(value_type, len(types))
+
+        samples = [r.tables[i] for i in range(r.n_tables) if r.tables[i].thread]
+        for table in samples:
+            table.value_column = table.second_column = -1
+            thread = r.threads[table.thread - 1]
+            if table.kind == lib.FP_FIREFOX_SAMPLES:
+                self._choose_sample_types(table, thread, column)
+        for table in samples:
+            if table.kind == lib.FP_FIREFOX_JS:
+                table.value_column = column(_JS)
+            elif table.kind == lib.FP_FIREFOX_NATIVE:
+                table.value_column, table.second_column = column(_NATIVE), column(_RETAINED)
+        if len(types) > MAX_VALUE_TYPES:
+            detail = f"samples have {len(types):,} value types, expected up to {MAX_VALUE_TYPES:,}"
+            raise FormatError(self.source.name, self.format, detail)
+        self._types = list(types) or [ValueType("samples", "count")]
+
+    def _choose_sample_types(self, table: fp_firefox_table, thread: fp_firefox_thread_in, column: Any) -> None:
+        kind = self._text(table.weight_type)
+        has_weights = bool(table.has >> lib.FP_FIREFOX_IN_WEIGHT & 1)
+        is_time = has_weights and kind == "tracing-ms"
+        table.weights = lib.FP_FIREFOX_MS if is_time else lib.FP_FIREFOX_WHOLE
+        if thread.has_value:
+            unit = "nanoseconds" if is_time else self._text(thread.value_unit)
+            value_type = ValueType(self._text(thread.value), unit)
+        elif is_time:
+            value_type = ValueType("time", "nanoseconds")
+        elif has_weights and kind == "bytes":
+            value_type = ValueType("size", "bytes")
+        else:
+            value_type = ValueType("samples", "count")
+        table.value_column = column(value_type)
+        if not table.has >> lib.FP_FIREFOX_IN_CPU & 1 or not table.numbers[lib.FP_FIREFOX_IN_CPU]:
+            return
+        unit = self._text(self._r.processes[thread.process].cpu_unit) or "ns"
+        if unit in _CPU:
+            cpu, table.cpu_divisor = _CPU[unit]
+            table.second_column = column(cpu)
+        else:
+            self._unread_cpu += 1
+
+    # ---- the end
+
+    def finish(self) -> None:
+        r, log = self._r, self.log
+        is_timeline = self.view == "timeline"
+        samples = (lib.FP_FIREFOX_SAMPLES, lib.FP_FIREFOX_JS, lib.FP_FIREFOX_NATIVE)
+        log.count_all(
+            REPORTED,
+            {
+                "markers": 0 if is_timeline else r.markers,
+                "samples": sum(max(r.tables[i].numbers) for i in range(r.n_tables) if r.tables[i].kind in samples)
+                if is_timeline
+                else 0,
+                "counters": r.counters,
+                "cpu-units": self._unread_cpu,
+                "rounded-weights": r.rounded,
+                "overlapping-markers": r.lanes,
+                "shortened-markers": r.cut,
+                "unpaired-markers": r.unpaired,
+                "unreadable-values": r.bad_values,
+                "short-columns": r.short_columns,
+                "circular-stacks": r.bad_stacks,
+                "unreadable-rest": r.bad_end,
+            },
+        )
+        facts = log.facts
+        facts["threads_in_file"] = int(r.n_threads)
+        if r.n_processes:
+            first = r.processes[0]
+            version = first.preprocessed if first.preprocessed >= 0 else first.version
+            facts["version"] = f"{'processed' if first.preprocessed >= 0 else 'Gecko'} {version}"
+            facts["processes"] = int(r.n_processes)
+            if first.product:
+                self.stated = {"product": self._text(first.product)}
