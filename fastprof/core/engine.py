@@ -260,6 +260,7 @@ class Holds(NamedTuple):
     wanted: str = ""  # what `rank` accepts, for errors
     alternative: str = ""  # formats to suggest for a view that cannot be converted to this format's
     same: tuple[str, ...] = ()  # names of equivalent value types: if one is kept, the others are not lost
+    together: tuple[str, ...] = ()  # with values=False: names of value types that are all kept if there are no others
     # Attributes of functions, objects, threads and value types that it does not write, as
     # bridges/rows/unrepresentable.py names them.
     lacks: frozenset[str] = frozenset()

@@ -38,6 +38,8 @@ ROOMS = (
     "arrow",
     "heap",
     "valgrind",
+    "pstats",
+    "heapprofile",
 )
 
 

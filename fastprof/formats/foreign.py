@@ -63,17 +63,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "pass the perf.data file instead"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),
-    # a dict of marshal with tuples of three as keys
-    (
-        rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)",
-        "a profile of Python's cProfile",
-        "pyprof2calltree converts it to a Callgrind profile",
-    ),
-    (
-        rb'\s*\{\s*"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")',
-        "a heap profile of V8 (.heapprofile)",
-        _DEVTOOLS,
-    ),
     (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
     (rb"v8-version,", "a log of V8", "speedscope opens the output of `node --prof-process --preprocess`"),
     (rb"JSLB|JsonSlab", "a binary profile of the Firefox Profiler (.jslb)", "save it as JSON instead"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import marshal
 import os
 import random
 import struct
@@ -265,6 +266,18 @@ def dhat(path: Path, times: int) -> None:
     path.write_text(head + ",".join(points * (times * 1000)) + f'],"ftbl":[{table}]}}')
 
 
+def pstats(path: Path, times: int) -> None:
+    """Functions of the same names; a dict of marshal may repeat its keys."""
+    functions = {("a.py", n, f"f{n}"): (1, 1, 0.5, 1.0, {("a.py", 1, "main"): (1, 1, 0.5, 1.0)}) for n in range(100)}
+    path.write_bytes(b"{" + marshal.dumps(functions, 2)[1:-1] * (times * 500) + b"0")
+
+
+def heapprofile(path: Path, times: int) -> None:
+    """Samples, which nodes add up."""
+    tree = '{"callFrame":{"functionName":"(root)"},"selfSize":8,"id":1,"children":[]}'
+    path.write_text(f'{{"head":{tree},"samples":[' + ",".join(['{"size":8,"nodeId":1,"ordinal":1}'] * (times * 20_000)) + "]}")
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -284,6 +297,8 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "heap": heap,
     "massif": massif,
     "dhat": dhat,
+    "pstats": pstats,
+    "heapprofile": heapprofile,
     "archive": archive,
     "oprofile": oprofile,
 }

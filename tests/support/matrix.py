@@ -34,9 +34,9 @@ TOLD_BY: dict[str, set[str]] = {
     "call counts": {"calls-and-jumps", "frames", "call-counts", "value-types"} | _NAMES,
     "jumps": {"jumps", "calls-and-jumps"},
     "inlined functions": {"inlined"} | _PLACES,
-    "lines": {"inlined", "calls-and-jumps"} | _PLACES,
-    "files": {"inlined", "calls-and-jumps"} | _PLACES,  # a function without own cost goes with its calls
-    "first lines": {"first-lines"} | _PLACES,
+    "lines": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,
+    "files": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,  # a function without own cost goes with its calls
+    "first lines": {"first-lines", "inlined"} | _PLACES,
     "columns": {"columns"} | _PLACES,
     "objects": {"objects", "inlined"} | _PLACES,
     "build ids": {"build-ids"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import marshal
 from functools import cache
 from typing import NamedTuple
 
@@ -287,6 +288,18 @@ def _jfr() -> bytes:
     return chunk.bytes()
 
 
+def _pstats() -> bytes:
+    main, work, built_in = ("/srv/app.py", 40, "main"), ("/srv/lib/work.py", 7, "work"), ("~", 0, "<built-in sum>")
+    return marshal.dumps(
+        {
+            main: (1, 1, 1e-6, 9e-6, {}),
+            work: (3, 3, 5e-6, 8e-6, {main: (3, 3, 5e-6, 8e-6)}),
+            built_in: (4, 4, 3e-6, 3e-6, {work: (4, 4, 3e-6, 3e-6)}),
+        },
+        4,
+    )
+
+
 @cache
 def sources() -> dict[str, Source]:
     """By name: the format, and a word where there are several."""
@@ -299,6 +312,8 @@ def sources() -> dict[str, Source]:
         Source("heap", "heap", _corpus("heap/good/java.heap")),
         Source("massif", "massif", _corpus("massif/good/inlined.massif")),
         Source("dhat", "dhat", _corpus("dhat/good/copy.dhat.json")),
+        Source("heapprofile", "heapprofile", _corpus("heapprofile/good/node20.heapprofile")),
+        Source("pstats", "pstats", _pstats()),
         Source("perfetto", "perfetto", _corpus("perfetto/good/tracks.pftrace")),
         Source("firefox", "firefox", _corpus("firefox/good/version-70.json")),
         Source("gperftools", "gperftools", _corpus("gperftools/good/build_var.prof")),

@@ -98,10 +98,6 @@ FOREIGN = {
     b"Nettrace\x14\0\0\0!FastSerialization.1": "an event trace of .NET: `dotnet-trace convert",
     b"v 10400 3\nX ./a\n": "a recording of heaptrack: `heaptrack_print -F`",
     b"memray\0\x0a": "a recording of memray",
-    b"\xfb)\x03\xfa\x1b/usr/lib/python3.11/this.py\xe9\1": "a profile of Python's cProfile: pyprof2calltree",
-    b"{\xa9\x03\xda\x01~\xe9\0": "a profile of Python's cProfile",
-    b"{(\x03\0\0\0s\x01\0\0\0~": "a profile of Python's cProfile",
-    b'{"head":{"callFrame":{"functionName":"(root)"': "a heap profile of V8",
     b'{"snapshot":{"meta":{': "a heap snapshot of V8",
     b"v8-version,11,3,244\n": "a log of V8",
     b"/* CTF 1.8 */\n": "a Common Trace Format",
@@ -147,7 +143,6 @@ FOREIGN = {
     b"\xff\xfea\0;\0b\0 \x001\0": "text in UTF-16: `iconv",
     b"Total: 7075 objects\n": "text printed by pprof",
     b"-" * 80 + b"\nCommand:            ./a\n": "text printed by ms_print",
-    b'{"head":{"callFrame":{"functionName":"x"},"selfSize":0': "a heap profile of V8",
 }
 
 

@@ -5,6 +5,9 @@
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
 
 core/value.py decides which.  If the default is 0 in all rows, a warning names the others.
+
+Some formats hold either one value type or certain ones together (Holds.together).  If the first part has these, and the
+user named none, they are kept instead.
 """
 
 from __future__ import annotations
@@ -34,13 +37,23 @@ def one_value(
     """
     column = Column(options[VALUE], VALUE.flag, holds)
     chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none
+    together: bool | None = None  # whether these are kept
     is_zero = True  # so far
     has_rows = False
     changed = Changed(model)
     for batch in batches:
         if batch.part not in chosen:
-            chosen[batch.part] = column.of(model.parts[batch.part], batch.view)
+            part = model.parts[batch.part]
+            names = tuple(t.name for t in part.value_types)
+            whole = bool(holds.together) and options[VALUE] is None and names == holds.together
+            together = whole if together is None else together
+            chosen[batch.part] = column.of(part, batch.view) if whole or not together else -1
         k = chosen[batch.part]
+        if together and k >= 0:
+            has_rows |= len(batch) > 0
+            is_zero = False
+            yield batch
+            continue
         if k >= 0:
             has_rows |= len(batch) > 0
             is_zero = is_zero and not (len(batch) and any(batch.values(k)))
@@ -51,7 +64,7 @@ def one_value(
             warning = REPORTED["only-zeros"], zeros(kept, column.others)
             log.warn(warning[0], **warning[1])
             log.zeros = Message(warning[0].several, **warning[1])
-        _log_choice(model, chosen, holds, log)
+        _log_choice(model, chosen, holds.together if together else holds.same, log)
     changed.end()
 
 
@@ -76,10 +89,10 @@ def _part_of_one(part: Part, k: int) -> Part:
     return one
 
 
-def _log_choice(model: Model, chosen: dict[int, int], holds: Holds, log: Log) -> None:
+def _log_choice(model: Model, chosen: dict[int, int], also: tuple[str, ...], log: Log) -> None:
     for index, kept in chosen.items():
         types = model.parts[index].value_types
-        same = holds.same if kept >= 0 and types[kept].name in holds.same else ()
+        same = also if kept >= 0 and types[kept].name in also else ()
         for k, t in enumerate(types):
             if k != kept and t.name not in same:
                 log.count(REPORTED["value-types"], name=t.name)

@@ -1,0 +1,266 @@
+#include "pstats/marshal.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+enum { NUMBERED = 0x80 };
+
+/* The part of the window that is being read. */
+struct reading {
+    struct fp_marshal *m;
+    const struct fp_in *in;
+    size_t pos;
+    struct fp_err *err;
+};
+
+void fp_marshal_clear(struct fp_marshal *m) {
+    free(m->items);
+    free(m->refs);
+    free(m->texts);
+    free(m->open);
+}
+
+void fp_marshal_begin(struct fp_marshal *m) {
+    if (!m->kept) m->n_items = m->old_items;
+    m->kept = 0;
+    m->old_items = m->n_items;
+    m->old_refs = m->n_refs;
+    m->old_texts = m->n_texts;
+}
+
+void fp_marshal_forget(struct fp_marshal *m) {
+    m->n_items = m->old_items;
+    m->n_refs = m->old_refs;
+    m->n_texts = m->old_texts;
+    m->n_open = 0;
+    m->kept = 0;
+}
+
+static int bad(const struct reading *r, size_t at, const char *what, const char *want) {
+    return fp_fail_got(r->err, FP_E_MALFORMED, r->in->base + at, what, FP_GOT_HEX, r->in->p[at], want, 0);
+}
+
+/* Makes the next n bytes *p.  FP_DONE or FP_MORE. */
+static int take(struct reading *r, uint64_t n, const uint8_t **p) {
+    if (n > r->in->n - r->pos) return FP_MORE;
+    *p = r->in->p + r->pos;
+    r->pos += (size_t)n;
+    return FP_DONE;
+}
+
+/* A length of 1 or 4 bytes.  FP_DONE, FP_MORE or an error. */
+static int length(struct reading *r, int is_short, uint32_t *n) {
+    const uint8_t *p;
+    const size_t at = r->pos;
+    if (take(r, is_short ? 1 : 4, &p)) return FP_MORE;
+    *n = is_short ? *p : fp_u32(p);
+    if (*n <= INT32_MAX) return FP_DONE;
+    return fp_fail_got(r->err, FP_E_MALFORMED, r->in->base + at, "a length", FP_GOT_UNSIGNED, *n, "at most 2^31 - 1",
+                       0);
+}
+
+static int text(struct reading *r, int is_short, struct fp_marshal_value *v) {
+    uint32_t n = 0;
+    const uint8_t *p = NULL;
+    int status = length(r, is_short, &n);
+    if (!status) status = take(r, n, &p);
+    if (status) return status;
+    const uint32_t id = fp_strings_intern(r->m->strings, p, n);
+    if (id == FP_NO_ID) return fp_no_memory(r->err);
+    v->kind = FP_MARSHAL_TEXT;
+    v->of.id = id;
+    return FP_DONE;
+}
+
+/* An interned text of Python 2, which gets a number.  Python 3 never refers to it. */
+static int numbered_text(struct reading *r, struct fp_marshal_value *v) {
+    struct fp_marshal *m = r->m;
+    const int status = text(r, 0, v);
+    if (status) return status;
+    if (fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts))
+        return fp_no_memory(r->err);
+    m->texts[m->n_texts++] = (uint32_t)v->of.id;
+    return FP_DONE;
+}
+
+/* Digits of 15 bits, the lowest first. */
+static int digits(struct reading *r, struct fp_marshal_value *v) {
+    const uint8_t *p;
+    if (take(r, 4, &p)) return FP_MORE;
+    const int32_t signed_n = (int32_t)fp_u32(p);
+    const uint32_t n = signed_n < 0 ? 0 - (uint32_t)signed_n : (uint32_t)signed_n;
+    if (take(r, 2 * (uint64_t)n, &p)) return FP_MORE;
+    uint64_t sum = 0;
+    v->kind = FP_MARSHAL_INT;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t digit = fp_u16(p + 2 * (size_t)i);
+        if (digit >> 15) return bad(r, (size_t)(p - r->in->p) + 2 * (size_t)i, "a digit of an int", "15 bits");
+        if (i > 4 ? digit != 0 : i == 4 && digit > 7) v->kind = FP_MARSHAL_BIG; /* 2^63 or more */
+        if (i < 5) sum |= digit << 15 * i;
+    }
+    v->of.i = signed_n < 0 ? -(int64_t)(sum & INT64_MAX) : (int64_t)(sum & INT64_MAX);
+    return FP_DONE;
+}
+
+/* A float as text. */
+static int decimal(struct reading *r, struct fp_marshal_value *v) {
+    uint32_t n = 0;
+    const uint8_t *p = NULL;
+    char copy[256], *end;
+    int status = length(r, 1, &n);
+    if (!status) status = take(r, n, &p);
+    if (status) return status;
+    memcpy(copy, p, n);
+    copy[n] = 0;
+    v->kind = FP_MARSHAL_FLOAT;
+    v->of.d = strtod(copy, &end);
+    if (n && end == copy + n) return FP_DONE;
+    return fp_fail_text(r->err, FP_E_MALFORMED, r->in->base + (size_t)(p - r->in->p), 0, "a float", p, n, "a number");
+}
+
+/* The number of a value (of `n`), or of a text of Python 2. */
+static int number(struct reading *r, uint32_t n, uint32_t *found) {
+    const uint8_t *p;
+    const size_t at = r->pos;
+    if (take(r, 4, &p)) return FP_MORE;
+    *found = fp_u32(p);
+    if (*found < n) return FP_DONE;
+    return fp_fail_got(r->err, FP_E_MALFORMED, r->in->base + at, "the number of an earlier value", FP_GOT_UNSIGNED,
+                       *found, "less than %", n);
+}
+
+static int reference(struct reading *r, size_t at, struct fp_marshal_value *v) {
+    uint32_t k = 0;
+    const int status = number(r, r->m->n_refs, &k);
+    if (status) return status;
+    *v = r->m->refs[k];
+    if (v->kind != FP_MARSHAL_OPEN) return FP_DONE;
+    return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "a value contains itself");
+}
+
+static int python2_text(struct reading *r, struct fp_marshal_value *v) {
+    uint32_t k = 0;
+    const int status = number(r, r->m->n_texts, &k);
+    if (status) return status;
+    v->kind = FP_MARSHAL_TEXT;
+    v->of.id = r->m->texts[k];
+    return FP_DONE;
+}
+
+/* A value that is no container. */
+static int scalar(struct reading *r, size_t at, uint8_t type, struct fp_marshal_value *v) {
+    const uint8_t *p = NULL;
+    const uint32_t width = type == 'i' ? 4 : type == 'I' || type == 'g' ? 8 : 0;
+    if (width && take(r, width, &p)) return FP_MORE;
+    v->kind = FP_MARSHAL_INT;
+    switch (type) {
+        case 'i': v->of.i = (int32_t)fp_u32(p); return FP_DONE;
+        case 'I': v->of.i = (int64_t)fp_u64(p); return FP_DONE;
+        case 'g':
+            v->kind = FP_MARSHAL_FLOAT;
+            memcpy(&v->of.d, p, sizeof v->of.d);
+            return FP_DONE;
+        case 'T':
+        case 'F': v->of.i = type == 'T'; return FP_DONE;
+        case 'N': v->kind = FP_MARSHAL_NONE; return FP_DONE;
+        case 'l': return digits(r, v);
+        case 'f': return decimal(r, v);
+        case 'z':
+        case 'Z': return text(r, 1, v);
+        case 'a':
+        case 'A':
+        case 'u':
+        case 's': return text(r, 0, v);
+        case 't': return numbered_text(r, v);
+        case 'r': return reference(r, at, v);
+        case 'R': return python2_text(r, v);
+        default: return bad(r, at, "the type of a value", "one of a profile");
+    }
+}
+
+static int any(struct reading *r, uint32_t depth, struct fp_marshal_value *v);
+
+/* Reads an item of a container onto `open`. */
+static int item(struct reading *r, uint32_t depth) {
+    struct fp_marshal *m = r->m;
+    struct fp_marshal_value v = {0};
+    const int status = any(r, depth, &v);
+    if (status) return status;
+    if (fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open)) return fp_no_memory(r->err);
+    m->open[m->n_open++] = v;
+    return FP_DONE;
+}
+
+static int dict_items(struct reading *r, uint32_t depth) {
+    for (;;) {
+        if (r->pos == r->in->n) return FP_MORE;
+        if (r->in->p[r->pos] == '0') {
+            r->pos++;
+            return FP_DONE;
+        }
+        for (int i = 0; i < 2; i++) {
+            const int status = item(r, depth);
+            if (status) return status;
+        }
+    }
+}
+
+static int container(struct reading *r, size_t at, uint8_t type, uint32_t depth, struct fp_marshal_value *v) {
+    struct fp_marshal *m = r->m;
+    const uint32_t before = m->n_open;
+    uint32_t n = 0;
+    int status = FP_DONE;
+    if (depth == FP_MARSHAL_DEPTH)
+        return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "values are nested more than 8 deep");
+    if (type != '{') status = length(r, type == ')', &n);
+    for (uint32_t i = 0; !status && i < n; i++) status = item(r, depth + 1);
+    if (!status && type == '{') status = dict_items(r, depth + 1);
+    if (status) return status;
+    v->kind = type == '{' ? FP_MARSHAL_DICT : FP_MARSHAL_TUPLE;
+    v->n = m->n_open - before;
+    v->of.at = m->n_items;
+    if (fp_array_room(&m->items, &m->cap_items, (uint64_t)m->n_items + v->n, sizeof *m->items))
+        return fp_no_memory(r->err);
+    if (v->n) memcpy(m->items + m->n_items, m->open + before, v->n * sizeof *m->items);
+    m->n_items += v->n;
+    m->n_open = before;
+    return FP_DONE;
+}
+
+/* Gives the next value a number, *k. */
+static int add_number(struct fp_marshal *m, uint32_t *k) {
+    *k = m->n_refs;
+    if (fp_array_room(&m->refs, &m->cap_refs, (uint64_t)*k + 1, sizeof *m->refs)) return FP_E_NOMEM;
+    m->refs[m->n_refs++] = (struct fp_marshal_value){.kind = FP_MARSHAL_OPEN};
+    return 0;
+}
+
+int fp_marshal_number_dict(struct fp_marshal *m) {
+    uint32_t k;
+    return add_number(m, &k);
+}
+
+static int any(struct reading *r, uint32_t depth, struct fp_marshal_value *v) {
+    const size_t at = r->pos;
+    const uint8_t *p;
+    uint32_t k = 0;
+    if (take(r, 1, &p)) return FP_MORE;
+    const uint8_t type = *p & (NUMBERED - 1);
+    const int is_container = type == '(' || type == ')' || type == '{';
+    if (*p & NUMBERED) {
+        if (add_number(r->m, &k)) return fp_no_memory(r->err);
+        r->m->kept |= is_container;
+    }
+    const int status = is_container ? container(r, at, type, depth, v) : scalar(r, at, type, v);
+    if (!status && *p & NUMBERED) r->m->refs[k] = *v;
+    return status;
+}
+
+int fp_marshal_read(struct fp_marshal *m, const struct fp_in *in, size_t *pos, struct fp_marshal_value *value,
+                    struct fp_err *err) {
+    struct reading r = {m, in, *pos, err};
+    const int status = any(&r, 0, value);
+    if (!status) *pos = r.pos;
+    return status;
+}

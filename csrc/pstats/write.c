@@ -1,0 +1,333 @@
+#include "pstats/write.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+enum { KEY_FILE, KEY_LINE, KEY_NAME, KEY_WIDTH };
+enum { CALLER, CALLEE, ARC_WIDTH };
+
+struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model) {
+    struct fp_pstats_writer *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->model = model;
+    w->unit = 1;
+    if (fp_table_init(&w->arcs, ARC_WIDTH) || fp_table_init(&w->keys, KEY_WIDTH)) {
+        fp_pstats_writer_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void fp_pstats_writer_free(struct fp_pstats_writer *w) {
+    if (!w) return;
+    free(w->own);
+    free(w->lines);
+    fp_table_clear(&w->arcs);
+    free(w->of_arcs);
+    fp_table_clear(&w->keys);
+    free(w->key_of);
+    free(w->of_keys);
+    free(w->first);
+    free(w->sorted);
+    fp_unique_clear(&w->texts);
+    fp_buf_free(&w->scratch);
+    free(w->text_refs);
+    free(w->key_refs);
+    free(w);
+}
+
+/* ---- adding up ---- */
+
+static int add(struct fp_pstats_sums *to, const struct fp_pstats_sums *more, struct fp_err *err) {
+    for (uint32_t k = 0; k < FP_PSTATS_VALUES; k++)
+        if (__builtin_add_overflow(to->v[k], more->v[k], &to->v[k]))
+            return fp_fail_beyond(err, "the sum of a function", FP_NO_COLUMN, "2^63 - 1");
+    return 0;
+}
+
+/* Makes room for a function, and notes the first of its lines. */
+static int see(struct fp_pstats_writer *w, uint32_t function, uint32_t line) {
+    const uint64_t need = (uint64_t)function + 1;
+    if (fp_array_zeroed(&w->own, &w->cap_own, need, sizeof *w->own) ||
+        fp_array_zeroed(&w->lines, &w->cap_lines, need, sizeof *w->lines))
+        return FP_E_NOMEM;
+    uint32_t *const first = &w->lines[function];
+    const uint64_t known = line && line < FP_NO_ID ? (uint64_t)line + 1 : 1;
+    if (!*first || *first == 1 || (known > 1 && known < *first)) *first = (uint32_t)known;
+    return 0;
+}
+
+static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
+    struct fp_pstats_sums sums = {{0}};
+    const uint32_t function = in->function[i], *f = fp_table_row(&w->model->functions, function);
+    if (see(w, function, in->file[i] == f[FP_FUNCTION_FILE] ? in->line[i] : 0)) return fp_no_memory(err);
+    if (in->kind[i] == FP_BLOCK) return 0;
+    const uint32_t line = f[FP_FUNCTION_LINE] ? f[FP_FUNCTION_LINE] : w->lines[function] - 1;
+    w->elsewhere += in->file[i] != f[FP_FUNCTION_FILE] || (in->line[i] && in->line[i] != line);
+    if (in->kind[i] != FP_COST && in->kind[i] != FP_CALL) {
+        w->jumps++;
+        return 0;
+    }
+    if (w->complete)
+        for (uint32_t k = 0; k < FP_PSTATS_VALUES; k++) sums.v[k] = in->values[(size_t)k * in->cap + i];
+    else if (in->n_values)
+        sums.v[FP_PSTATS_TIME] = in->values[i];
+    if (in->kind[i] == FP_COST) return add(&w->own[function], &sums, err);
+    if (!w->complete) {
+        if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "a number of calls", FP_NO_COLUMN, "2^63 - 1");
+        sums.v[FP_PSTATS_CALLS] = (int64_t)in->count[i];
+    }
+    if (see(w, in->callee[i], 0)) return fp_no_memory(err);
+    const uint32_t arc = fp_table_intern(&w->arcs, (const uint32_t[ARC_WIDTH]){function, in->callee[i]});
+    if (arc == FP_NO_ID || fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)arc + 1, sizeof *w->of_arcs))
+        return fp_no_memory(err);
+    return add(&w->of_arcs[arc], &sums, err);
+}
+
+int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct fp_err *err) {
+    for (uint32_t i = 0; i < in->n; i++) {
+        const int status = put_row(w, in, i, err);
+        if (status) return status;
+    }
+    return FP_DONE;
+}
+
+/* ---- functions by their keys ---- */
+
+static uint32_t key_of(struct fp_pstats_writer *w, uint32_t function) {
+    const struct fp_model *m = w->model;
+    const uint32_t *f = fp_table_row(&m->functions, function);
+    uint32_t key[KEY_WIDTH] = {f[FP_FUNCTION_FILE], f[FP_FUNCTION_LINE], f[FP_FUNCTION_NAME]};
+    if (!key[KEY_FILE]) key[KEY_FILE] = fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME];
+    if (!key[KEY_LINE] && w->lines[function]) key[KEY_LINE] = w->lines[function] - 1;
+    return fp_table_intern(&w->keys, key);
+}
+
+static int add_to_keys(struct fp_pstats_writer *w, struct fp_err *err) {
+    const uint32_t n = w->cap_lines < w->model->functions.n ? w->cap_lines : w->model->functions.n;
+    w->key_of = calloc((size_t)n + 1, sizeof *w->key_of);
+    if (!w->key_of) return fp_no_memory(err);
+    for (uint32_t function = 0; function < n; function++) {
+        if (!w->lines[function]) continue; /* it has no rows */
+        const uint32_t before = w->keys.n, key = key_of(w, function);
+        if (key == FP_NO_ID || fp_array_zeroed(&w->of_keys, &w->cap_of_keys, (uint64_t)key + 1, sizeof *w->of_keys))
+            return fp_no_memory(err);
+        w->merged += key < before;
+        w->key_of[function] = key;
+        const int status = add(&w->of_keys[key], &w->own[function], err);
+        if (status) return status;
+    }
+    return 0;
+}
+
+/* Arcs between keys instead of functions. */
+static int arcs_of_keys(struct fp_pstats_writer *w, struct fp_err *err) {
+    struct fp_table arcs = {0};
+    struct fp_pstats_sums *sums = NULL;
+    uint32_t cap = 0;
+    if (fp_table_init(&arcs, ARC_WIDTH)) return fp_no_memory(err);
+    int status = 0;
+    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
+        const uint32_t *arc = fp_table_row(&w->arcs, i);
+        const uint32_t keys[ARC_WIDTH] = {w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]]};
+        const uint32_t id = fp_table_intern(&arcs, keys);
+        if (id == FP_NO_ID || fp_array_zeroed(&sums, &cap, (uint64_t)id + 1, sizeof *sums))
+            status = fp_no_memory(err);
+        else
+            status = add(&sums[id], &w->of_arcs[i], err);
+    }
+    fp_table_clear(&w->arcs);
+    free(w->of_arcs);
+    w->arcs = arcs;
+    w->of_arcs = sums;
+    w->cap_of_arcs = cap;
+    return status;
+}
+
+/* Sorts arcs by callee. */
+static int sort_arcs(struct fp_pstats_writer *w, struct fp_err *err) {
+    w->first = calloc((size_t)w->keys.n + 1, sizeof *w->first);
+    w->sorted = calloc((size_t)w->arcs.n + 1, sizeof *w->sorted);
+    if (!w->first || !w->sorted) return fp_no_memory(err);
+    for (uint32_t i = 1; i < w->arcs.n; i++) w->first[fp_table_row(&w->arcs, i)[CALLEE]]++;
+    uint32_t end = 0;
+    for (uint32_t key = 0; key <= w->keys.n; key++) {
+        end += w->first[key];
+        w->first[key] = end; /* lowered below to where they begin */
+    }
+    for (uint32_t i = w->arcs.n; --i > 0;) w->sorted[--w->first[fp_table_row(&w->arcs, i)[CALLEE]]] = i;
+    return 0;
+}
+
+/* ---- numbers that follow from one value ---- */
+
+static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
+    struct fp_pstats_sums *const own = w->of_keys;
+    int64_t *const made = calloc((size_t)w->keys.n + 1, sizeof *made); /* own cost and calls out of it, by key */
+    int status = made ? 0 : fp_no_memory(err);
+    for (uint32_t key = 1; !status && key < w->keys.n; key++)
+        made[key] = own[key].v[FP_PSTATS_OWN] = own[key].v[FP_PSTATS_TIME];
+    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
+        const uint32_t *arc = fp_table_row(&w->arcs, i);
+        const struct fp_pstats_sums *sums = &w->of_arcs[i];
+        struct fp_pstats_sums into = {{0}};
+        into.v[FP_PSTATS_CALLS] = sums->v[FP_PSTATS_CALLS];
+        if (arc[CALLER] != arc[CALLEE]) {
+            into.v[FP_PSTATS_PRIMITIVE] = sums->v[FP_PSTATS_CALLS];
+            into.v[FP_PSTATS_CUMULATIVE] = sums->v[FP_PSTATS_TIME];
+            if (__builtin_add_overflow(made[arc[CALLER]], sums->v[FP_PSTATS_TIME], &made[arc[CALLER]]))
+                status = fp_fail_beyond(err, "the cost of a function", FP_NO_COLUMN, "2^63 - 1");
+        }
+        if (!status) status = add(&own[arc[CALLEE]], &into, err);
+    }
+    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
+        const uint32_t *arc = fp_table_row(&w->arcs, i);
+        int64_t *const v = w->of_arcs[i].v, into = own[arc[CALLEE]].v[FP_PSTATS_CUMULATIVE];
+        const int is_own = arc[CALLER] == arc[CALLEE];
+        v[FP_PSTATS_PRIMITIVE] = is_own ? 0 : v[FP_PSTATS_CALLS];
+        v[FP_PSTATS_CUMULATIVE] = v[FP_PSTATS_TIME];
+        w->estimated += !is_own;
+        v[FP_PSTATS_OWN] =
+            is_own || !into
+                ? 0
+                : (int64_t)((double)own[arc[CALLEE]].v[FP_PSTATS_OWN] * ((double)v[FP_PSTATS_TIME] / (double)into));
+    }
+    for (uint32_t key = 1; !status && key < w->keys.n; key++)
+        if (made[key] > own[key].v[FP_PSTATS_CUMULATIVE]) own[key].v[FP_PSTATS_CUMULATIVE] = made[key];
+    free(made);
+    return status;
+}
+
+static int end(struct fp_pstats_writer *w, struct fp_err *err) {
+    int status = add_to_keys(w, err);
+    if (!status) status = arcs_of_keys(w, err);
+    if (!status) status = sort_arcs(w, err);
+    if (!status && !w->complete) status = derive(w, err);
+    w->ended = !status;
+    w->key = 1;
+    return status;
+}
+
+/* ---- the file ---- */
+
+enum { NUMBERED = 0x80, ITEM_BYTES = 64 };
+
+static void put_byte(struct fp_buf *out, uint8_t byte) {
+    out->p[out->n++] = byte;
+}
+
+static void put_u32(struct fp_buf *out, uint8_t type, uint32_t v) {
+    put_byte(out, type);
+    memcpy(out->p + out->n, &v, 4);
+    out->n += 4;
+}
+
+/* An int: of 32 bits, or digits of 15 bits. */
+static void put_int(struct fp_buf *out, int64_t v) {
+    if (v == (int32_t)v) {
+        put_u32(out, 'i', (uint32_t)(int32_t)v);
+        return;
+    }
+    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    uint32_t n = 0;
+    for (uint64_t rest = left; rest; rest >>= 15) n++;
+    put_u32(out, 'l', v < 0 ? 0 - n : n);
+    for (; left; left >>= 15) {
+        put_byte(out, (uint8_t)left);
+        put_byte(out, (uint8_t)(left >> 8 & 0x7f));
+    }
+}
+
+static void put_seconds(const struct fp_pstats_writer *w, struct fp_buf *out, int64_t v) {
+    const double seconds = (double)v * w->unit;
+    put_byte(out, 'g');
+    memcpy(out->p + out->n, &seconds, 8);
+    out->n += 8;
+}
+
+/* A string, which gets a number the first time; `nothing` instead of an empty one. */
+static int put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t string, const char *nothing) {
+    if (!string) {
+        put_byte(out, 'z');
+        put_byte(out, (uint8_t)strlen(nothing));
+        return fp_buf_put(out, nothing, strlen(nothing)) || fp_buf_reserve(out, ITEM_BYTES) ? FP_E_NOMEM : 0;
+    }
+    size_t n;
+    if (fp_array_zeroed(&w->text_refs, &w->cap_text_refs, (uint64_t)string + 1, sizeof *w->text_refs))
+        return FP_E_NOMEM;
+    if (w->text_refs[string]) {
+        put_u32(out, 'r', w->text_refs[string] - 1);
+        return 0;
+    }
+    w->text_refs[string] = ++w->n_refs;
+    const uint8_t *text = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &w->replaced);
+    if (!text) return FP_E_NOMEM;
+    put_u32(out, 'u' | NUMBERED, (uint32_t)n);
+    return fp_buf_put(out, text, n) || fp_buf_reserve(out, ITEM_BYTES) ? FP_E_NOMEM : 0;
+}
+
+static int put_key(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t key) {
+    if (fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&w->key_refs, &w->cap_key_refs, w->keys.n, sizeof *w->key_refs)) return FP_E_NOMEM;
+    if (w->key_refs[key]) {
+        put_u32(out, 'r', w->key_refs[key] - 1);
+        return 0;
+    }
+    const uint32_t *k = fp_table_row(&w->keys, key);
+    w->key_refs[key] = ++w->n_refs;
+    put_byte(out, ')' | NUMBERED);
+    put_byte(out, KEY_WIDTH);
+    if (put_text(w, out, k[KEY_FILE], "~")) return FP_E_NOMEM;
+    put_int(out, k[KEY_LINE]);
+    return put_text(w, out, k[KEY_NAME], "");
+}
+
+static void put_values(const struct fp_pstats_writer *w, struct fp_buf *out, uint8_t n, int64_t first, int64_t second,
+                       const int64_t *v) {
+    put_byte(out, ')');
+    put_byte(out, n);
+    put_int(out, first);
+    put_int(out, second);
+    put_seconds(w, out, v[FP_PSTATS_OWN]);
+    put_seconds(w, out, v[FP_PSTATS_CUMULATIVE]);
+}
+
+static int put_caller(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t arc) {
+    const int64_t *v = w->of_arcs[arc].v;
+    if (put_key(w, out, fp_table_row(&w->arcs, arc)[CALLER]) || fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
+    put_values(w, out, 4, v[FP_PSTATS_CALLS], v[FP_PSTATS_PRIMITIVE], v);
+    return 0;
+}
+
+/* Writes an entry from where it was left.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+static int put_entry(struct fp_pstats_writer *w, struct fp_buf *out) {
+    if (!w->begun) {
+        const int64_t *v = w->of_keys[w->key].v;
+        if (put_key(w, out, w->key) || fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
+        put_values(w, out, 5, v[FP_PSTATS_PRIMITIVE], v[FP_PSTATS_CALLS], v);
+        put_byte(out, '{');
+        w->begun = 1;
+        w->arc = w->first[w->key];
+    }
+    for (; w->arc < w->first[w->key + 1]; w->arc++) {
+        if (out->n >= FP_DRAIN) return FP_FULL;
+        if (put_caller(w, out, w->sorted[w->arc])) return FP_E_NOMEM;
+    }
+    w->begun = 0;
+    return fp_buf_put(out, "0", 1) ? FP_E_NOMEM : FP_DONE;
+}
+
+int fp_pstats_take(struct fp_pstats_writer *w, struct fp_buf *out, struct fp_err *err) {
+    if (!w->ended) {
+        const int status = end(w, err);
+        if (status) return status;
+        if (fp_buf_put(out, "{", 1)) return fp_no_memory(err);
+    }
+    for (; w->key < w->keys.n; w->key++) {
+        if (out->n >= FP_DRAIN) return FP_FULL;
+        const int status = put_entry(w, out);
+        if (status) return status < 0 ? fp_no_memory(err) : status;
+    }
+    return fp_buf_put(out, "0", 1) ? fp_no_memory(err) : FP_DONE;
+}

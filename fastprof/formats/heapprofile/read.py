@@ -1,0 +1,42 @@
+"""Reads V8's heap profiles (csrc/heapprofile/read.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.engine import Reader
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.formats.heapprofile.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+
+class HeapprofileReader(Reader):
+    """The tree of nodes: bytes that are in use."""
+
+    format = "heapprofile"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._h = owned(
+            lib.fp_heapprofile_new(model.c, options[LENIENT]), lib.fp_heapprofile_free, "the reader of heap profiles"
+        )
+        self._part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        batch.part = self._part
+        if batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
+            raise MemoryError("no memory for a batch's values")
+        return int(lib.fp_heapprofile_feed(self._h, in_, batch, err))
+
+    def finish(self) -> None:
+        h = self._h
+        self.log.facts["nodes"] = int(h.n_nodes)
+        self.log.facts["allocations"] = int(h.samples)
+        self.log.count_all(REPORTED, {"broken-nodes": h.broken, "unreadable-rest": h.bad_end})

@@ -1,0 +1,53 @@
+"""Reads profiles of cProfile (csrc/pstats/read.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.engine import Reader
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.source import Source
+from fastprof.formats.pstats import VALUE_TYPES
+from fastprof.formats.pstats.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+_TYPES = [ValueType(name, "nanoseconds" if name.endswith("time") else "count") for name in VALUE_TYPES]
+
+
+class PstatsReader(Reader):
+    """Functions and their callers."""
+
+    format = "pstats"
+    view = "graph"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._r = owned(
+            lib.fp_pstats_reader_new(model.c, options[LENIENT]), lib.fp_pstats_reader_free, "the reader of pstats"
+        )
+        self._part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        batch.part = self._part
+        if batch.n_values != len(_TYPES) and lib.fp_batch_set_values(batch, len(_TYPES)):
+            raise MemoryError("no memory for a batch's values")
+        return int(lib.fp_pstats_feed(self._r, in_, batch, err))
+
+    def finish(self) -> None:
+        r = self._r
+        self.log.facts["functions"] = int(r.functions)
+        self.log.facts["callers"] = int(r.calls)
+        self.log.count_all(
+            REPORTED,
+            {
+                "callers-without-times": r.untimed,
+                "trailing-bytes": r.trailing,
+                "broken-functions": r.broken,
+                "unreadable-rest": r.bad_end,
+            },
+        )

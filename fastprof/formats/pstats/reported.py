@@ -1,0 +1,36 @@
+"""Counts and warnings of this folder."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=("replaced-bytes", "units", "unreadable-rest", "value-names"),
+    repairs={
+        "callers-without-times": (
+            "caller without times, which gets a part of the function's",
+            "callers without times, which get parts of the function's",
+        ),
+        "trailing-bytes": ("byte after the profile", "bytes after the profile"),
+    },
+    losses={
+        "broken-functions": (
+            "function or caller that could not be read",
+            "functions or callers that could not be read",
+        ),
+    },
+    not_representable={
+        "cost-lines": (
+            "cost or call at another line than its function's, added to it",
+            "costs and calls at other lines than their functions', added to them",
+        ),
+        "jumps": ("jump", "jumps"),
+        "like-functions": (
+            "function with the file, line and name of another, merged",
+            "functions with the file, line and name of others, merged",
+        ),
+    },
+    warnings={
+        "estimated-times": "the own times of functions by caller are estimates: the input has only their cumulative costs",
+    },
+)

@@ -1,0 +1,56 @@
+"""Writes profiles of cProfile (csrc/pstats/write.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Writer
+from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.sink import Sink
+from fastprof.formats.pstats import SECONDS, VALUE_TYPES
+from fastprof.formats.pstats.reported import REPORTED
+
+
+class PstatsWriter(Writer):
+    """Functions and their callers, added up; written at the end."""
+
+    format = "pstats"
+    view = "graph"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
+        self._w = owned(lib.fp_pstats_writer_new(model.c), lib.fp_pstats_writer_free, "the writer of pstats")
+        self._err = ffi.new("struct fp_err *")
+        self._types: dict[ValueType, None] = {}
+
+    def put(self, batch: Batch) -> None:
+        types = self.model.parts[batch.part].value_types
+        self._w.complete = tuple(t.name for t in types) == VALUE_TYPES
+        unit = types[0].unit if types else ""
+        self._w.unit = SECONDS.get(unit, 1.0)
+        self._types |= dict.fromkeys(types)
+        check_sums(lib.fp_pstats_put(self._w, batch.c, self._err), self._err, self.model, self.format)
+        self.written += len(batch)
+        self.log.rows["rows_written"] += len(batch)
+
+    def end(self) -> None:
+        w, log = self._w, self.log
+        self.take_all(lambda: int(lib.fp_pstats_take(w, self.out, self._err)), self._err)
+        log.count_all(
+            REPORTED,
+            {
+                "cost-lines": w.elsewhere,
+                "jumps": w.jumps,
+                "like-functions": w.merged,
+                "replaced-bytes": w.replaced,
+            },
+        )
+        if not w.complete:
+            types = [*self._types][:1]
+            log.count(REPORTED["units"], sum(t.unit not in ("", *SECONDS) for t in types))
+            log.count(REPORTED["value-names"], len(types))
+        if w.estimated:
+            log.warn(REPORTED["estimated-times"])

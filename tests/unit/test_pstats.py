@@ -1,0 +1,195 @@
+"""Profiles of cProfile: what docs/formats/pstats.md says, against Python's own pstats and marshal."""
+
+from __future__ import annotations
+
+import marshal
+import pstats
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
+from tests.support.paths import CORPUS
+from tests.support.product import batches, open_input
+
+GOOD = CORPUS / "pstats" / "good"
+F, G = ("a.py", 3, "f"), ("b.py", 1, "g")
+Stats = dict[Any, Any]
+
+
+def stats_of(path: Path) -> Stats:
+    return pstats.Stats(str(path)).stats  # type: ignore[attr-defined, no-any-return]
+
+
+def rounded(stats: Stats) -> Stats:
+    """Times in nanoseconds, callers as (calls, primitive calls, own time, cumulative time)."""
+
+    def ns(values: Any) -> Any:
+        return tuple(round(v * 1e9) if isinstance(v, float) else v for v in values)
+
+    return {key: (*ns(v[:4]), {caller: ns(c) for caller, c in v[4].items()}) for key, v in stats.items()}
+
+
+def read(data: bytes | Path, **options: Any) -> tuple[Stats, Any]:
+    """What rows say, in the shape of pstats, and the log."""
+    opened = open_input(data, Options(**options), from_="pstats")
+    found: Stats = {}
+    model = opened.model
+
+    def key(function: int) -> tuple[str, int, str]:
+        _, file, name, _, line = model.row("functions", function)
+        path = model.string(file).decode()
+        return path or "~", line, model.string(name).decode()
+
+    for batch in batches(opened):
+        for i, kind in enumerate(batch["kind"]):
+            time, calls, primitive, cumulative, own = (batch.values(k)[i] for k in range(5))
+            function = key(batch["function"][i])
+            if kind:
+                assert (time, int(batch["count"][i])) == (cumulative, calls)
+                callers = found.setdefault(key(batch["callee"][i]), (0, 0, 0, 0, {}))[4]
+                callers[function] = (calls, primitive, own, cumulative)
+            else:
+                assert time == own
+                found[function] = (primitive, calls, own, cumulative, found.get(function, (0, 0, 0, 0, {}))[4])
+    return found, opened.log
+
+
+@pytest.mark.parametrize("name", ["py3.8.pstats", "py3.13.pstats"])
+def test_rows_are_those_of_pstats(name: str) -> None:
+    assert read(GOOD / name)[0] == rounded(stats_of(GOOD / name))
+
+
+def test_python_2() -> None:
+    """Python 3 cannot read its texts."""
+    found, _ = read(GOOD / "py2.7.pstats")
+    assert {key[2]: v[:2] for key, v in found.items() if key[0] == "prog.py"} == {
+        "main": (1, 1), "even": (4, 12), "odd": (4, 12), "fact": (4, 12), "leaf": (7, 7)
+    }  # fmt: skip
+    assert {key[2]: v[0] for key, v in found[("prog.py", 9, "even")][4].items()} == {"main": 4, "odd": 8}
+
+
+@pytest.mark.parametrize("name", ["py3.8.pstats", "py3.13.pstats"])
+def test_written_again_nothing_changes(name: str, tmp_path: Path) -> None:
+    log = fastprof.convert(GOOD / name, tmp_path / "again.pstats")
+    assert stats_of(tmp_path / "again.pstats") == stats_of(GOOD / name)
+    assert not log.not_representable and not log.warnings
+
+
+def test_merged_as_by_pstats(tmp_path: Path) -> None:
+    paths = [GOOD / "py3.8.pstats", GOOD / "py3.13.pstats"]
+    fastprof.merge(paths, tmp_path / "both.pstats")
+    expected = pstats.Stats(*map(str, paths))
+    assert rounded(stats_of(tmp_path / "both.pstats")) == rounded(expected.stats)  # type: ignore[attr-defined]
+
+
+def test_callers_without_times_get_a_part() -> None:
+    data = marshal.dumps({F: (4, 6, 3e-6, 9e-6, {G: 3, ("c.py", 1, "h"): 1, F: 2})})
+    found, log = read(data)
+    assert found[F] == (4, 6, 3000, 9000, {
+        G: (3, 3, 2250, 6750), ("c.py", 1, "h"): (1, 1, 750, 2250), F: (2, 0, 0, 0)
+    })  # fmt: skip
+    assert log.repairs == {"callers-without-times": 3}
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_versions_of_marshal(version: int) -> None:
+    callers = {G: (3, 2, 1.5e-6, 0.25)}
+    stats = {F: (2, 3, 1.5e-6, 0.25, callers), G: (1, 1, 0.0, 1.0, {}), ("é.py", 1 << 30, "λ"): (1, 1, 0.0, 0.0, {})}
+    assert read(marshal.dumps(stats, version))[0] == rounded(stats)
+
+
+def test_numbers_of_any_size() -> None:
+    stats = {F: (1 << 40, (1 << 63) - 1, -1e-6, 9e9, {})}
+    assert read(marshal.dumps(stats))[0] == {F: (1 << 40, (1 << 63) - 1, -1000, 9 * 10**18, {})}
+    for beyond in (1 << 63, 1 << 200):
+        with pytest.raises(FormatError, match="a number of calls"):
+            read(marshal.dumps({F: (1, beyond, 0.0, 0.0, {})}))
+
+
+def test_a_shared_dict_of_callers_is_no_bomb() -> None:
+    callers = {("a.py", n, "f"): (1, 1, 0.0, 0.0) for n in range(1000)}
+    stats = {("b.py", n, "g"): (1, 1, 0.0, 0.0, callers) for n in range(1000)}
+    with pytest.raises(FormatError, match="functions share their callers"):
+        read(marshal.dumps(stats))
+
+
+def test_deep_values_are_refused() -> None:
+    with pytest.raises(FormatError, match="nested more than 8 deep"):
+        read(b"{" + b"\xa9\1" * 100_000 + b"N")
+
+
+def test_lenient_leaves_out_what_is_broken() -> None:
+    stats = {F: (1, 1, 0.0, 0.0, {G: (1, 1, 0.0, 0.0), ("g",): 3}), G: (-1, 1, 0.0, 0.0, {})}
+    found, log = read(marshal.dumps(stats), lenient=True)
+    assert found == {F: (1, 1, 0, 0, {G: (1, 1, 0, 0)})}
+    assert log.losses == {"broken-functions": 2}
+    found, log = read(marshal.dumps({F: (1, 1, 0.0, 0.0, {})})[:-1] + b"c", lenient=True)
+    assert (found, log.losses) == ({F: (1, 1, 0, 0, {})}, {"unreadable-rest": 1})
+
+
+def test_bytes_after_the_profile() -> None:
+    found, log = read(marshal.dumps({F: (1, 1, 0.0, 0.0, {})}) + b"\0\0\0")
+    assert found and log.repairs == {"trailing-bytes": 3}
+
+
+CALLGRIND = b"""events: ns
+fn=main
+3 10
+cfi=a.c
+cfn=f
+calls=2 7
+4 60
+cfi=a.c
+cfn=g
+calls=1 9
+5 40
+fl=a.c
+fn=f
+7 50
+cfn=f
+calls=3 7
+8 20
+fn=g
+9 15
+cfn=f
+calls=1 7
+10 10
+ob=/lib/c.so
+fl=
+fn=h
+0 5
+"""
+
+
+def test_numbers_that_follow_from_call_arcs(tmp_path: Path) -> None:
+    (tmp_path / "a.callgrind").write_bytes(CALLGRIND)
+    log = fastprof.convert(tmp_path / "a.callgrind", tmp_path / "a.pstats")
+    main, f, g = ("~", 3, "main"), ("a.c", 7, "f"), ("a.c", 9, "g")
+    found = stats_of(tmp_path / "a.pstats")
+    assert {k: v[:4] for k, v in found.items()} == {
+        main: (0, 0, 10.0, 110.0), f: (3, 6, 50.0, 70.0), g: (1, 1, 15.0, 40.0), ("/lib/c.so", 0, "h"): (0, 0, 5.0, 5.0)
+    }  # fmt: skip
+    assert found[f][4] == {main: (2, 2, 42.0, 60.0), f: (3, 0, 0.0, 20.0), g: (1, 1, 7.0, 10.0)}
+    assert found[g][4] == {main: (1, 1, 15.0, 40.0)}
+    assert "estimates" in log.warnings[0]
+
+
+@pytest.mark.parametrize("file", ["callgrind/good/xdebug.callgrind", "folded/good/plain.folded"])
+def test_every_caller_is_a_function(file: str, tmp_path: Path) -> None:
+    """tuna fails otherwise, and without a function that has no callers."""
+    fastprof.convert(CORPUS / file, tmp_path / "x.pstats")
+    found = stats_of(tmp_path / "x.pstats")
+    assert {caller for v in found.values() for caller in v[4]} <= found.keys()
+    assert any(not v[4] and v[3] for v in found.values())
+
+
+def test_names_that_are_not_utf8_stay_apart(tmp_path: Path) -> None:
+    (tmp_path / "x.folded").write_bytes(b"main;\xff 1\nmain;\xfe 2\n")
+    log = fastprof.convert(tmp_path / "x.folded", tmp_path / "x.pstats", from_="folded")
+    assert Counter(len(k[2]) for k in stats_of(tmp_path / "x.pstats")) == {4: 1, 1: 1, 5: 1}
+    assert {entry["code"]: entry["count"] for entry in log.not_representable.entries()}["replaced-bytes"] == 2
