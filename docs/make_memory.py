@@ -102,6 +102,10 @@ here, in the 2,000 lines of one file.""",
         "The table of differences keeps the call arcs of both graphs, for inclusive costs.",
         {"graph": "diff"},
     ),
+    "i": (
+        """The writer of pstats adds up each function and each pair of caller and callee, some 100 bytes for each.""",
+        {"timeline": "convert to pstats", "graph": "convert to pstats"},
+    ),
 }
 
 

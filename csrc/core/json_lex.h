@@ -57,6 +57,13 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err);
 /* Moves the window past the token. */
 void fp_json_take(struct fp_json *j, struct fp_in *in);
 
+/* The token begins an object or array that the caller has read without the lexer, up to `end` in the window:
+ * fp_json_take will move past all of it. */
+static inline void fp_json_whole(struct fp_json *j, size_t end) {
+    j->token = FP_JSON_WORD;
+    j->end = end;
+}
+
 /* In an array: may an element or the end follow here? */
 int fp_json_between(const struct fp_json *j);
 

@@ -159,7 +159,6 @@ static int caller_row(struct fp_pstats_reader *r, struct fp_batch *out, struct f
     const uint32_t i = add_row(r, out, caller, line, values);
     out->kind[i] = FP_CALL;
     out->callee[i] = r->function;
-    out->target_file[i] = fp_table_row(&r->model->functions, r->function)[FP_FUNCTION_FILE];
     out->target_line[i] = r->line;
     out->count[i] = (uint64_t)values[FP_PSTATS_CALLS];
     r->calls++;

@@ -199,11 +199,27 @@ static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
     return status;
 }
 
+/* Readers of this format, ours among them, take nanoseconds of 64 bits.  If a unit is no time and the values are too
+ * large for seconds, they become nanoseconds. */
+static int choose_unit(struct fp_pstats_writer *w, struct fp_err *err) {
+    double most = 0;
+    for (uint32_t i = 1; i < w->keys.n + w->arcs.n - 1; i++) {
+        const int64_t *v = (i < w->keys.n ? w->of_keys[i] : w->of_arcs[i - w->keys.n + 1]).v;
+        for (uint32_t k = FP_PSTATS_CUMULATIVE; k <= FP_PSTATS_OWN; k++) {
+            const double size = v[k] < 0 ? -(double)v[k] : (double)v[k];
+            if (size > most) most = size;
+        }
+    }
+    if (!w->is_time && most > 9e9) w->unit = 1e-9;
+    return most * w->unit < 9.2e9 ? 0 : fp_fail_beyond(err, "the time of a function", FP_NO_COLUMN, "292 years");
+}
+
 static int end(struct fp_pstats_writer *w, struct fp_err *err) {
     int status = add_to_keys(w, err);
     if (!status) status = arcs_of_keys(w, err);
     if (!status) status = sort_arcs(w, err);
     if (!status && !w->complete) status = derive(w, err);
+    if (!status) status = choose_unit(w, err);
     w->ended = !status;
     w->key = 1;
     return status;

@@ -31,6 +31,8 @@ struct fp_pstats_sums {
 struct fp_pstats_writer {
     struct fp_model *model; /* borrowed */
     double unit;            /* seconds of a unit of time values */
+    int32_t is_time;        /* or values of another unit, which are written as seconds, or as nanoseconds if any is
+                               above 9 * 10^9 */
     int32_t complete;       /* whether rows have all values of fp_pstats_value, or one */
     /* not representable */
     uint64_t elsewhere; /* rows at another line than their function's */

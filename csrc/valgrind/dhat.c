@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/digits.h"
 
 /* Codes of keys; the codes of texts and values follow. */
 enum dhat_key {
@@ -174,13 +175,100 @@ static int frame_index(struct fp_valgrind *d, struct fp_in *in, struct fp_err *e
     return 0;
 }
 
+/* ---- points as Valgrind prints them: without the lexer ---- */
+
+static uint8_t value_key(const uint8_t *key, size_t n) {
+    static const char names[FP_VALGRIND_VALUES][4] = {
+        [FP_VALGRIND_TB] = "tb", [FP_VALGRIND_TBK] = "tbk", [FP_VALGRIND_EB] = "eb", [FP_VALGRIND_EBK] = "ebk",
+        [FP_VALGRIND_GB] = "gb", [FP_VALGRIND_GBK] = "gbk", [FP_VALGRIND_MB] = "mb", [FP_VALGRIND_MBK] = "mbk",
+        [FP_VALGRIND_RB] = "rb", [FP_VALGRIND_WB] = "wb",   [FP_VALGRIND_TL] = "tl"};
+    uint8_t text[4] = {0};
+    if (n > 3) return OTHER;
+    memcpy(text, key, n);
+    if (n == 2 && text[0] == 'f' && text[1] == 's') return FRAMES;
+    for (uint8_t k = 0; k < FP_VALGRIND_VALUES; k++)
+        if (fp_u32(text) == fp_u32((const uint8_t *)names[k])) return (uint8_t)(VALUE + k);
+    return OTHER;
+}
+
+static const uint8_t *skip_blanks(const uint8_t *p) {
+    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') p++;
+    return p;
+}
+
+/* A list of numbers, behind its bracket; its end, or NULL.  `keep`: they are the point's frames. */
+static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, int keep) {
+    uint64_t v;
+    p = skip_blanks(p);
+    if (*p == ']') return p + 1;
+    for (;; p++) {
+        p = skip_blanks(p);
+        p += *p == '-' && !keep;
+        if (!(p = fp_decimal(p, &v))) return NULL;
+        if (keep) {
+            if (v >= FP_NO_ID || fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs)) return NULL;
+            d->fs[d->n_fs++] = (uint32_t)v;
+        }
+        p = skip_blanks(p);
+        if (*p == ']') return p + 1;
+        if (*p != ',') return NULL;
+    }
+}
+
+/* Reads a point that is complete in the window and consists of numbers and lists of them: ten times as fast as token by
+ * token.  Its end; NULL: it has another form, which the lexer reads, and reports if it is wrong.  All loops stop at the
+ * brace at the end. */
+static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const uint8_t *end) {
+    const uint8_t *const brace = memchr(p, '}', (size_t)(end - p));
+    if (!brace) return NULL;
+    for (;;) {
+        p = skip_blanks(p + 1); /* behind the opening brace or a comma */
+        if (*p != '"') return NULL;
+        const uint8_t *const key = ++p;
+        while (p < brace && *p != '"' && *p != '\\') p++;
+        if (*p != '"') return NULL;
+        const uint8_t code = value_key(key, (size_t)(p - key));
+        p = skip_blanks(p + 1);
+        if (*p != ':') return NULL;
+        p = skip_blanks(p + 1);
+        if (*p == '[') {
+            if (code >= VALUE) return NULL;
+            if (code == FRAMES) d->n_fs = 0;
+            d->has_frames |= code == FRAMES;
+            p = plain_list(d, p + 1, code == FRAMES);
+        } else {
+            uint64_t v;
+            if (code == FRAMES) return NULL;
+            p = fp_decimal(p, &v);
+            if (code >= VALUE) {
+                d->value[code - VALUE] = (int64_t)v;
+                d->has |= 1u << (code - VALUE);
+            }
+        }
+        if (!p) return NULL;
+        p = skip_blanks(p);
+        if (p == brace) return p + 1;
+        if (*p != ',') return NULL;
+    }
+}
+
+static void begin_point(struct fp_valgrind *d) {
+    memset(d->value, 0, sizeof d->value);
+    d->has = d->n_fs = 0;
+    d->has_frames = d->bad = 0;
+}
+
 static int point_token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
-    const struct fp_json *j = &d->json;
+    struct fp_json *j = &d->json;
     if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
         d->at = in->base + in->pos;
-        memset(d->value, 0, sizeof d->value);
-        d->has = d->n_fs = 0;
-        d->has_frames = d->bad = 0;
+        begin_point(d);
+        const uint8_t *const end = j->token == FP_JSON_OBJECT ? plain_point(d, in->p + in->pos, in->p + in->n) : NULL;
+        if (end) {
+            fp_json_whole(j, (size_t)(end - in->p));
+            return end_point(d, err);
+        }
+        begin_point(d);
         if (j->token == FP_JSON_OBJECT) return 0;
         d->broken += (uint64_t)d->lenient;
         return d->lenient ? 0 : fp_fail(err, FP_E_MALFORMED, d->at, "a point is not an object");
@@ -316,17 +404,16 @@ static uint32_t frame_of(struct fp_valgrind *d, const uint32_t *first, const uin
     return frame;
 }
 
-/* The model's stack for one of the file; FP_NO_ID when memory ran out. */
-static uint32_t node_of(struct fp_valgrind *d, uint32_t stack) {
+/* Appends the frames of a stack of the file to d->frames, of which there are *n.  0 or FP_E_NOMEM. */
+static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
-    const uint32_t n = (uint32_t)(nbytes / sizeof *fs);
-    uint32_t n_frames = 0;
-    if (fp_array_room(&d->fs, &d->cap_fs, n, sizeof *d->fs) ||
-        fp_array_room(&d->frames, &d->cap_frames, n, sizeof *d->frames))
-        return FP_NO_ID;
+    const uint32_t most = (uint32_t)(nbytes / sizeof *fs);
+    if (fp_array_room(&d->fs, &d->cap_fs, most, sizeof *d->fs) ||
+        fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + most, sizeof *d->frames))
+        return FP_E_NOMEM;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < most; i++) {
         if (fs[i] < d->n_table && d->table[fs[i]])
             d->fs[kept++] = fs[i];
         else
@@ -334,27 +421,34 @@ static uint32_t node_of(struct fp_valgrind *d, uint32_t stack) {
     }
     for (uint32_t i = 0, end; i < kept; i = end) {
         end = frame_end(d, i, kept);
-        if ((d->frames[n_frames++] = frame_of(d, d->fs + i, d->fs + end)) == FP_NO_ID) return FP_NO_ID;
+        const uint32_t frame = frame_of(d, d->fs + i, d->fs + end);
+        if (frame == FP_NO_ID) return FP_E_NOMEM;
+        d->frames[(*n)++] = frame;
     }
-    uint32_t node = 0;
-    while (n_frames && node != FP_NO_ID) node = fp_model_stack(d->model, node, d->frames[--n_frames]);
-    return node;
+    return 0;
 }
 
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
-    for (; d->next < d->stacks.n; d->next++) {
-        if (d->next >= d->cap_sums) break;
-        const struct fp_valgrind_sums *sums = &d->sums[d->next];
-        if (!d->next && !sums->v[FP_VALGRIND_TB] && !sums->v[FP_VALGRIND_TBK])
-            continue; /* stack 0: no point without frames */
-        if (out->n == out->cap) return FP_FULL;
-        const uint32_t node = node_of(d, d->next);
-        if (node == FP_NO_ID) return fp_no_memory(err);
-        const uint32_t i = out->n++;
-        out->stack[i] = node;
-        out->time[i] = 0;
-        out->thread[i] = out->label[i] = 0;
-        for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
+    const uint32_t n_stacks = d->stacks.n < d->cap_sums ? d->stacks.n : d->cap_sums;
+    if (!d->next && n_stacks && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK])
+        d->next = 1; /* stack 0: no point without frames */
+    while (d->next < n_stacks) {
+        uint32_t depths[FP_MODEL_STACKS], nodes[FP_MODEL_STACKS], n = 0, n_frames = 0;
+        for (; n < FP_MODEL_STACKS && d->next + n < n_stacks && out->n + n < out->cap; n++) {
+            const uint32_t before = n_frames;
+            if (frames_of(d, d->next + n, &n_frames)) return fp_no_memory(err);
+            depths[n] = n_frames - before;
+        }
+        if (!n) return FP_FULL;
+        if (fp_model_stacks(d->model, d->frames, depths, n, nodes)) return fp_no_memory(err);
+        for (uint32_t j = 0; j < n; j++) {
+            const struct fp_valgrind_sums *sums = &d->sums[d->next++];
+            const uint32_t i = out->n++;
+            out->stack[i] = nodes[j];
+            out->time[i] = 0;
+            out->thread[i] = out->label[i] = 0;
+            for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
+        }
     }
     return FP_DONE;
 }

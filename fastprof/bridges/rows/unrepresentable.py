@@ -78,6 +78,7 @@ class Unrepresentable:
         self._given: dict[int, str] = {}  # the view of each part
         self._taken: dict[int, str] = {}
         self._found = ffi.new("struct fp_unrepresentable *")
+        self._events: set[ValueType] = set()  # inherited
         self._inputs = 0
         self._threads = False  # whether written rows have threads
         self._seen = bytearray()  # by thread: whether it has rows
@@ -87,6 +88,8 @@ class Unrepresentable:
         """The same rows, of one input."""
         self._inputs += 1
         for batch in batches:
+            if batch.part not in self._given:
+                self._events |= _inherited([self._model.parts[batch.part]])  # one value of a part does without
             self._given[batch.part] = batch.view
             if "cpus" in self._holds.lacks:
                 self._on_cpus += lib.fp_unrepresentable_cpus(batch.c)
@@ -137,7 +140,7 @@ class Unrepresentable:
             "value-names": sum(map(_is_named, types)),
             "units": sum(t.unit not in ("", "count") for t in types),
             "long-names": sum(bool(t.long_name) for t in types),
-            "inherited-events": len(_inherited(sources)),
+            "inherited-events": len(self._events | _inherited(sources)),
             "default-type": several * len(defaults),
         }.items():
             if code in lacks:

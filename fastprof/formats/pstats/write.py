@@ -31,6 +31,7 @@ class PstatsWriter(Writer):
         self._w.complete = tuple(t.name for t in types) == VALUE_TYPES
         unit = types[0].unit if types else ""
         self._w.unit = SECONDS.get(unit, 1.0)
+        self._w.is_time = unit in SECONDS
         self._types |= dict.fromkeys(types)
         check_sums(lib.fp_pstats_put(self._w, batch.c, self._err), self._err, self.model, self.format)
         self.written += len(batch)
@@ -50,7 +51,7 @@ class PstatsWriter(Writer):
         )
         if not w.complete:
             types = [*self._types][:1]
-            log.count(REPORTED["units"], sum(t.unit not in ("", *SECONDS) for t in types))
-            log.count(REPORTED["value-names"], len(types))
+            log.count(REPORTED["units"], sum(t.unit not in ("", "count", *SECONDS) for t in types))
+            log.count(REPORTED["value-names"], sum(t.name != "time" for t in types))
         if w.estimated:
             log.warn(REPORTED["estimated-times"])
