@@ -4,8 +4,8 @@
 
 #include "core/array.h"
 
-enum key { OTHER, HEAD, SAMPLES, CALL_FRAME, SELF_SIZE, CHILDREN, NAME, URL, LINE, COLUMN };
-enum within { ELSEWHERE, IN_FILE, IN_NODE, IN_FRAME, IN_CHILDREN, IN_SAMPLES };
+enum heapprofile_key { OTHER, HEAD, SAMPLES, CALL_FRAME, SELF_SIZE, CHILDREN, NAME, URL, LINE, COLUMN };
+enum heapprofile_within { ELSEWHERE, IN_FILE, IN_NODE, IN_FRAME, IN_CHILDREN, IN_SAMPLES };
 
 _Static_assert(sizeof((struct fp_heapprofile){0}.within) > FP_JSON_DEPTH + 1, "a byte for each depth");
 

@@ -7,21 +7,21 @@
 enum { NUMBERED = 0x80 };
 
 /* The part of the window that is being read. */
-struct reading {
-    struct fp_marshal *m;
+struct pstats_reading {
+    struct fp_pstats_marshal *m;
     const struct fp_in *in;
     size_t pos;
     struct fp_err *err;
 };
 
-void fp_marshal_clear(struct fp_marshal *m) {
+void fp_pstats_marshal_clear(struct fp_pstats_marshal *m) {
     free(m->items);
     free(m->refs);
     free(m->texts);
     free(m->open);
 }
 
-void fp_marshal_begin(struct fp_marshal *m) {
+void fp_pstats_marshal_begin(struct fp_pstats_marshal *m) {
     if (!m->kept) m->n_items = m->old_items;
     m->kept = 0;
     m->old_items = m->n_items;
@@ -29,7 +29,7 @@ void fp_marshal_begin(struct fp_marshal *m) {
     m->old_texts = m->n_texts;
 }
 
-void fp_marshal_forget(struct fp_marshal *m) {
+void fp_pstats_marshal_forget(struct fp_pstats_marshal *m) {
     m->n_items = m->old_items;
     m->n_refs = m->old_refs;
     m->n_texts = m->old_texts;
@@ -37,12 +37,12 @@ void fp_marshal_forget(struct fp_marshal *m) {
     m->kept = 0;
 }
 
-static int bad(const struct reading *r, size_t at, const char *what, const char *want) {
+static int bad(const struct pstats_reading *r, size_t at, const char *what, const char *want) {
     return fp_fail_got(r->err, FP_E_MALFORMED, r->in->base + at, what, FP_GOT_HEX, r->in->p[at], want, 0);
 }
 
 /* Makes the next n bytes *p.  FP_DONE or FP_MORE. */
-static int take(struct reading *r, uint64_t n, const uint8_t **p) {
+static int take(struct pstats_reading *r, uint64_t n, const uint8_t **p) {
     if (n > r->in->n - r->pos) return FP_MORE;
     *p = r->in->p + r->pos;
     r->pos += (size_t)n;
@@ -50,7 +50,7 @@ static int take(struct reading *r, uint64_t n, const uint8_t **p) {
 }
 
 /* A length of 1 or 4 bytes.  FP_DONE, FP_MORE or an error. */
-static int length(struct reading *r, int is_short, uint32_t *n) {
+static int length(struct pstats_reading *r, int is_short, uint32_t *n) {
     const uint8_t *p;
     const size_t at = r->pos;
     if (take(r, is_short ? 1 : 4, &p)) return FP_MORE;
@@ -60,7 +60,7 @@ static int length(struct reading *r, int is_short, uint32_t *n) {
                        0);
 }
 
-static int text(struct reading *r, int is_short, struct fp_marshal_value *v) {
+static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal_value *v) {
     uint32_t n = 0;
     const uint8_t *p = NULL;
     int status = length(r, is_short, &n);
@@ -68,14 +68,14 @@ static int text(struct reading *r, int is_short, struct fp_marshal_value *v) {
     if (status) return status;
     const uint32_t id = fp_strings_intern(r->m->strings, p, n);
     if (id == FP_NO_ID) return fp_no_memory(r->err);
-    v->kind = FP_MARSHAL_TEXT;
+    v->kind = FP_PSTATS_MARSHAL_TEXT;
     v->of.id = id;
     return FP_DONE;
 }
 
 /* An interned text of Python 2, which gets a number.  Python 3 never refers to it. */
-static int numbered_text(struct reading *r, struct fp_marshal_value *v) {
-    struct fp_marshal *m = r->m;
+static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
+    struct fp_pstats_marshal *m = r->m;
     const int status = text(r, 0, v);
     if (status) return status;
     if (fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts))
@@ -85,18 +85,18 @@ static int numbered_text(struct reading *r, struct fp_marshal_value *v) {
 }
 
 /* Digits of 15 bits, the lowest first. */
-static int digits(struct reading *r, struct fp_marshal_value *v) {
+static int digits(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     const uint8_t *p;
     if (take(r, 4, &p)) return FP_MORE;
     const int32_t signed_n = (int32_t)fp_u32(p);
     const uint32_t n = signed_n < 0 ? 0 - (uint32_t)signed_n : (uint32_t)signed_n;
     if (take(r, 2 * (uint64_t)n, &p)) return FP_MORE;
     uint64_t sum = 0;
-    v->kind = FP_MARSHAL_INT;
+    v->kind = FP_PSTATS_MARSHAL_INT;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t digit = fp_u16(p + 2 * (size_t)i);
         if (digit >> 15) return bad(r, (size_t)(p - r->in->p) + 2 * (size_t)i, "a digit of an int", "15 bits");
-        if (i > 4 ? digit != 0 : i == 4 && digit > 7) v->kind = FP_MARSHAL_BIG; /* 2^63 or more */
+        if (i > 4 ? digit != 0 : i == 4 && digit > 7) v->kind = FP_PSTATS_MARSHAL_BIG; /* 2^63 or more */
         if (i < 5) sum |= digit << 15 * i;
     }
     v->of.i = signed_n < 0 ? -(int64_t)(sum & INT64_MAX) : (int64_t)(sum & INT64_MAX);
@@ -104,7 +104,7 @@ static int digits(struct reading *r, struct fp_marshal_value *v) {
 }
 
 /* A float as text. */
-static int decimal(struct reading *r, struct fp_marshal_value *v) {
+static int decimal(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     uint32_t n = 0;
     const uint8_t *p = NULL;
     char copy[256], *end;
@@ -113,14 +113,14 @@ static int decimal(struct reading *r, struct fp_marshal_value *v) {
     if (status) return status;
     memcpy(copy, p, n);
     copy[n] = 0;
-    v->kind = FP_MARSHAL_FLOAT;
+    v->kind = FP_PSTATS_MARSHAL_FLOAT;
     v->of.d = strtod(copy, &end);
     if (n && end == copy + n) return FP_DONE;
     return fp_fail_text(r->err, FP_E_MALFORMED, r->in->base + (size_t)(p - r->in->p), 0, "a float", p, n, "a number");
 }
 
 /* The number of a value (of `n`), or of a text of Python 2. */
-static int number(struct reading *r, uint32_t n, uint32_t *found) {
+static int number(struct pstats_reading *r, uint32_t n, uint32_t *found) {
     const uint8_t *p;
     const size_t at = r->pos;
     if (take(r, 4, &p)) return FP_MORE;
@@ -130,40 +130,40 @@ static int number(struct reading *r, uint32_t n, uint32_t *found) {
                        *found, "less than %", n);
 }
 
-static int reference(struct reading *r, size_t at, struct fp_marshal_value *v) {
+static int reference(struct pstats_reading *r, size_t at, struct fp_pstats_marshal_value *v) {
     uint32_t k = 0;
     const int status = number(r, r->m->n_refs, &k);
     if (status) return status;
     *v = r->m->refs[k];
-    if (v->kind != FP_MARSHAL_OPEN) return FP_DONE;
+    if (v->kind != FP_PSTATS_MARSHAL_OPEN) return FP_DONE;
     return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "a value contains itself");
 }
 
-static int python2_text(struct reading *r, struct fp_marshal_value *v) {
+static int python2_text(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     uint32_t k = 0;
     const int status = number(r, r->m->n_texts, &k);
     if (status) return status;
-    v->kind = FP_MARSHAL_TEXT;
+    v->kind = FP_PSTATS_MARSHAL_TEXT;
     v->of.id = r->m->texts[k];
     return FP_DONE;
 }
 
 /* A value that is no container. */
-static int scalar(struct reading *r, size_t at, uint8_t type, struct fp_marshal_value *v) {
+static int scalar(struct pstats_reading *r, size_t at, uint8_t type, struct fp_pstats_marshal_value *v) {
     const uint8_t *p = NULL;
     const uint32_t width = type == 'i' ? 4 : type == 'I' || type == 'g' ? 8 : 0;
     if (width && take(r, width, &p)) return FP_MORE;
-    v->kind = FP_MARSHAL_INT;
+    v->kind = FP_PSTATS_MARSHAL_INT;
     switch (type) {
         case 'i': v->of.i = (int32_t)fp_u32(p); return FP_DONE;
         case 'I': v->of.i = (int64_t)fp_u64(p); return FP_DONE;
         case 'g':
-            v->kind = FP_MARSHAL_FLOAT;
+            v->kind = FP_PSTATS_MARSHAL_FLOAT;
             memcpy(&v->of.d, p, sizeof v->of.d);
             return FP_DONE;
         case 'T':
         case 'F': v->of.i = type == 'T'; return FP_DONE;
-        case 'N': v->kind = FP_MARSHAL_NONE; return FP_DONE;
+        case 'N': v->kind = FP_PSTATS_MARSHAL_NONE; return FP_DONE;
         case 'l': return digits(r, v);
         case 'f': return decimal(r, v);
         case 'z':
@@ -179,12 +179,12 @@ static int scalar(struct reading *r, size_t at, uint8_t type, struct fp_marshal_
     }
 }
 
-static int any(struct reading *r, uint32_t depth, struct fp_marshal_value *v);
+static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v);
 
 /* Reads an item of a container onto `open`. */
-static int item(struct reading *r, uint32_t depth) {
-    struct fp_marshal *m = r->m;
-    struct fp_marshal_value v = {0};
+static int item(struct pstats_reading *r, uint32_t depth) {
+    struct fp_pstats_marshal *m = r->m;
+    struct fp_pstats_marshal_value v = {0};
     const int status = any(r, depth, &v);
     if (status) return status;
     if (fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open)) return fp_no_memory(r->err);
@@ -192,7 +192,7 @@ static int item(struct reading *r, uint32_t depth) {
     return FP_DONE;
 }
 
-static int dict_items(struct reading *r, uint32_t depth) {
+static int dict_items(struct pstats_reading *r, uint32_t depth) {
     for (;;) {
         if (r->pos == r->in->n) return FP_MORE;
         if (r->in->p[r->pos] == '0') {
@@ -206,18 +206,19 @@ static int dict_items(struct reading *r, uint32_t depth) {
     }
 }
 
-static int container(struct reading *r, size_t at, uint8_t type, uint32_t depth, struct fp_marshal_value *v) {
-    struct fp_marshal *m = r->m;
+static int container(struct pstats_reading *r, size_t at, uint8_t type, uint32_t depth,
+                     struct fp_pstats_marshal_value *v) {
+    struct fp_pstats_marshal *m = r->m;
     const uint32_t before = m->n_open;
     uint32_t n = 0;
     int status = FP_DONE;
-    if (depth == FP_MARSHAL_DEPTH)
+    if (depth == FP_PSTATS_MARSHAL_DEPTH)
         return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "values are nested more than 8 deep");
     if (type != '{') status = length(r, type == ')', &n);
     for (uint32_t i = 0; !status && i < n; i++) status = item(r, depth + 1);
     if (!status && type == '{') status = dict_items(r, depth + 1);
     if (status) return status;
-    v->kind = type == '{' ? FP_MARSHAL_DICT : FP_MARSHAL_TUPLE;
+    v->kind = type == '{' ? FP_PSTATS_MARSHAL_DICT : FP_PSTATS_MARSHAL_TUPLE;
     v->n = m->n_open - before;
     v->of.at = m->n_items;
     if (fp_array_room(&m->items, &m->cap_items, (uint64_t)m->n_items + v->n, sizeof *m->items))
@@ -229,19 +230,19 @@ static int container(struct reading *r, size_t at, uint8_t type, uint32_t depth,
 }
 
 /* Gives the next value a number, *k. */
-static int add_number(struct fp_marshal *m, uint32_t *k) {
+static int add_number(struct fp_pstats_marshal *m, uint32_t *k) {
     *k = m->n_refs;
     if (fp_array_room(&m->refs, &m->cap_refs, (uint64_t)*k + 1, sizeof *m->refs)) return FP_E_NOMEM;
-    m->refs[m->n_refs++] = (struct fp_marshal_value){.kind = FP_MARSHAL_OPEN};
+    m->refs[m->n_refs++] = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_OPEN};
     return 0;
 }
 
-int fp_marshal_number_dict(struct fp_marshal *m) {
+int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m) {
     uint32_t k;
     return add_number(m, &k);
 }
 
-static int any(struct reading *r, uint32_t depth, struct fp_marshal_value *v) {
+static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v) {
     const size_t at = r->pos;
     const uint8_t *p;
     uint32_t k = 0;
@@ -257,9 +258,9 @@ static int any(struct reading *r, uint32_t depth, struct fp_marshal_value *v) {
     return status;
 }
 
-int fp_marshal_read(struct fp_marshal *m, const struct fp_in *in, size_t *pos, struct fp_marshal_value *value,
-                    struct fp_err *err) {
-    struct reading r = {m, in, *pos, err};
+int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
+                           struct fp_pstats_marshal_value *value, struct fp_err *err) {
+    struct pstats_reading r = {m, in, *pos, err};
     const int status = any(&r, 0, value);
     if (!status) *pos = r.pos;
     return status;

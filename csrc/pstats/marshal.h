@@ -30,23 +30,23 @@
 
 /* cffi-begin */
 
-enum fp_marshal_kind {
-    FP_MARSHAL_OPEN = 0, /* a container whose end was not read yet */
-    FP_MARSHAL_NONE = 1,
-    FP_MARSHAL_INT = 2,
-    FP_MARSHAL_BIG = 3, /* an int beyond 64 bits */
-    FP_MARSHAL_FLOAT = 4,
-    FP_MARSHAL_TEXT = 5,
-    FP_MARSHAL_TUPLE = 6,
-    FP_MARSHAL_DICT = 7
+enum fp_pstats_marshal_kind {
+    FP_PSTATS_MARSHAL_OPEN = 0, /* a container whose end was not read yet */
+    FP_PSTATS_MARSHAL_NONE = 1,
+    FP_PSTATS_MARSHAL_INT = 2,
+    FP_PSTATS_MARSHAL_BIG = 3, /* an int beyond 64 bits */
+    FP_PSTATS_MARSHAL_FLOAT = 4,
+    FP_PSTATS_MARSHAL_TEXT = 5,
+    FP_PSTATS_MARSHAL_TUPLE = 6,
+    FP_PSTATS_MARSHAL_DICT = 7
 };
 
-enum { FP_MARSHAL_DEPTH = 8 }; /* maximum depth of containers; profiles have 4 */
+enum { FP_PSTATS_MARSHAL_DEPTH = 8 }; /* maximum depth of containers; profiles have 4 */
 
 /* cffi-end */
 
-struct fp_marshal_value {
-    uint32_t kind; /* enum fp_marshal_kind */
+struct fp_pstats_marshal_value {
+    uint32_t kind; /* enum fp_pstats_marshal_kind */
     uint32_t n;    /* TUPLE: items.  DICT: keys and values */
     union {
         int64_t i;   /* INT */
@@ -56,36 +56,36 @@ struct fp_marshal_value {
     } of;
 };
 
-struct fp_marshal {
+struct fp_pstats_marshal {
     struct fp_strings *strings; /* borrowed: texts become its strings */
-    struct fp_marshal_value *items;
+    struct fp_pstats_marshal_value *items;
     uint32_t n_items, cap_items;
-    struct fp_marshal_value *refs; /* by number */
+    struct fp_pstats_marshal_value *refs; /* by number */
     uint32_t n_refs, cap_refs;
     uint32_t *texts; /* of Python 2, by number: strings */
     uint32_t n_texts, cap_texts;
-    struct fp_marshal_value *open; /* items of containers whose end was not read yet */
+    struct fp_pstats_marshal_value *open; /* items of containers whose end was not read yet */
     uint32_t n_open, cap_open;
-    int32_t kept; /* a container that was read since fp_marshal_begin has a number: its items must stay */
-    /* as of fp_marshal_begin */
+    int32_t kept; /* a container that was read since fp_pstats_marshal_begin has a number: its items must stay */
+    /* as of fp_pstats_marshal_begin */
     uint32_t old_items, old_refs, old_texts;
 };
 
-void fp_marshal_clear(struct fp_marshal *m);
+void fp_pstats_marshal_clear(struct fp_pstats_marshal *m);
 
 /* To be called between entries of a dict: frees the items of the values read since the last call, unless later ones may
  * refer to them. */
-void fp_marshal_begin(struct fp_marshal *m);
+void fp_pstats_marshal_begin(struct fp_pstats_marshal *m);
 
 /* Forgets what was read since then, because it is incomplete and will be read again. */
-void fp_marshal_forget(struct fp_marshal *m);
+void fp_pstats_marshal_forget(struct fp_pstats_marshal *m);
 
 /* Gives the next number to the dict whose items the caller reads one by one.  0 or FP_E_NOMEM. */
-int fp_marshal_number_dict(struct fp_marshal *m);
+int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
 
 /* Reads the value at in->p + *pos and moves *pos past it.  FP_DONE; FP_MORE: it is incomplete; or an error, with the
  * offset of the value. */
-int fp_marshal_read(struct fp_marshal *m, const struct fp_in *in, size_t *pos, struct fp_marshal_value *value,
-                    struct fp_err *err);
+int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
+                           struct fp_pstats_marshal_value *value, struct fp_err *err);
 
 #endif

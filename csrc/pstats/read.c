@@ -15,12 +15,12 @@ struct fp_pstats_reader *fp_pstats_reader_new(struct fp_model *model, int lenien
 
 void fp_pstats_reader_free(struct fp_pstats_reader *r) {
     if (!r) return;
-    fp_marshal_clear(&r->marshal);
+    fp_pstats_marshal_clear(&r->marshal);
     free(r);
 }
 
-static const struct fp_marshal_value *item(const struct fp_pstats_reader *r, const struct fp_marshal_value *v,
-                                           uint32_t i) {
+static const struct fp_pstats_marshal_value *item(const struct fp_pstats_reader *r,
+                                                  const struct fp_pstats_marshal_value *v, uint32_t i) {
     return &r->marshal.items[v->of.at + i];
 }
 
@@ -33,18 +33,21 @@ static int bad(const struct fp_pstats_reader *r, const char *what, const char *w
 
 /* ---- values of an entry ---- */
 
-static int count(const struct fp_pstats_reader *r, const struct fp_marshal_value *v, int64_t *n, struct fp_err *err) {
+static int count(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, int64_t *n,
+                 struct fp_err *err) {
     static const char what[] = "a number of calls", want[] = "0 to 2^63 - 1";
-    if (v->kind != FP_MARSHAL_INT) return bad(r, what, want, err);
+    if (v->kind != FP_PSTATS_MARSHAL_INT) return bad(r, what, want, err);
     if (v->of.i < 0) return fp_fail_got(err, FP_E_MALFORMED, r->at, what, FP_GOT_SIGNED, (uint64_t)v->of.i, want, 0);
     *n = v->of.i;
     return 0;
 }
 
 /* Seconds as nanoseconds. */
-static int seconds(const struct fp_pstats_reader *r, const struct fp_marshal_value *v, int64_t *ns,
+static int seconds(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, int64_t *ns,
                    struct fp_err *err) {
-    const double s = v->kind == FP_MARSHAL_FLOAT ? v->of.d : v->kind == FP_MARSHAL_INT ? (double)v->of.i : 1e300;
+    const double s = v->kind == FP_PSTATS_MARSHAL_FLOAT ? v->of.d
+                     : v->kind == FP_PSTATS_MARSHAL_INT ? (double)v->of.i
+                                                        : 1e300;
     const double exact = s * 1e9;
     if (!(exact > -9.2e18 && exact < 9.2e18)) return bad(r, "a time", "seconds, within 292 years", err);
     *ns = (int64_t)(exact < 0 ? exact - 0.5 : exact + 0.5);
@@ -52,12 +55,13 @@ static int seconds(const struct fp_pstats_reader *r, const struct fp_marshal_val
 }
 
 /* The function of a key (file, line, name). */
-static int function_of(const struct fp_pstats_reader *r, const struct fp_marshal_value *key, uint32_t *function,
+static int function_of(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *key, uint32_t *function,
                        uint32_t *line, struct fp_err *err) {
     static const char want[] = "(file, line, name)";
-    if (key->kind != FP_MARSHAL_TUPLE || key->n != 3) return bad(r, "the key of a function", want, err);
-    const struct fp_marshal_value *file = item(r, key, 0), *at = item(r, key, 1), *name = item(r, key, 2);
-    if (file->kind != FP_MARSHAL_TEXT || name->kind != FP_MARSHAL_TEXT || at->kind != FP_MARSHAL_INT)
+    if (key->kind != FP_PSTATS_MARSHAL_TUPLE || key->n != 3) return bad(r, "the key of a function", want, err);
+    const struct fp_pstats_marshal_value *file = item(r, key, 0), *at = item(r, key, 1), *name = item(r, key, 2);
+    if (file->kind != FP_PSTATS_MARSHAL_TEXT || name->kind != FP_PSTATS_MARSHAL_TEXT ||
+        at->kind != FP_PSTATS_MARSHAL_INT)
         return bad(r, "the key of a function", want, err);
     if (at->of.i < 0 || at->of.i > INT32_MAX)
         return fp_fail_got(err, FP_E_MALFORMED, r->at, "the line of a function", FP_GOT_SIGNED, (uint64_t)at->of.i,
@@ -71,7 +75,7 @@ static int function_of(const struct fp_pstats_reader *r, const struct fp_marshal
 }
 
 /* Four values: two numbers of calls, of which the one at `total` includes recursive ones, and two times. */
-static int values_of(const struct fp_pstats_reader *r, const struct fp_marshal_value *v, uint32_t total,
+static int values_of(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, uint32_t total,
                      int64_t values[FP_PSTATS_VALUES], struct fp_err *err) {
     int status = count(r, item(r, v, total), &values[FP_PSTATS_CALLS], err);
     if (!status) status = count(r, item(r, v, 1 - total), &values[FP_PSTATS_PRIMITIVE], err);
@@ -84,9 +88,10 @@ static int values_of(const struct fp_pstats_reader *r, const struct fp_marshal_v
 static int add_untimed(struct fp_pstats_reader *r, struct fp_err *err) {
     r->left = 0;
     for (uint32_t i = 0; i < r->callers.n; i += 2) {
-        const struct fp_marshal_value *n = item(r, &r->callers, i + 1);
+        const struct fp_pstats_marshal_value *n = item(r, &r->callers, i + 1);
         uint32_t caller, line;
-        if (n->kind != FP_MARSHAL_INT || n->of.i < 0 || function_of(r, item(r, &r->callers, i), &caller, &line, err))
+        if (n->kind != FP_PSTATS_MARSHAL_INT || n->of.i < 0 ||
+            function_of(r, item(r, &r->callers, i), &caller, &line, err))
             continue; /* reported when its row is made */
         if (caller != r->function && __builtin_add_overflow(r->left, n->of.i, &r->left))
             return bad(r, "the calls of a function", "fewer than 2^63", err);
@@ -97,11 +102,11 @@ static int add_untimed(struct fp_pstats_reader *r, struct fp_err *err) {
 }
 
 static int begin_entry(struct fp_pstats_reader *r, struct fp_err *err) {
-    const struct fp_marshal_value *v = &r->value;
+    const struct fp_pstats_marshal_value *v = &r->value;
     r->next = 0;
     r->functions++;
     int status = function_of(r, &r->key, &r->function, &r->line, err);
-    if (!status && (v->kind != FP_MARSHAL_TUPLE || v->n != 5 || item(r, v, 4)->kind != FP_MARSHAL_DICT))
+    if (!status && (v->kind != FP_PSTATS_MARSHAL_TUPLE || v->n != 5 || item(r, v, 4)->kind != FP_PSTATS_MARSHAL_DICT))
         status = bad(r, "the value of a function", "two numbers of calls, two times and a dict of callers", err);
     if (!status) status = values_of(r, v, 1, r->own, err);
     if (status) return status;
@@ -137,12 +142,12 @@ static int64_t share(int64_t *rest, int64_t n, int64_t left) {
 }
 
 static int caller_row(struct fp_pstats_reader *r, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_marshal_value *v = item(r, &r->callers, 2 * r->next - 1);
+    const struct fp_pstats_marshal_value *v = item(r, &r->callers, 2 * r->next - 1);
     int64_t values[FP_PSTATS_VALUES] = {0};
     uint32_t caller, line;
     int status = function_of(r, item(r, &r->callers, 2 * r->next - 2), &caller, &line, err);
     if (status) return status;
-    if (v->kind == FP_MARSHAL_TUPLE && v->n == 4) {
+    if (v->kind == FP_PSTATS_MARSHAL_TUPLE && v->n == 4) {
         status = values_of(r, v, 0, values, err);
     } else {
         status = count(r, v, &values[FP_PSTATS_CALLS], err);
@@ -191,7 +196,7 @@ static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     if ((type & 0x7f) != '{')
         return fp_fail_got(err, FP_E_MALFORMED, in->base + in->pos, "the type of the value", FP_GOT_HEX, type,
                            "a dict of marshal", 0);
-    if (type & 0x80 && fp_marshal_number_dict(&r->marshal)) return fp_no_memory(err);
+    if (type & 0x80 && fp_pstats_marshal_number_dict(&r->marshal)) return fp_no_memory(err);
     in->pos++;
     r->state = ENTRIES;
     return FP_DONE;
@@ -199,17 +204,17 @@ static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
 
 /* Reads an entry.  FP_DONE: it has rows, or the state changed.  FP_MORE or an error. */
 static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *err) {
-    struct fp_marshal *m = &r->marshal;
+    struct fp_pstats_marshal *m = &r->marshal;
     size_t pos = in->pos;
-    fp_marshal_begin(m);
+    fp_pstats_marshal_begin(m);
     if (pos < in->n && in->p[pos] == '0') {
         in->pos++;
         r->state = AFTER;
         return FP_DONE;
     }
-    int status = fp_marshal_read(m, in, &pos, &r->key, err);
-    if (!status) status = fp_marshal_read(m, in, &pos, &r->value, err);
-    if (status) fp_marshal_forget(m);
+    int status = fp_pstats_marshal_read(m, in, &pos, &r->key, err);
+    if (!status) status = fp_pstats_marshal_read(m, in, &pos, &r->value, err);
+    if (status) fp_pstats_marshal_forget(m);
     if (status == FP_MORE && in->eof)
         status = fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the file ends in its dict");
     if (status) return status;

@@ -41,13 +41,13 @@ struct fp_pstats_reader {
     int32_t bad_end;           /* lenient: the dict cannot be read to its end */
 
     /* private from here on */
-    struct fp_marshal marshal;
+    struct fp_pstats_marshal marshal;
     int32_t state;
     uint64_t at, end; /* of the entry */
-    struct fp_marshal_value key, value;
+    struct fp_pstats_marshal_value key, value;
     uint32_t function, line; /* of the entry */
     int64_t own[FP_PSTATS_VALUES];
-    struct fp_marshal_value callers;
+    struct fp_pstats_marshal_value callers;
     uint32_t next;         /* of its rows */
     int64_t rest[2], left; /* of callers without times: what remains of the times, and the calls that it is for */
     uint64_t rows;         /* so far */

@@ -196,7 +196,7 @@ static const uint8_t *skip_blanks(const uint8_t *p) {
     return p;
 }
 
-/* A list of numbers, behind its bracket; its end, or NULL.  `keep`: they are the point's frames. */
+/* A list of numbers, after its bracket; its end, or NULL.  `keep`: they are the point's frames. */
 static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, int keep) {
     uint64_t v;
     p = skip_blanks(p);
@@ -222,7 +222,7 @@ static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const
     const uint8_t *const brace = memchr(p, '}', (size_t)(end - p));
     if (!brace) return NULL;
     for (;;) {
-        p = skip_blanks(p + 1); /* behind the opening brace or a comma */
+        p = skip_blanks(p + 1); /* after the opening brace or a comma */
         if (*p != '"') return NULL;
         const uint8_t *const key = ++p;
         while (p < brace && *p != '"' && *p != '\\') p++;

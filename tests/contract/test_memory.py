@@ -275,7 +275,9 @@ def pstats(path: Path, times: int) -> None:
 def heapprofile(path: Path, times: int) -> None:
     """Samples, which nodes add up."""
     tree = '{"callFrame":{"functionName":"(root)"},"selfSize":8,"id":1,"children":[]}'
-    path.write_text(f'{{"head":{tree},"samples":[' + ",".join(['{"size":8,"nodeId":1,"ordinal":1}'] * (times * 20_000)) + "]}")
+    path.write_text(
+        f'{{"head":{tree},"samples":[' + ",".join(['{"size":8,"nodeId":1,"ordinal":1}'] * (times * 20_000)) + "]}"
+    )
 
 
 GROW: dict[str, Callable[[Path, int], None]] = {

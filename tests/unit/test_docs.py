@@ -51,6 +51,8 @@ INPUTS = {
     ".otlp": "otlp/good/v1.10-timestamps.otlp",
     "massif.out": "massif/good/inlined.massif",
     "dhat.out": "dhat/good/heap.dhat.json",
+    ".heapprofile": "heapprofile/good/node20.heapprofile",
+    ".pstats": "pstats/good/py3.8.pstats",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",
     ".pftrace": "perfetto/good/mixed.pftrace",
     "profile.json.gz": "firefox/good/version-41.json",

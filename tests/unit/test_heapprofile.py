@@ -49,7 +49,7 @@ def test_lines_and_columns_count_from_1() -> None:
     assert {name: (line[2], line[4:]) for name, line in rows.items()} == {
         b"f": (b"a.js", (1, 1)), "gé".encode(): (b"b.js", (9, 5)), b"(anonymous)": (b"", (0, 0))
     }  # fmt: skip
-    (stack, _, _), = read(GOOD / "flat.heapprofile")[1].rows
+    ((stack, _, _),) = read(GOOD / "flat.heapprofile")[1].rows
     assert stack[0][3][0][4:] == (3, 1)
 
 

@@ -147,7 +147,7 @@ class HeapReader(Reader):
             period = rate
         elif self._kind == "heap":
             period = rate // 2  # Go prints twice the rate
-        elif self._kind == "heapprofile" or not self._kind.startswith("heap"):
+        elif self._kind.endswith("profile") or not self._kind.startswith("heap"):
             period = 1
         else:
             raise self._error(

@@ -8,7 +8,9 @@ from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
 from fastprof.core.model import ValueType
 
 # A dict of marshal whose first key is a tuple of three; or an empty one.
-_DICT = re.compile(rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]")
+_DICT = re.compile(
+    rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]"
+)
 
 VALUE_TYPES = ("time", "ncalls", "primitive_calls", "cumulative_time", "own_time")
 
