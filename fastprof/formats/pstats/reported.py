@@ -31,6 +31,6 @@ REPORTED = reported(
         ),
     },
     warnings={
-        "estimated-times": "the own times of functions by caller are estimates: the input has only their cumulative costs",
+        "estimated-times": "own times of functions by caller are estimates: the input has only their cumulative costs",
     },
 )
