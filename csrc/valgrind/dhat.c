@@ -428,23 +428,31 @@ static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
     return 0;
 }
 
+/* Enters the next stacks, as many whatever the room of the batch, so that their ids do not depend on it.  0 or
+ * FP_E_NOMEM. */
+static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
+    uint32_t depths[FP_MODEL_STACKS], n = 0, n_frames = 0;
+    for (; n < FP_MODEL_STACKS && d->next + n < n_stacks; n++) {
+        const uint32_t before = n_frames;
+        if (frames_of(d, d->next + n, &n_frames)) return FP_E_NOMEM;
+        depths[n] = n_frames - before;
+    }
+    d->node = 0;
+    d->n_nodes = n;
+    return fp_model_stacks(d->model, d->frames, depths, n, d->nodes);
+}
+
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
     const uint32_t n_stacks = d->stacks.n < d->cap_sums ? d->stacks.n : d->cap_sums;
     if (!d->next && n_stacks && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK])
         d->next = 1; /* stack 0: no point without frames */
     while (d->next < n_stacks) {
-        uint32_t depths[FP_MODEL_STACKS], nodes[FP_MODEL_STACKS], n = 0, n_frames = 0;
-        for (; n < FP_MODEL_STACKS && d->next + n < n_stacks && out->n + n < out->cap; n++) {
-            const uint32_t before = n_frames;
-            if (frames_of(d, d->next + n, &n_frames)) return fp_no_memory(err);
-            depths[n] = n_frames - before;
-        }
-        if (!n) return FP_FULL;
-        if (fp_model_stacks(d->model, d->frames, depths, n, nodes)) return fp_no_memory(err);
-        for (uint32_t j = 0; j < n; j++) {
+        if (d->node == d->n_nodes && enter_stacks(d, n_stacks)) return fp_no_memory(err);
+        for (; d->node < d->n_nodes; d->node++) {
+            if (out->n == out->cap) return FP_FULL;
             const struct fp_valgrind_sums *sums = &d->sums[d->next++];
             const uint32_t i = out->n++;
-            out->stack[i] = nodes[j];
+            out->stack[i] = d->nodes[d->node];
             out->time[i] = 0;
             out->thread[i] = out->label[i] = 0;
             for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];

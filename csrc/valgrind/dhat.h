@@ -84,8 +84,9 @@ struct fp_valgrind {
         uint32_t function, line, frame;
     } *places; /* by string of `texts` */
     uint32_t cap_places;
-    uint32_t *frames, cap_frames; /* of the current stack */
-    uint32_t next;
+    uint32_t *frames, cap_frames;      /* of these stacks */
+    uint32_t next;                     /* the next stack that becomes a row */
+    uint32_t nodes[32], node, n_nodes; /* FP_MODEL_STACKS of them as stacks of the model, and the next one */
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
