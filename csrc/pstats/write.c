@@ -126,8 +126,7 @@ static int arcs_of_keys(struct fp_pstats_writer *w, struct fp_err *err) {
     struct fp_table arcs = {0};
     struct fp_pstats_sums *sums = NULL;
     uint32_t cap = 0;
-    if (fp_table_init(&arcs, ARC_WIDTH)) return fp_no_memory(err);
-    int status = 0;
+    int status = fp_table_init(&arcs, ARC_WIDTH) ? fp_no_memory(err) : 0;
     for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
         const uint32_t *arc = fp_table_row(&w->arcs, i);
         const uint32_t keys[ARC_WIDTH] = {w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]]};
