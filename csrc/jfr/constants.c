@@ -11,11 +11,7 @@
 
 static void forget(struct fp_jfr_pool *pool) {
     fp_table_empty(&pool->keys);
-    if (pool->cap_rows) memset(pool->rows, 0, pool->cap_rows * sizeof *pool->rows);
-    if (pool->cap_at) memset(pool->at, 0, pool->cap_at * sizeof *pool->at);
-    if (pool->cap_known) memset(pool->known, 0, pool->cap_known * sizeof *pool->known);
-    if (pool->cap_also) memset(pool->also, 0, pool->cap_also * sizeof *pool->also);
-    pool->n = 1;
+    pool->n = pool->n_constants = pool->n_dense = 0;
 }
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
@@ -23,9 +19,8 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     for (uint32_t i = 0; i < r->n_types; i++) r->types[i].pool = 0;
     r->n_pools = 0;
     r->arena_n = 0;
-    memset(r->cache, 0, FP_JFR_CACHE * sizeof *r->cache);
+    r->epoch++;
     fp_table_empty(&r->functions);
-    r->slots_of = 0;
 }
 
 /* The pool of a type, created on demand.  NULL when memory ran out. */
@@ -34,67 +29,79 @@ static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     if (t->pool) return &r->pools[t->pool - 1];
     if (fp_array_zeroed(&r->pools, &r->cap_pools, (uint64_t)r->n_pools + 1, sizeof *r->pools)) return NULL;
     struct fp_jfr_pool *pool = &r->pools[r->n_pools];
-    if (!pool->keys.width) {
-        if (fp_table_init(&pool->keys, 2)) return NULL;
-        pool->n = 1;
-    }
+    if (!pool->keys.width && fp_table_init(&pool->keys, 2)) return NULL;
     t->pool = ++r->n_pools;
     return pool;
-}
-
-/* Keys below SMALL are indices; larger ones only if at least one in MOST_OF_ROWS is used. */
-enum { SMALL = 1 << 16, MOST_OF_ROWS = 8 };
-
-/* The row of a key, added if it is new.  FP_NO_ID when memory ran out. */
-static uint32_t add(struct fp_jfr_pool *pool, uint64_t key) {
-    if (!key) return 0;
-    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
-    uint32_t row = key < pool->cap_rows ? pool->rows[key] : 0;
-    if (row) return row;
-    if (key < SMALL || key / MOST_OF_ROWS < pool->n) {
-        /* added while the index was smaller? */
-        const uint32_t far = pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
-        if (far) return pool->row_of[far];
-        if (fp_array_zeroed(&pool->rows, &pool->cap_rows, key + 1, sizeof *pool->rows)) return FP_NO_ID;
-        return pool->rows[key] = pool->n++;
-    }
-    const uint32_t before = pool->keys.n;
-    row = fp_table_intern(&pool->keys, words);
-    if (row == FP_NO_ID || fp_array_zeroed(&pool->row_of, &pool->cap_row_of, (uint64_t)row + 1, sizeof *pool->row_of))
-        return FP_NO_ID;
-    if (row >= before) pool->row_of[row] = pool->n++;
-    return pool->row_of[row];
 }
 
 /* Keeps the n bytes of a value. */
 static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
     struct fp_jfr_pool *pool = pool_of(r, type);
-    const uint32_t row = pool ? add(pool, key) : FP_NO_ID;
-    if (row == FP_NO_ID || fp_array_zeroed(&pool->at, &pool->cap_at, (uint64_t)row + 1, sizeof *pool->at) ||
-        fp_array_zeroed(&pool->known, &pool->cap_known, (uint64_t)row + 1, sizeof *pool->known) ||
-        fp_array_zeroed(&pool->also, &pool->cap_also, (uint64_t)row + 1, sizeof *pool->also) ||
+    if (!pool || fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept) ||
         fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1)) /* a value may have no bytes */
         return FP_E_NOMEM;
     memcpy(r->arena + r->arena_n, p, n);
-    pool->at[row] = r->arena_n + 1;
+    pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = r->arena_n + 1};
     r->arena_n += n;
+    r->is_indexed = 0;
     return 0;
 }
 
-uint32_t fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
-    if (!key) return pool->cap_at && pool->at[0] ? 0 : FP_NO_ID;
+/* ---- finding ---- */
+
+enum { MOST_GAPS = 4, FEW = 64 }; /* keys are dense if a fourth of them is used, and a few more */
+
+/* The number of the constant with this key in the index of the pool.  FP_NO_ID when memory ran out. */
+static uint32_t number_of(struct fp_jfr_pool *pool, uint64_t key) {
     const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
-    const uint32_t far = pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
-    return far ? pool->row_of[far] : FP_NO_ID;
+    if (pool->n_dense) return (uint32_t)(key - pool->first);
+    return key ? fp_table_intern(&pool->keys, words) : 0;
+}
+
+/* Of constants with the same key the last one counts. */
+static int index_pool(struct fp_jfr_pool *pool) {
+    uint64_t first = UINT64_MAX, last = 0;
+    for (uint32_t i = 0; i < pool->n; i++) {
+        if (pool->kept[i].key < first) first = pool->kept[i].key;
+        if (pool->kept[i].key > last) last = pool->kept[i].key;
+    }
+    const int is_dense = pool->n && last - first < (uint64_t)pool->n * MOST_GAPS + FEW;
+    const uint64_t n = is_dense ? last - first + 1 : (uint64_t)pool->n + 1;
+    if (fp_array_room(&pool->constants, &pool->cap_constants, n, sizeof *pool->constants)) return FP_E_NOMEM;
+    memset(pool->constants, 0, n * sizeof *pool->constants);
+    fp_table_empty(&pool->keys);
+    pool->first = first;
+    pool->n_constants = (uint32_t)n;
+    pool->n_dense = is_dense ? (uint32_t)n : 0;
+    for (uint32_t i = 0; i < pool->n; i++) {
+        const uint32_t number = number_of(pool, pool->kept[i].key);
+        if (number == FP_NO_ID) return FP_E_NOMEM;
+        pool->constants[number].at = pool->kept[i].at;
+    }
+    return 0;
+}
+
+int fp_jfr_index(struct fp_jfr_reader *r) {
+    for (uint32_t i = 0; i < r->n_pools && !r->is_indexed; i++)
+        if (index_pool(&r->pools[i])) return FP_E_NOMEM;
+    r->is_indexed = 1;
+    return 0;
+}
+
+struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
+    if (pool->n_dense || !pool->n_constants) return NULL;
+    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    const uint32_t row = key && pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
+    struct fp_jfr_constant *constant = &pool->constants[row];
+    return (row || !key) && constant->at ? constant : NULL;
 }
 
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end) {
     if (slot->kind == FP_JFR_IS_VALUE) return slot->p;
-    struct fp_jfr_pool *pool;
-    const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
-    if (row == FP_NO_ID) return NULL;
+    const struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
+    if (!constant) return NULL;
     *end = r->arena + r->arena_n;
-    return r->arena + pool->at[row] - 1;
+    return r->arena + constant->at - 1;
 }
 
 /* ---- reading ---- */

@@ -257,6 +257,7 @@ static void find_spans(struct fp_jfr_reader *r) {
 
 static int empty(struct fp_jfr_reader *r) {
     r->n_types = r->n_fields = r->n_notes = r->n_ops = r->n_programs = r->n_strings = r->string_type = 0;
+    r->n_slots = 1;
     r->described.n = 0;
     memset(r->small, 0, sizeof r->small);
     fp_strings_empty(&r->names);
@@ -300,6 +301,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
         r->types[i].is_bad = 1;
     }
     if (r->timeline) find_spans(r);
+    for (uint32_t i = 1; i < r->n_types; i++) r->types[i].is_row = r->types[i].event || r->types[i].is_span;
     set_role(r, r->string_type, FP_JFR_TEXT);
     if (fp_buf_put(&r->described, start, n)) return fp_no_memory(err);
     r->was_compressed = r->compressed;

@@ -86,6 +86,7 @@ int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
 int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
     static const char *const NAMES[] = {"Zboolean", "Bbyte", "Sshort", "Cchar", "Iint", "Jlong", "Ffloat", "Ddouble"};
     size_t dimensions = 0;
+    if (!n) return 0; /* p may be NULL */
     while (dimensions < n && p[dimensions] == '[') dimensions++;
     p += dimensions, n -= dimensions;
     for (size_t i = 0; dimensions && n == 1 && i < sizeof NAMES / sizeof NAMES[0]; i++) {
@@ -131,16 +132,17 @@ static uint32_t intern(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, 
 }
 
 uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
-    struct fp_jfr_pool *pool;
     if (slot->kind == FP_JFR_ABSENT) return 0;
     if (slot->kind != FP_JFR_IS_KEY) return intern(r, slot, end);
-    const uint32_t row = fp_jfr_find(r, slot->type, slot->n, &pool);
-    if (row == FP_NO_ID) {
+    struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
+    if (!constant) {
         r->counts.dangling += slot->n != 0;
         return 0;
     }
-    if (pool->known[row]) return pool->known[row] - 1;
+    const unsigned role = r->types[slot->type].role; /* of constants with another one `known` is something else */
+    if (role != FP_JFR_TEXT && role != FP_JFR_CLASS) return 0;
+    if (constant->known) return constant->known - 1;
     const uint32_t id = intern(r, slot, end);
-    if (id != FP_NO_ID) pool->known[row] = id + 1;
+    if (id != FP_NO_ID) constant->known = id + 1;
     return id;
 }

@@ -29,6 +29,50 @@ static inline const uint8_t *fp_jfr_varint(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
+enum { FP_JFR_LONGEST = 9 }; /* bytes of a varint */
+
+/* The lowest bit of this is the end of the first varint of 8 bytes; 0: it has 9. */
+static inline uint64_t fp_jfr_stops(uint64_t bytes) {
+    return ~bytes & UINT64_C(0x8080808080808080);
+}
+
+/* fp_jfr_varint without a loop, where 9 bytes can be read.
+ *
+ *   ac 02 07 ..    the first stop is in the 2nd byte: ac 02
+ *   2c 02          the groups of 7 bits are joined to 14, to 28 and to 56 bits: 300
+ */
+static inline __attribute__((always_inline)) const uint8_t *fp_jfr_varint_by(uint64_t (*join)(uint64_t),
+                                                                             const uint8_t *p, uint64_t *v) {
+    const uint64_t bytes = fp_u64(p), stops = fp_jfr_stops(bytes);
+    *v = join(bytes & (stops ^ (stops - 1))); /* all of them, if there is no stop */
+    if (FP_LIKELY(stops != 0)) return p + (__builtin_ctzll(stops) >> 3) + 1;
+    *v |= (uint64_t)p[8] << 56;
+    return p + FP_JFR_LONGEST;
+}
+
+static inline uint64_t fp_jfr_join(uint64_t groups) {
+    groups = (groups & UINT64_C(0x007f007f007f007f)) | (groups & UINT64_C(0x7f007f007f007f00)) >> 1;
+    groups = (groups & UINT64_C(0x00003fff00003fff)) | (groups & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (groups & UINT64_C(0x000000000fffffff)) | (groups & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+static inline const uint8_t *fp_jfr_varint_of_9(const uint8_t *p, uint64_t *v) {
+    return fp_jfr_varint_by(fp_jfr_join, p, v);
+}
+
+/* The same for numbers of one or two bytes, but of a file that are alike: the processor foresees their length. */
+static inline const uint8_t *fp_jfr_short_of_9(const uint8_t *p, uint64_t *v) {
+    if (FP_LIKELY(p[0] < 128)) {
+        *v = p[0];
+        return p + 1;
+    }
+    if (FP_LIKELY(p[1] < 128)) {
+        *v = (p[0] & 127u) | (uint32_t)p[1] << 7;
+        return p + 2;
+    }
+    return fp_jfr_varint_of_9(p, v);
+}
+
 /* The end of n varints, or NULL. */
 const uint8_t *fp_jfr_skip_many(const uint8_t *p, const uint8_t *end, uint64_t n);
 
@@ -64,7 +108,12 @@ struct fp_jfr_record {
 int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
                 struct fp_err *err);
 
-/* Skips the rest of the current record.  FP_MORE, or 0: a record begins at the position, or the range ends. */
+/* Skips records up to one that becomes a row, which is then whole in the window.  FP_FULL: one of type `*type`;
+ * FP_MORE, FP_DONE, or FP_E_*. */
+int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record *record, uint32_t *type,
+                struct fp_err *err);
+
+/* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
 static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_in *in) {
     const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
     in->pos += (size_t)n;
@@ -195,6 +244,7 @@ struct fp_jfr_type {
     uint32_t counted;         /* in `counted` */
     uint8_t role, primitive;
     uint8_t is_span; /* an event with a duration, for timelines */
+    uint8_t is_row;  /* an event that becomes a row: a sample, or a span of a timeline */
     uint8_t is_bad;  /* lenient: an event with a field of an unexpected type */
 };
 
@@ -240,7 +290,11 @@ struct fp_jfr_op {
 
 struct fp_jfr_program {
     uint32_t op, n_ops;
+    uint32_t most;    /* bytes of a value, if it is plain */
+    uint32_t slots;   /* + 1: in the reader's `slots`; 0: none yet.  Of an event that is plain */
+    uint32_t varints; /* their number, if there is nothing else */
     int32_t is_plain; /* only compressed numbers and bytes: fp_jfr_run_plain */
+    int32_t has_keys; /* whether it is plain and thread, state and class are keys or absent */
     int32_t is_bad;   /* it cannot be compiled; `what`: why */
     const char *what;
     uint64_t got;
@@ -279,9 +333,12 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots);
 
-/* fp_jfr_run for a plain program: writes only the numbers of slots; fp_jfr_plain_slots has set their kinds. */
-const uint8_t *fp_jfr_run_plain(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p, const uint8_t *end,
-                                struct fp_jfr_slot *slots);
+/* fp_jfr_run for a plain program: writes only the numbers of slots; fp_jfr_plain_slots has set their kinds.  Bytes up
+ * to `readable` can be read, which may be after `end`. */
+const uint8_t *fp_jfr_run_plain(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
+                                const uint8_t *end, const uint8_t *readable, struct fp_jfr_slot *slots);
+/* Room for the slots of n types of events.  0 or FP_E_NOMEM. */
+int fp_jfr_slots_room(struct fp_jfr_reader *r, uint32_t n);
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
 
 /* Decodes a value of a type at p into slots.  Returns as fp_jfr_run; NULL also when memory ran out. */
@@ -324,38 +381,54 @@ uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n);
 /* The n fields to read of a type.  NULL for a text: its first field is read. */
 const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t *n, struct fp_jfr_want *scratch);
 
+/* The type with an id that is not small, or 0. */
+uint32_t fp_jfr_find_far_type(const struct fp_jfr_reader *r, uint64_t id);
+
 /* The type with an id, or 0. */
-uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id);
+static inline uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id) {
+    return FP_LIKELY(id < sizeof r->small / sizeof r->small[0]) ? r->small[id] : fp_jfr_find_far_type(r, id);
+}
 
 /* ---- constants ---- */
 
-/* The constants of a type.  Row 0 has key 0. */
+struct fp_jfr_constant {
+    uint64_t at;    /* offset in the arena + 1; 0: not in the file */
+    uint32_t known; /* its resolved id + 1; 0: not resolved yet */
+    uint32_t also;  /* a second result */
+};
+
+/* A constant as in the file. */
+struct fp_jfr_kept {
+    uint64_t key, at;
+};
+
+/* The constants of a type.  Most have keys without large gaps, which may begin anywhere. */
 struct fp_jfr_pool {
-    uint32_t *rows; /* by small key: row; 0: none */
-    uint32_t cap_rows;
-    struct fp_table keys; /* other keys: (low, high) */
-    uint32_t *row_of;     /* by row of `keys` */
-    uint32_t cap_row_of;
-    uint32_t n;      /* rows, including row 0 */
-    uint64_t *at;    /* by row: offset in the arena + 1; 0: not in the file */
-    uint32_t *known; /* by row: its resolved id + 1; 0: not resolved yet */
-    uint32_t *also;  /* by row: a second result */
-    uint32_t cap_at, cap_known, cap_also;
+    struct fp_jfr_kept *kept;
+    uint32_t n, cap;
+    struct fp_jfr_constant *constants; /* by key - first; or by row of `keys`, row 0 is that of key 0 */
+    uint64_t first;
+    uint32_t n_constants, cap_constants;
+    uint32_t n_dense;     /* n_constants in the first case, else 0 */
+    struct fp_table keys; /* (low, high) */
 };
 
 /* Forgets all constants. */
 void fp_jfr_forget(struct fp_jfr_reader *r);
-/* The row of a key outside `rows`; FP_NO_ID if there is none. */
-uint32_t fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key);
+/* Makes all constants ready to be found.  0 or FP_E_NOMEM. */
+int fp_jfr_index(struct fp_jfr_reader *r);
+/* The constant with a key that is not dense. */
+struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key);
 
-/* The row of a constant in the pool of a type; FP_NO_ID if there is none. */
-static inline uint32_t fp_jfr_find(const struct fp_jfr_reader *r, uint32_t type, uint64_t key,
-                                   struct fp_jfr_pool **found) {
-    const uint32_t number = r->types[type].pool;
-    if (!number) return FP_NO_ID;
-    const struct fp_jfr_pool *pool = *found = &r->pools[number - 1];
-    if (FP_LIKELY(key < pool->cap_rows && pool->rows[key])) return pool->rows[key];
-    return fp_jfr_find_far(pool, key);
+/* The constant that a slot refers to.  NULL if there is none, or the slot has no key. */
+static inline struct fp_jfr_constant *fp_jfr_find(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
+    const uint32_t number = slot->kind == FP_JFR_IS_KEY ? r->types[slot->type].pool : 0;
+    if (!number) return NULL;
+    const struct fp_jfr_pool *pool = &r->pools[number - 1];
+    const uint64_t i = slot->n - pool->first;
+    if (FP_UNLIKELY(i >= pool->n_dense)) return fp_jfr_find_far(pool, slot->n);
+    struct fp_jfr_constant *constant = &pool->constants[i];
+    return constant->at ? constant : NULL;
 }
 /* The bytes of the value that a slot holds (FP_JFR_IS_VALUE) or refers to (FP_JFR_IS_KEY).  NULL if there are none.
  * *end: an upper bound of its end. */
@@ -383,29 +456,46 @@ uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n);
 int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
                   uint32_t *label);
 
-/* A cached label set of rows. */
-struct fp_jfr_labels {
-    uint32_t thread, class_, state, label; /* label 0: unused entry */
+/* What an event of a type is to a row, apart from stack and values, by the keys of its constants. */
+struct fp_jfr_context {
+    uint64_t thread_key, state_key, class_key;
+    uint32_t epoch; /* the chunk's; if another: unused entry */
+    uint32_t type;
+    uint32_t thread, label, class_, state, metric;
 };
-enum { FP_JFR_LABELS = 1 << 10 };
+enum { FP_JFR_CONTEXTS = 1 << 11 };
+static inline uint32_t fp_jfr_context_place(const struct fp_jfr_context *keys) {
+    return fp_mix(keys->thread_key ^ keys->class_key << 32, keys->state_key ^ keys->type) % FP_JFR_CONTEXTS;
+}
 
-/* A cached frame of the model, by its fields. */
+/* A frame of the model, by its bytes in the file: those of a chunk with the same bytes are equal. */
 struct fp_jfr_frame {
-    uint64_t method;
-    uint32_t kind; /* the key of the frame's type */
-    uint32_t line, bytecode;
-    uint32_t frame; /* + 1; 0: unused entry */
+    uint64_t low, high;
+    uint32_t epoch; /* the chunk's; if another: unused entry */
+    uint32_t type, frame, unused;
 };
-enum { FP_JFR_CACHE = 1 << 14 };
+enum { FP_JFR_CACHE = 1 << 15 }; /* two fill a line of the processor's cache */
 
 /* Sets the name (a string) of a thread.  0 or FP_E_NOMEM. */
 int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
 
 /* ---- rows ---- */
 
+/* n ticks in nanoseconds, rounded towards 0; beyond 64 bits the largest number. */
+int64_t fp_jfr_nanoseconds_of(const struct fp_jfr_reader *r, int64_t n);
+static inline int64_t fp_jfr_nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
+    return FP_LIKELY(r->ticks_per_second == 1000000000) ? n : fp_jfr_nanoseconds_of(r, n);
+}
+
 /* The time of an event in nanoseconds since 1970. */
-uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot);
-/* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 on overflow. */
+static inline uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
+    int64_t ns;
+    if (slot->kind != FP_JFR_IS_NUMBER) return 0;
+    if (__builtin_sub_overflow((int64_t)slot->n, r->start_ticks, &ns)) return 0;
+    if (__builtin_add_overflow(fp_jfr_nanoseconds(r, ns), r->start_ns, &ns)) return 0;
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+/* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 if that is too large. */
 int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value);
 
 /* ---- timelines ---- */

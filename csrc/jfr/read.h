@@ -172,12 +172,15 @@ struct fp_jfr_reader {
     /* constants */
     struct fp_jfr_pool *pools;
     uint32_t n_pools, cap_pools;
+    int32_t is_indexed; /* constants can be found */
     uint8_t *arena;
     size_t arena_n, arena_cap;
     uint64_t limit;         /* the end of the current checkpoint; 0: none */
     uint64_t n_left_pools;  /* of that checkpoint */
     uint64_t n_left_values; /* of the current pool */
     uint32_t at_type;       /* the type of that pool */
+
+    uint32_t epoch; /* the chunk's number */
 
     /* stacks */
     struct fp_jfr_frame *cache; /* the last frames */
@@ -186,12 +189,12 @@ struct fp_jfr_reader {
     struct fp_table functions; /* (row of a method, kind) -> function */
     uint32_t *function_of;
     uint32_t cap_function_of;
-    struct fp_strings chains; /* stacks as frames of the model, root first */
+    struct fp_strings chains; /* stacks as frames of the model, leaf first */
     uint32_t *stack_of;       /* by chain */
     uint32_t cap_stack_of;
-    struct fp_jfr_labels *labels; /* the last labels of rows */
-    struct fp_jfr_slot *slots;    /* of an event */
-    uint32_t slots_of;            /* the type that the slots are set up for */
+    struct fp_jfr_context *contexts; /* the last ones */
+    struct fp_jfr_slot *slots;       /* FP_JFR_SLOTS for any event, then as many for each type whose program is plain */
+    uint32_t n_slots, cap_slots;
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */
     uint32_t sleeping, truncated_name;         /* strings */

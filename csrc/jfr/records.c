@@ -1,21 +1,20 @@
 /* Heads of records, and lookup of types. */
 #include "jfr/private.h"
 
-enum { LONGEST_HEAD = 18 };
-
-/* Counts ends of varints eight bytes at a time: a byte without its highest bit is one.  A varint of 9 bytes may end
- * with any byte, so after 8 bytes with the bit on, one varint is skipped byte by byte. */
+/* Eight bytes at a time: a byte without its highest bit ends a varint.  A varint of 9 bytes may end with any byte, so
+ * from 8 bytes with the bit on, one varint is passed over byte by byte. */
 const uint8_t *fp_jfr_skip_many(const uint8_t *p, const uint8_t *end, uint64_t n) {
     unsigned open = 0; /* bytes so far of the current varint */
     while (n > 8 && end - p >= 8) {
-        const uint64_t stops = ~fp_u64(p) & UINT64_C(0x8080808080808080);
+        const uint64_t stops = fp_jfr_stops(fp_u64(p));
         if (FP_UNLIKELY(!stops || open + (unsigned)__builtin_ctzll(stops) / 8 >= 8)) {
             if (!(p = fp_jfr_skip_varints(p - open, end, 1))) return NULL;
             open = 0;
             n--;
             continue;
         }
-        n -= (unsigned)__builtin_popcountll(stops);
+        n -=
+            (stops >> 7) * UINT64_C(0x0101010101010101) >> 56; /* their number: the bytes are added up in the highest */
         open = (unsigned)__builtin_clzll(stops) / 8;
         p += 8;
     }
@@ -34,7 +33,7 @@ int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp
     record->at = in->base + in->pos;
     record->size = record->type = 0;
     if (!(q = fp_jfr_number(r, p, end, 4, &record->size)) || !(q = fp_jfr_number(r, q, end, 8, &record->type))) {
-        if (!in->eof && in->n - in->pos < LONGEST_HEAD) return FP_MORE;
+        if (!in->eof && in->n - in->pos < 2 * FP_JFR_LONGEST) return FP_MORE;
         return fp_fail(err, FP_E_TRUNCATED, record->at, "the input ends within the head of a record");
     }
     if (record->size < (uint64_t)(q - p)) {
@@ -50,8 +49,39 @@ int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp
     return 0;
 }
 
-uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id) {
-    if (FP_LIKELY(id < sizeof r->small / sizeof r->small[0])) return r->small[id];
+/* The record at p if it is whole before `end`, where most records are: its body, or NULL. */
+static inline const uint8_t *whole(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
+                                   struct fp_jfr_record *record) {
+    if (FP_UNLIKELY(end - p < 2 * FP_JFR_LONGEST || !r->compressed)) return NULL;
+    record->body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &record->size), &record->type);
+    if (record->size < (uint64_t)(record->body - p) || record->size > (uint64_t)(end - p)) return NULL;
+    record->end = p + record->size;
+    return record->body;
+}
+
+int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record *record, uint32_t *type,
+                struct fp_err *err) {
+    for (;;) {
+        if (fp_jfr_skipped(r, in)) return FP_MORE;
+        if (in->pos == in->n) return in->eof ? FP_DONE : FP_MORE;
+        const uint64_t at = in->base + in->pos, left = r->stop - at, there = in->n - in->pos;
+        const uint8_t *p = in->p + in->pos;
+        record->at = at;
+        if (FP_UNLIKELY(!whole(r, p, p + (left < there ? left : there), record))) {
+            const int status = fp_jfr_head(r, in, record, err);
+            if (status) return status;
+        }
+        *type = record->type > 1 ? fp_jfr_find_type(r, record->type) : 0;
+        if (*type && r->types[*type].is_row) {
+            if (record->size > there) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
+            return FP_FULL;
+        }
+        if (*type) r->counts.bad_records += r->types[*type].is_bad;
+        r->skip = record->size;
+    }
+}
+
+uint32_t fp_jfr_find_far_type(const struct fp_jfr_reader *r, uint64_t id) {
     const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)}, row = fp_table_find(&r->type_ids, words);
     return row ? r->type_of[row] : 0;
 }

@@ -11,25 +11,46 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
     *value = 0;
     if (event->weight && fp_jfr_value(r, weight, 1, count)) return 1;
     if (!event->value) return __builtin_mul_overflow(*count, r->period[metric], value) ? 1 : 0;
+    const struct fp_jfr_slot *slot = &slots[FP_JFR_EVENT_VALUE];
     double factor = 1;
+    if (FP_LIKELY(slot->kind == FP_JFR_IS_NUMBER && !slot->unit && !event->times_weight)) {
+        *value = (int64_t)slot->n;
+        return 0;
+    }
     if (event->times_weight) factor = weight->kind == FP_JFR_IS_REAL ? weight->real : (double)*count;
-    return fp_jfr_value(r, &slots[FP_JFR_EVENT_VALUE], factor, value);
+    return fp_jfr_value(r, slot, factor, value);
 }
 
 /* ---- labels ---- */
 
-/* The labels of a row: its thread's, and those that are not 0.  FP_NO_ID when memory ran out. */
-static uint32_t label_of(struct fp_jfr_reader *r, uint32_t thread_label, uint32_t class_, uint32_t state) {
-    if (!class_ && !state) return thread_label;
-    struct fp_jfr_labels *known = &r->labels[fp_mix(class_ ^ (uint64_t)state << 32, thread_label) % FP_JFR_LABELS];
-    if (known->label && known->thread == thread_label && known->class_ == class_ && known->state == state)
-        return known->label;
-    uint32_t label = thread_label;
-    if (class_) label = fp_model_label(r->model, label, r->class_key, class_, 0, 0);
-    if (state && label != FP_NO_ID) label = fp_model_label(r->model, label, r->state_key, state, 0, 0);
-    if (label != FP_NO_ID)
-        *known = (struct fp_jfr_labels){.thread = thread_label, .class_ = class_, .state = state, .label = label};
-    return label;
+/* What the last events like this one were to their rows; `keys`: the context to be found.  NULL if there were none. */
+static const struct fp_jfr_context *find_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *keys) {
+    const struct fp_jfr_context *known = &r->contexts[fp_jfr_context_place(keys)];
+    const int is_known = known->epoch == keys->epoch && known->type == keys->type &&
+                         known->thread_key == keys->thread_key && known->state_key == keys->state_key &&
+                         known->class_key == keys->class_key;
+    return FP_LIKELY(is_known) ? known : NULL;
+}
+
+/* The state and class of a new context.  0 or FP_E_NOMEM. */
+static int begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint32_t metric,
+                         struct fp_jfr_context *to) {
+    to->state = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_STATE], end);
+    to->class_ = to->state == FP_NO_ID ? FP_NO_ID : fp_jfr_string_id(r, &slots[FP_JFR_EVENT_CLASS], end);
+    if (metric == FP_JFR_CPU && (r->is_wall || to->state == r->sleeping)) metric = FP_JFR_WALL;
+    to->metric = metric;
+    return to->class_ == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* Its thread and label. */
+static int end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end,
+                       struct fp_jfr_context *to) {
+    if (fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &to->thread, &to->label)) return FP_E_NOMEM;
+    const int has_state = to->state && (to->metric == FP_JFR_WALL || to->metric == FP_JFR_DATADOG_WALL);
+    if (to->class_) to->label = fp_model_label(r->model, to->label, r->class_key, to->class_, 0, 0);
+    if (has_state && to->label != FP_NO_ID)
+        to->label = fp_model_label(r->model, to->label, r->state_key, to->state, 0, 0);
+    return to->label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* The frame of a class, as async-profiler's tools write it:
@@ -62,7 +83,7 @@ static int damaged(struct fp_jfr_reader *r, const struct fp_jfr_record *record, 
 static uint32_t stack_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t class_,
                          unsigned metric) {
     int cut;
-    uint32_t node = fp_jfr_stack(r, slot, end, &cut);
+    const uint32_t node = fp_jfr_stack(r, slot, end, &cut);
     if (node == FP_NO_ID) return FP_NO_ID;
     r->counts.no_stack += !node;
     r->counts.truncated += (uint64_t)cut;
@@ -76,78 +97,89 @@ static void begin_batch(struct fp_batch *out) {
         memset(out->values + (size_t)k * out->cap, 0, out->cap * sizeof *out->values);
 }
 
-/* Reads the fields of an event into r->slots.  Returns its end, or NULL. */
-static const uint8_t *fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record) {
-    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
-    if (!program || !program->is_plain) {
-        r->slots_of = 0;
-        return program ? fp_jfr_decode(r, type, record->body, record->end, r->slots) : NULL;
+/* Reads the fields of an event.  NULL if it is too short, or memory ran out. */
+static const struct fp_jfr_slot *fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record,
+                                        const uint8_t *readable) {
+    const struct fp_jfr_type *t = &r->types[type];
+    if (FP_UNLIKELY(!t->program) && !fp_jfr_program_of(r, type)) return NULL;
+    struct fp_jfr_program *program = &r->programs[t->program - 1];
+    if (!program->is_plain) return fp_jfr_decode(r, type, record->body, record->end, r->slots) ? r->slots : NULL;
+    if (FP_UNLIKELY(!program->slots)) {
+        if (fp_jfr_slots_room(r, r->n_slots + 1)) return NULL;
+        program->slots = ++r->n_slots;
+        fp_jfr_plain_slots(r, program, r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS);
     }
-    if (r->slots_of != type) {
-        fp_jfr_plain_slots(r, program, r->slots);
-        r->slots_of = type;
-    }
-    return fp_jfr_run_plain(r->ops + program->op, program->n_ops, record->body, record->end, r->slots);
+    struct fp_jfr_slot *slots = r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS;
+    return fp_jfr_run_plain(r, program, record->body, record->end, readable, slots) ? slots : NULL;
 }
 
-/* Adds the row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
-static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
-               struct fp_err *err) {
-    const struct fp_jfr_slot *slots = r->slots;
-    const struct fp_jfr_event *event = &fp_jfr_events[r->types[type].event - 1];
-    const uint8_t *end = record->end;
-    unsigned metric = event->metric;
-    uint32_t thread, label;
-    int64_t count, value;
-    if (FP_UNLIKELY(!fields(r, type, record))) {
-        const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
-        if (!program) return fp_no_memory(err);
-        return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
-    }
-    const uint32_t state = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_STATE], end);
-    const uint32_t class_ = state == FP_NO_ID ? FP_NO_ID : fp_jfr_string_id(r, &slots[FP_JFR_EVENT_CLASS], end);
-    if (class_ == FP_NO_ID) return fp_no_memory(err);
-    if (metric == FP_JFR_CPU && (r->is_wall || state == r->sleeping)) metric = FP_JFR_WALL;
-    const uint32_t column = r->column[metric];
-    if (column == FP_JFR_NO_COLUMN || column + (uint32_t)r->has_value[metric] >= out->n_values) {
-        r->asked = FP_JFR_COLUMNS;
-        r->asked_metric = metric;
-        return FP_ASK;
-    }
-    if (out->n == out->cap) return FP_FULL;
-    if (values_of(r, event, metric, slots, &count, &value))
-        return damaged(r, record, "a value of an event is out of range", err);
-    const uint32_t stack = stack_of(r, &slots[FP_JFR_EVENT_STACK], end, class_, metric);
-    if (stack == FP_NO_ID || fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &thread, &label))
-        return fp_no_memory(err);
-    label = label_of(r, label, class_, metric == FP_JFR_WALL || metric == FP_JFR_DATADOG_WALL ? state : 0);
-    if (label == FP_NO_ID) return fp_no_memory(err);
+static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
+    if (!program || (program->is_plain && !program->slots)) return fp_no_memory(err);
+    return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
+}
+
+static void put(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const struct fp_jfr_context *context,
+                uint32_t stack, const int64_t amounts[2], struct fp_batch *out) {
+    const uint32_t column = r->column[context->metric];
     if (!out->n) begin_batch(out);
     const uint32_t i = out->n++;
     out->time[i] = fp_jfr_time(r, &slots[FP_JFR_START]);
     out->stack[i] = stack;
-    out->thread[i] = thread;
-    out->label[i] = label;
-    out->values[(size_t)column * out->cap + i] = count;
-    if (r->has_value[metric]) out->values[(size_t)(column + 1) * out->cap + i] = value;
+    out->thread[i] = context->thread;
+    out->label[i] = context->label;
+    out->values[(size_t)column * out->cap + i] = amounts[0];
+    if (r->has_value[context->metric]) out->values[(size_t)(column + 1) * out->cap + i] = amounts[1];
     r->counts.rows++;
+}
+
+/* Adds the row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
+static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, const uint8_t *readable,
+               struct fp_batch *out, struct fp_err *err) {
+    if (out->n == out->cap) return FP_FULL;
+    const struct fp_jfr_slot *slots = fields(r, type, record, readable);
+    if (FP_UNLIKELY(!slots)) return no_fields(r, type, record, err);
+    const struct fp_jfr_event *event = &fp_jfr_events[r->types[type].event - 1];
+    const int has_keys = r->programs[r->types[type].program - 1].has_keys;
+    struct fp_jfr_context made = {.thread_key = slots[FP_JFR_EVENT_THREAD].n,
+                                  .state_key = slots[FP_JFR_EVENT_STATE].n,
+                                  .class_key = slots[FP_JFR_EVENT_CLASS].n,
+                                  .epoch = r->epoch,
+                                  .type = type};
+    const struct fp_jfr_context *known = has_keys ? find_context(r, &made) : NULL, *context = known ? known : &made;
+    const uint64_t before = r->counts.dangling;
+    if (!known && begin_context(r, slots, record->end, event->metric, &made)) return fp_no_memory(err);
+    const uint64_t missing = r->counts.dangling - before;
+    const uint32_t metric = context->metric, column = r->column[metric];
+    if (column == FP_JFR_NO_COLUMN || column + (uint32_t)r->has_value[metric] >= out->n_values) {
+        r->counts.dangling -= missing; /* the event comes again */
+        r->asked = FP_JFR_COLUMNS;
+        r->asked_metric = metric;
+        return FP_ASK;
+    }
+    int64_t amounts[2];
+    if (values_of(r, event, metric, slots, &amounts[0], &amounts[1]))
+        return damaged(r, record, "a value of an event is out of range", err);
+    const uint32_t stack = stack_of(r, &slots[FP_JFR_EVENT_STACK], record->end, context->class_, metric);
+    if (stack == FP_NO_ID) return fp_no_memory(err);
+    if (!known) {
+        const uint64_t between = r->counts.dangling;
+        if (end_context(r, slots, record->end, &made)) return fp_no_memory(err);
+        /* what is missing is counted each time */
+        if (has_keys && !missing && r->counts.dangling == between) r->contexts[fp_jfr_context_place(&made)] = made;
+    }
+    put(r, slots, context, stack, amounts, out);
     return 0;
 }
 
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    for (;;) {
-        if (fp_jfr_skipped(r, in)) return FP_MORE;
-        if (in->pos == in->n) return in->eof ? FP_DONE : FP_MORE;
-        struct fp_jfr_record record;
-        int status = fp_jfr_head(r, in, &record, err);
-        if (status) return status;
-        const uint32_t type = record.type > 1 ? fp_jfr_find_type(r, record.type) : 0;
-        if (type && r->types[type].event) {
-            if (record.size > in->n - in->pos) return in->eof ? fp_jfr_cut(&record, err) : FP_MORE;
-            if ((status = row(r, type, &record, out, err))) return status;
-        } else if (type) {
-            r->counts.bad_records += r->types[type].is_bad;
-        }
+    struct fp_jfr_record record;
+    uint32_t type;
+    int status;
+    if (fp_jfr_index(r)) return fp_no_memory(err);
+    while ((status = fp_jfr_next(r, in, &record, &type, err)) == FP_FULL) {
+        if ((status = row(r, type, &record, in->p + in->n, out, err))) return status;
         r->skip = record.size;
     }
+    return status;
 }

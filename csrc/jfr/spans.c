@@ -86,19 +86,15 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
 }
 
 int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
-    for (;;) {
-        if (fp_jfr_skipped(r, in)) return FP_MORE;
-        if (in->pos == in->n) return in->eof ? FP_DONE : FP_MORE;
-        struct fp_jfr_record record;
-        int status = fp_jfr_head(r, in, &record, err);
-        if (status) return status;
-        const uint32_t type = record.type > 1 ? fp_jfr_find_type(r, record.type) : 0;
-        if (type && r->types[type].is_span) {
-            if (record.size > in->n - in->pos) return in->eof ? fp_jfr_cut(&record, err) : FP_MORE;
-            if ((status = put(r, type, &record, err))) return status;
-        }
+    struct fp_jfr_record record;
+    uint32_t type;
+    int status;
+    if (fp_jfr_index(r)) return fp_no_memory(err);
+    while ((status = fp_jfr_next(r, in, &record, &type, err)) == FP_FULL) {
+        if ((status = put(r, type, &record, err))) return status;
         r->skip = record.size;
     }
+    return status;
 }
 
 /* ---- rows ---- */

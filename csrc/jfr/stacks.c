@@ -96,10 +96,10 @@ enum { NATIVE = 1u << 31 }; /* the bit of a function that is native code */
 /* The same, cached by constant and kind. */
 static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
                             const uint8_t *end, int *native) {
-    struct fp_jfr_pool *pool;
-    const uint32_t row = method->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, method->type, method->n, &pool) : FP_NO_ID;
+    const struct fp_jfr_constant *constant = fp_jfr_find(r, method);
     const int is_simple = !r->kinds || (kind->kind == FP_JFR_IS_KEY && kind->n < UINT32_MAX);
-    if (row == FP_NO_ID || !is_simple) return new_function(r, method, kind, end, native);
+    if (!constant || !is_simple) return new_function(r, method, kind, end, native);
+    const uint32_t row = (uint32_t)(constant - r->pools[r->types[method->type].pool - 1].constants);
     const uint32_t words[] = {row + 1, r->kinds ? (uint32_t)kind->n : 0}, before = r->functions.n;
     const uint32_t id = fp_table_intern(&r->functions, words);
     if (id == FP_NO_ID || fp_array_room(&r->function_of, &r->cap_function_of, (uint64_t)id + 1, sizeof *r->function_of))
@@ -139,25 +139,52 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, lines);
 }
 
-/* The frame with these fields, cached.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end) {
-    const struct fp_jfr_slot *method = &slots[FP_JFR_FRAME_METHOD], *kind = &slots[FP_JFR_FRAME_TYPE];
-    if (method->kind != FP_JFR_IS_KEY || kind->kind != FP_JFR_IS_KEY || kind->n > UINT32_MAX)
-        return new_frame(r, slots, end);
-    const uint32_t line = (uint32_t)slots[FP_JFR_FRAME_LINE].n, bytecode = (uint32_t)slots[FP_JFR_FRAME_BYTECODE].n;
-    const uint64_t hash = fp_mix(method->n ^ kind->n << 48, (uint64_t)line << 32 | bytecode);
-    struct fp_jfr_frame *cached = &r->cache[hash & (FP_JFR_CACHE - 2)];
-    for (int i = 0; i < 2; i++) {
-        const struct fp_jfr_frame *one = &cached[i];
-        if (one->frame && one->method == method->n && one->line == line && one->bytecode == bytecode &&
-            one->kind == kind->n)
-            return one->frame - 1;
+/* The end of n varints that have 16 bytes or less in all, which can be read; these bytes into `low` and `high`.  NULL
+ * if they have more, or one of them may have 9 bytes.
+ *
+ *   8a 31 | 07 | 2b | 05 | ...    n = 4: low = 052b07318a, high = 0
+ */
+static const uint8_t *short_value(const uint8_t *p, uint32_t n, uint64_t *low, uint64_t *high) {
+    const uint64_t first = fp_u64(p);
+    uint64_t stops = fp_jfr_stops(first), last = 0;
+    *high = 0;
+    for (; stops && n > 1; n--) {
+        last = stops & -stops;
+        stops ^= last;
     }
-    const uint32_t frame = new_frame(r, slots, end);
+    if (FP_LIKELY(stops != 0)) {
+        *low = first & (stops ^ (stops - 1));
+        return p + (__builtin_ctzll(stops) >> 3) + 1;
+    }
+    const uint64_t second = fp_u64(p + 8);
+    *low = first;
+    stops = fp_jfr_stops(second);
+    /* a varint that ends in the second word has 9 bytes or more, unless it ends before the place where the last one
+     * ended in the first */
+    if (!last || (stops & -stops) >= last) return NULL;
+    for (; stops && n > 1; n--) stops &= stops - 1;
+    if (!stops) return NULL;
+    *high = second & (stops ^ (stops - 1));
+    return p + 8 + (__builtin_ctzll(stops) >> 3) + 1;
+}
+
+/* A frame's place in the cache is one of the two from here on. */
+static struct fp_jfr_frame *cached(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
+    return &r->cache[fp_mix(low, high) & (FP_JFR_CACHE - 2)];
+}
+
+/* The frame whose bytes these are, from p on; most are among the last ones.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_jfr_reader *r, uint32_t type, uint64_t low, uint64_t high, const uint8_t *p,
+                         const uint8_t *end) {
+    struct fp_jfr_frame *one = cached(r, low, high);
+    for (int i = 0; i < 2; i++)
+        if (one[i].low == low && one[i].high == high && one[i].epoch == r->epoch && one[i].type == type)
+            return one[i].frame;
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    const uint32_t frame = fp_jfr_decode(r, type, p, end, slots) ? new_frame(r, slots, end) : 0;
     if (frame == FP_NO_ID) return FP_NO_ID;
-    cached[1] = cached[0];
-    cached[0] = (struct fp_jfr_frame){
-        .method = method->n, .kind = (uint32_t)kind->n, .line = line, .bytecode = bytecode, .frame = frame + 1};
+    one[1] = one[0];
+    one[0] = (struct fp_jfr_frame){.low = low, .high = high, .epoch = r->epoch, .type = type, .frame = frame};
     return frame;
 }
 
@@ -167,58 +194,104 @@ static uint32_t frame_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot
 static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                                   uint32_t *frame) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS], key = {.kind = FP_JFR_IS_KEY, .type = type};
-    const uint8_t *value_end = end, *value;
     *frame = 0;
     if (!(p = fp_jfr_number(r, p, end, 8, &key.n))) return NULL;
-    if (!(value = fp_jfr_bytes_of(r, &key, &value_end)))
+    struct fp_jfr_constant *constant = fp_jfr_find(r, &key);
+    if (!constant) {
         r->counts.dangling++;
-    else if (fp_jfr_decode(r, type, value, value_end, slots))
-        *frame = frame_of(r, slots, value_end);
+        return p;
+    }
+    if (!constant->known) {
+        const uint8_t *value_end = r->arena + r->arena_n;
+        if (fp_jfr_decode(r, type, r->arena + constant->at - 1, value_end, slots))
+            *frame = new_frame(r, slots, value_end);
+        if (*frame != FP_NO_ID) constant->known = *frame + 1;
+        return p;
+    }
+    *frame = constant->known - 1;
+    return p;
+}
+
+enum { TOGETHER = 32 }; /* frames that wait for memory together */
+
+/* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Their number, or FP_NO_ID when
+ * memory ran out. */
+static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
+                             const uint8_t *end, uint32_t n, uint32_t *frames) {
+    struct {
+        const uint8_t *p;
+        uint64_t low, high;
+    } found[TOGETHER];
+    uint32_t k = 0;
+    while (k < n && k < TOGETHER && varints && end - *p >= 16) {
+        const uint8_t *next = short_value(*p, varints, &found[k].low, &found[k].high);
+        if (!next) break;
+        __builtin_prefetch(cached(r, found[k].low, found[k].high));
+        found[k++].p = *p;
+        *p = next;
+    }
+    for (uint32_t i = 0; i < k; i++)
+        if ((frames[i] = frame_of(r, type, found[i].low, found[i].high, found[i].p, end)) == FP_NO_ID) return FP_NO_ID;
+    return k;
+}
+
+/* The frame of a value at p.  Its end, or NULL. */
+static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                                   uint32_t *frame) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    if (!(p = fp_jfr_decode(r, type, p, end, slots))) return NULL;
+    *frame = new_frame(r, slots, end);
     return p;
 }
 
 /* Reads the frames of an array into r->frames, leaf first.  Returns their number, or FP_NO_ID when memory ran out. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
-    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    const uint32_t type = array->type;
     uint64_t n;
     const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
-    if (!p || n > (uint64_t)(end - p) || r->types[array->type].role != FP_JFR_FRAME) return 0;
+    if (!p || n > (uint64_t)(end - p) || r->types[type].role != FP_JFR_FRAME) return 0;
     if (fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames)) return FP_NO_ID;
-    const struct fp_jfr_program *program = fp_jfr_program_of(r, array->type);
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     if (!program) return FP_NO_ID;
-    const uint32_t op = program->op, n_ops = program->n_ops;
-    const int is_plain = program->is_plain && !array->of_keys;
-    if (is_plain) fp_jfr_plain_slots(r, program, slots);
-    for (uint32_t i = 0; i < n; i++) {
-        if (array->of_keys) {
-            p = keyed_frame(r, array->type, p, end, &r->frames[i]);
-        } else {
-            p = is_plain ? fp_jfr_run_plain(r->ops + op, n_ops, p, end, slots)
-                         : fp_jfr_decode(r, array->type, p, end, slots);
-            r->frames[i] = p ? frame_of(r, slots, end) : 0;
-        }
+    const uint32_t varints = array->of_keys ? 0 : program->varints;
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t found = short_frames(r, type, varints, &p, end, (uint32_t)n - i, r->frames + i);
+        if (found == FP_NO_ID) return FP_NO_ID;
+        i += found;
+        if (found) continue;
+        p = array->of_keys ? keyed_frame(r, type, p, end, &r->frames[i]) : inline_frame(r, type, p, end, &r->frames[i]);
         if (!p) return i;
-        if (r->frames[i] == FP_NO_ID) return FP_NO_ID;
+        if (r->frames[i++] == FP_NO_ID) return FP_NO_ID;
     }
     return (uint32_t)n;
 }
 
-/* The limit of cached chains, in bytes; beyond it the cache is emptied. */
+/* Frames of all chains that are kept to find them again, in bytes; then all are forgotten. */
 enum { MOST_CHAINS = 16 << 20 };
 
-/* The stack of the n frames in r->frames, below `root`, cached, because chunks repeat stacks.  FP_NO_ID when memory ran
- * out. */
-static uint32_t node_of(struct fp_jfr_reader *r, uint32_t root, uint32_t n) {
-    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
+/* The first n of r->frames without those that are unknown, and with the root of a stack that was cut.  Their number, or
+ * FP_NO_ID. */
+static uint32_t complete(struct fp_jfr_reader *r, uint32_t n, int cut) {
+    uint32_t kept = 0;
     if (fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames)) return FP_NO_ID;
-    r->frames[n] = root;
-    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->frames, (n + 1) * sizeof *r->frames);
+    for (uint32_t i = 0; i < n; i++)
+        if (r->frames[i]) r->frames[kept++] = r->frames[i];
+    if (cut && r->cut_root && (r->frames[kept++] = fp_jfr_name_frame(r, "[truncated]", 11)) == FP_NO_ID)
+        return FP_NO_ID;
+    return kept;
+}
+
+/* The node of the first n of r->frames.  Chunks repeat stacks: most are found as a whole.  FP_NO_ID when memory ran
+ * out.
+ */
+static uint32_t node_of(struct fp_jfr_reader *r, uint32_t n) {
+    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
+    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->frames, n * sizeof *r->frames);
     if (id == FP_NO_ID || fp_array_room(&r->stack_of, &r->cap_stack_of, (uint64_t)id + 1, sizeof *r->stack_of))
         return FP_NO_ID;
     if (id < before) return r->stack_of[id];
-    uint32_t node = root;
-    while (n-- && node != FP_NO_ID)
-        if (r->frames[n]) node = fp_model_stack(r->model, node, r->frames[n]);
+    uint32_t node = 0;
+    while (n-- && node != FP_NO_ID) node = fp_model_stack(r->model, node, r->frames[n]);
     return r->stack_of[id] = node;
 }
 
@@ -228,15 +301,11 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
     if (r->types[type].role != FP_JFR_STACK || !fp_jfr_decode(r, type, p, end, slots)) return 0;
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
-    const uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
-    uint32_t root = 0;
+    uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
     if (n == FP_NO_ID) return FP_NO_ID;
     if (n > r->counts.depth) r->counts.depth = n;
-    if (*cut && r->cut_root) {
-        const uint32_t frame = fp_jfr_name_frame(r, "[truncated]", 11);
-        if (frame == FP_NO_ID || (root = fp_model_stack(r->model, 0, frame)) == FP_NO_ID) return FP_NO_ID;
-    }
-    return n || root ? node_of(r, root, n) : 0;
+    n = complete(r, n, *cut);
+    return n && n != FP_NO_ID ? node_of(r, n) : n;
 }
 
 /* Forgets stacks after the model was emptied. */
@@ -244,30 +313,30 @@ static void forget_stacks(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         const struct fp_jfr_type *t = &r->types[i];
         struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->pools[t->pool - 1] : NULL;
-        if (pool && pool->cap_known) memset(pool->known, 0, pool->cap_known * sizeof *pool->known);
+        for (uint32_t k = 0; pool && k < pool->n_constants; k++) pool->constants[k].known = 0;
     }
     fp_strings_empty(&r->chains);
     r->n_emptied = r->model->n_emptied;
 }
 
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
-    struct fp_jfr_pool *pool;
     *cut = 0;
     if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
     if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut);
-    const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
-    if (row == FP_NO_ID) {
+    struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
+    if (!constant) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return 0;
     }
-    if (!pool->known[row]) {
-        const uint32_t node = new_stack(r, slot->type, r->arena + pool->at[row] - 1, r->arena + r->arena_n, cut);
+    if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
+    if (FP_UNLIKELY(!constant->known)) {
+        const uint32_t node = new_stack(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, cut);
         if (node == FP_NO_ID) return FP_NO_ID;
-        pool->known[row] = node + 1;
-        pool->also[row] = (uint32_t)*cut;
+        constant->known = node + 1;
+        constant->also = (uint32_t)*cut;
     }
-    *cut = (int)pool->also[row];
-    return pool->known[row] - 1;
+    *cut = (int)constant->also;
+    return constant->known - 1;
 }
 
 /* ---- threads ---- */
@@ -324,21 +393,21 @@ static int new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, 
 
 int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
                   uint32_t *label) {
-    struct fp_jfr_pool *pool;
     *thread = *label = 0;
     if (slot->kind == FP_JFR_IS_VALUE) return new_thread(r, slot->type, slot->p, end, thread, label);
-    const uint32_t row = slot->kind == FP_JFR_IS_KEY ? fp_jfr_find(r, slot->type, slot->n, &pool) : FP_NO_ID;
-    if (row == FP_NO_ID) {
+    struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
+    if (!constant) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return 0;
     }
-    if (!pool->known[row]) {
-        if (new_thread(r, slot->type, r->arena + pool->at[row] - 1, r->arena + r->arena_n, thread, label))
+    if (r->types[slot->type].role != FP_JFR_THREAD) return 0;
+    if (!constant->known) {
+        if (new_thread(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, thread, label))
             return FP_E_NOMEM;
-        pool->known[row] = *thread + 1;
-        pool->also[row] = *label;
+        constant->known = *thread + 1;
+        constant->also = *label;
     }
-    *thread = pool->known[row] - 1;
-    *label = pool->also[row];
+    *thread = constant->known - 1;
+    *label = constant->also;
     return 0;
 }

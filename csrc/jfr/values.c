@@ -4,23 +4,13 @@
 
 /* ---- times ---- */
 
-/* Converts n ticks to nanoseconds, rounded towards 0 and saturated. */
-static int64_t nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
+int64_t fp_jfr_nanoseconds_of(const struct fp_jfr_reader *r, int64_t n) {
     __extension__ typedef __int128 i128;
     const int64_t rate = (int64_t)r->ticks_per_second;
-    if (rate == 1000000000) return n;
     if (rate < INT64_MAX / 1000000000 && n / rate < INT64_MAX / 1000000000 - 1 && n / rate > INT64_MIN / 1000000000 + 1)
         return n / rate * 1000000000 + n % rate * 1000000000 / rate;
     const i128 ns = (i128)n * 1000000000 / rate;
     return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
-}
-
-uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
-    if (slot->kind != FP_JFR_IS_NUMBER) return 0;
-    int64_t ns;
-    if (__builtin_sub_overflow((int64_t)slot->n, r->start_ticks, &ns)) return 0;
-    if (__builtin_add_overflow(nanoseconds(r, ns), r->start_ns, &ns)) return 0;
-    return ns > 0 ? (uint64_t)ns : 0;
 }
 
 /* ---- values ---- */
@@ -33,7 +23,7 @@ int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, 
     *value = 0;
     if (slot->kind == FP_JFR_IS_NUMBER && factor == 1) {
         *value = (int64_t)slot->n;
-        if (slot->unit == FP_JFR_TICKS) *value = nanoseconds(r, *value);
+        if (slot->unit == FP_JFR_TICKS) *value = fp_jfr_nanoseconds(r, *value);
         return slot->unit > FP_JFR_TICKS && __builtin_mul_overflow(*value, SCALE[slot->unit], value) ? 1 : 0;
     }
     if (slot->kind == FP_JFR_ABSENT) return 0;

@@ -1,6 +1,7 @@
 /* The reader's life, and the walk over its records. */
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "jfr/private.h"
 
 enum { LEAST_CHUNK_HEAD = 8 };
@@ -16,16 +17,15 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->class_key = fp_strings_intern(&model->strings, "class", 5);
     r->state_key = fp_strings_intern(&model->strings, "state", 5);
     r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
-    r->labels = calloc(FP_JFR_LABELS, sizeof *r->labels);
-    r->slots = calloc(FP_JFR_SLOTS, sizeof *r->slots);
-    r->cache = calloc(FP_JFR_CACHE, sizeof *r->cache);
+    r->contexts = calloc(FP_JFR_CONTEXTS, sizeof *r->contexts);
+    r->cache = fp_zeroed(FP_JFR_CACHE * sizeof *r->cache);
     int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->reported) |
                  fp_strings_init(&r->chains);
     failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->functions, 2) |
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    if (failed || !r->cache || !r->labels || !r->slots) {
+    if (failed || !r->cache || !r->contexts || fp_jfr_slots_room(r, 1)) {
         fp_jfr_reader_free(r);
         return NULL;
     }
@@ -36,11 +36,8 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     if (!r) return;
     for (uint32_t i = 0; i < r->cap_pools; i++) {
         fp_table_clear(&r->pools[i].keys);
-        free(r->pools[i].rows);
-        free(r->pools[i].row_of);
-        free(r->pools[i].at);
-        free(r->pools[i].known);
-        free(r->pools[i].also);
+        free(r->pools[i].kept);
+        free(r->pools[i].constants);
     }
     fp_jfr_free_spans(r);
     fp_strings_clear(&r->names);
@@ -67,11 +64,11 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     free(r->n_counted);
     free(r->pools);
     free(r->arena);
-    free(r->cache);
+    fp_release(r->cache, r->cache ? FP_JFR_CACHE * sizeof *r->cache : 0);
     free(r->frames);
     free(r->function_of);
     free(r->stack_of);
-    free(r->labels);
+    free(r->contexts);
     free(r->slots);
     free(r->leaf_of);
     free(r);
@@ -194,6 +191,22 @@ static int is_chunk(const uint8_t *p) {
     return !memcmp(p, "FLR\0", 4) && !p[4] && (p[5] == 1 || p[5] == 2);
 }
 
+/* Counts events that are whole in the window, one after the other: records are most often these. */
+static void count(struct fp_jfr_reader *r, struct fp_in *in) {
+    const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
+    const uint8_t *start = in->p + in->pos, *p = start, *end = p + (left < there ? left : there);
+    while (end - p >= 2 * FP_JFR_LONGEST) {
+        uint64_t size, id;
+        const uint8_t *body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &size), &id);
+        if (id <= 1 || size < (uint64_t)(body - p) || size > (uint64_t)(end - p)) break;
+        const uint32_t type = fp_jfr_find_type(r, id);
+        if (!type || r->types[type].fact) break;
+        r->types[type].count++;
+        p += size;
+    }
+    in->pos += (size_t)(p - start);
+}
+
 /* Walks over a record.  FP_MORE, FP_ASK, 0, or an error. */
 static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_jfr_record record;
@@ -209,6 +222,7 @@ static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
+        if (r->is_described && r->compressed && !open) count(r, in);
         r->end = in->base + in->pos;
         if (in->pos == in->n) {
             if (!in->eof) return FP_MORE;

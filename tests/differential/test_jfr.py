@@ -1,0 +1,324 @@
+"""Flight recordings beside ../shared/tools/jfr/expect.py, async-profiler's converter and Pyroscope's parser."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import io
+import re
+import sys
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pytest
+
+import fastprof
+from fastprof.core._c import lib
+from fastprof.core.engine import read
+from fastprof.core.log import Log
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.source import Source
+from fastprof.formats.jfr.chunk import COLUMNS, metric_of
+from fastprof.formats.jfr.read import JfrReader
+from tests.differential.pprof_raw import raw
+from tests.support.paths import SHARED, needs_shared
+
+pytestmark = needs_shared
+
+Frame = tuple[str, str, int, int, str]  # name, name with descriptor, line, bytecode index + 1, library
+SUFFIXES = {"Interpreted": "_[0]", "JIT compiled": "_[j]", "Inlined": "_[i]", "C1 compiled": "_[1]", "Kernel": "_[k]"}
+MOST_NBYTES = 60_000  # of a file as it lies there: expect.py is slow
+
+# The field that the second value of a metric adds up.
+FIELDS = {
+    lib.FP_JFR_CPU_TIME: "samplingPeriod",
+    lib.FP_JFR_IN_TLAB: "tlabSize",
+    lib.FP_JFR_OUTSIDE_TLAB: "allocationSize",
+    lib.FP_JFR_ALLOC_SAMPLE: "weight",
+    lib.FP_JFR_MONITOR: "duration",
+    lib.FP_JFR_WAIT: "duration",
+    lib.FP_JFR_PARK: "duration",
+    lib.FP_JFR_SLEEP: "duration",
+    lib.FP_JFR_MALLOC: "size",
+    lib.FP_JFR_METHOD_TRACE: "duration",
+}
+# expect.py is right about intact chunks; of a damaged one it reads less, because it does not look for what the header
+# does not lead to.
+READS_LESS = {
+    "edge-bad-constants-offset.jfr",
+    "edge-bad-metadata-is-event.jfr",
+    "edge-bad-size-small.jfr",
+}
+# It counts events only after it has decoded them; here they are counted if they are whole.
+COUNTS_LESS = {
+    "edge-bad-array-huge.jfr",
+    "edge-bad-event-too-short.jfr",
+    "edge-bad-type-holds-itself.jfr",
+    "edge-bad-type-undefined.jfr",
+}
+
+
+class Kind(NamedTuple):
+    """Samples of a kind: of a metric, but CPU and wall-clock samples together."""
+
+    stacks: Counter[tuple[Frame, ...]]
+    threads: Counter[tuple[str, int]]  # name, id
+    times: list[int]  # first, last
+    amount: list[int]
+
+
+def new_kind() -> Kind:
+    return Kind(Counter(), Counter(), [1 << 64, -1], [0])
+
+
+def kind_of(metric: int) -> int:
+    return lib.FP_JFR_CPU if metric == lib.FP_JFR_WALL else metric
+
+
+def recordings() -> list[Path]:
+    found = sorted((SHARED / "data/jfr").glob("*.jfr*")) if SHARED else []
+    return [path for path in found if 0 < path.stat().st_size <= MOST_NBYTES]
+
+
+@cache
+def expect() -> Any:
+    assert SHARED is not None
+    spec = importlib.util.spec_from_file_location("expect", SHARED / "tools/jfr/expect.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["expect"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def expected_frame(frame: tuple[Any, ...]) -> Frame:
+    class_, method, descriptor, line, bytecode, type_ = frame
+    if descriptor in ("()L;", "(Lk;)L;"):  # not Java's: the class is a library
+        name = (method or "" if class_ or method else "[unknown]") + SUFFIXES.get(type_, "")
+        return name, "", 0, 0, class_ or ""
+    name = f"{class_}." if class_ else ""
+    name = name + (method or "") if class_ or method else "[unknown]"
+    whole = name + descriptor if descriptor else ""
+    name += SUFFIXES.get(type_, "")
+    return name, "" if whole == name else whole, max(line, 0), max(bytecode + 1, 0), ""
+
+
+def expected(table: Any) -> dict[int, Kind]:
+    kinds: dict[int, Kind] = defaultdict(new_kind)
+    for name, events in table.ev.items():
+        if not events.count or not (metric := metric_of(name)):
+            continue
+        kind = kinds[kind_of(metric - 1)]
+        with_stack = 0
+        for (_, frames), sums in events.stack.items():
+            kind.stacks[tuple(map(expected_frame, frames))] += sums[""]
+            with_stack += sums[""]
+        kind.stacks[()] += events.count - with_stack
+        for (java_name, java_id, os_id, virtual), n in events.thread.items():
+            shown = f"virtual-{java_id}" if virtual and not java_name else java_name or ""
+            kind.threads[shown, (os_id or java_id or 0) & 0xFFFFFFFF] += n
+        kind.times[:] = [min(kind.times[0], max(events.first, 0)), max(kind.times[1], max(events.last, 0))]
+        kind.amount[0] += events.sums.get(FIELDS.get(metric - 1), 0)
+    return kinds
+
+
+class Reading:
+    """What fastprof reads of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.model, self.log = Model(), Log()
+        self.stacks: dict[int, tuple[Frame, ...]] = {0: ()}
+        self.kinds: dict[int, Kind] = defaultdict(new_kind)
+        reader = JfrReader(Source(str(path)), self.model, Options(lenient=True, kinds=True), self.log)
+        for batch in read(reader):
+            names = [type_.name for type_ in self.model.parts[batch.part].value_types]
+            columns = {metric: names.index(one[0]) for metric, one in COLUMNS.items() if one[0] in names}
+            values = [batch.values(k) for k in range(batch.c.n_values)]
+            for i in range(len(batch)):
+                metric = next(metric for metric, k in columns.items() if values[k][i])
+                k = columns[metric]
+                amount = values[k + 1][i] if COLUMNS[metric][1] and k + 1 < len(values) else 0
+                self.add(self.kinds[kind_of(metric)], batch, i, int(amount))
+        self.counts = {name: n for name, n in self.log.facts["events"].items() if n}
+
+    def text(self, id_: int) -> str:
+        return self.model.string(id_).decode("utf-8", "surrogatepass")
+
+    def add(self, kind: Kind, batch: Any, i: int, amount: int) -> None:
+        kind.stacks[self.stack(int(batch["stack"][i]))] += 1
+        if thread := int(batch["thread"][i]):
+            kind.threads[self.name(int(batch["label"][i])), self.model.row("threads", thread)[2]] += 1
+        time = int(batch["time"][i])
+        kind.times[:] = [min(kind.times[0], time), max(kind.times[1], time)]
+        kind.amount[0] += amount
+
+    def name(self, label: int) -> str:
+        while label:
+            row = self.model.row("labels", label)
+            if self.text(row[1]) == "thread_name":
+                return self.text(row[2])
+            label = row[0]
+        return ""
+
+    def stack(self, node: int) -> tuple[Frame, ...]:
+        found, at = [], node
+        while node not in self.stacks and at:
+            at, frame = self.model.row("stacks", at)
+            function, line, column, _ = self.model.row("lines", self.model.row("frames", frame)[-1])
+            object_, _, name, whole, _ = self.model.row("functions", function)
+            library = self.text(self.model.row("objects", object_)[0]) if object_ else ""
+            found.append((self.text(name), self.text(whole), line, column, library))
+        return self.stacks.setdefault(node, tuple(found))
+
+
+@pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
+def test_tables(path: Path) -> None:
+    """Counts, threads, times, sums, and every stack with lines, bytecode indexes and kinds of frames."""
+    table = expect().Table(str(path))
+    if any(re.match(r"version 0", loss) for loss in table.loss):
+        with pytest.raises(fastprof.FastprofError, match=r"version is 0\.9"):
+            Reading(path)
+        return
+    try:
+        found = Reading(path)
+    except fastprof.FastprofError:
+        assert not table.ev
+        return
+    if path.name in READS_LESS:
+        assert sum(found.counts.values()) >= sum(events.count for events in table.ev.values())
+        return
+    if path.name not in COUNTS_LESS:
+        assert found.counts == {name: events.count for name, events in table.ev.items() if events.count}
+    kinds = expected(table)
+    assert found.kinds.keys() == kinds.keys()
+    for metric, kind in kinds.items():
+        here = found.kinds[metric]
+        assert +here.stacks == +kind.stacks
+        assert here.threads == kind.threads
+        for one, other in zip(here.times, kind.times, strict=True):
+            assert abs(one - other) <= 1  # expect.py rounds through a double
+        if metric in FIELDS:
+            assert here.amount[0] == pytest.approx(kind.amount[0], abs=1)
+
+
+# ---- peers
+
+
+def folded(path: Path, values: str, **options: Any) -> Counter[str]:
+    data, found, jfr = gzip.decompress(path.read_bytes()), Counter[str](), cast("Any", options)
+    for value in values.split():
+        out = io.BytesIO()
+        fastprof.convert(io.BytesIO(data), out, to="folded", value=value, jfr=jfr, folded={"nanoseconds": True})
+        for line in out.getvalue().decode().splitlines():
+            stack, _, n = line.rpartition(" ")
+            found[stack] += int(n)
+    return found
+
+
+def collapsed(path: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        stack, _, n = line.rpartition(" ")
+        found[stack] += int(n)
+    return found
+
+
+KIND = re.compile(r"_\[.\](?=;|$)")
+
+# async-profiler names a method once, with the kind of the first frame that is read: kinds are compared where all frames
+# of a method are of one kind.
+CONVERTED = [
+    ("real-ap-25-all", "cpu", "samples", {}, True),
+    ("real-ap-25-all", "nativemem", "malloc_bytes", {}, True),
+    ("real-ap-25-all", "wall-samples", "wall_samples", {}, False),
+    ("real-ap-17-wall", "wall-samples", "wall_samples", {}, False),
+    ("real-ap-17-ctimer", "cpu", "samples", {}, False),
+    ("real-25-cputime", "cputime", "cpu_time_samples", {}, False),
+    ("real-11-tlab", "alloc", "alloc_in_new_tlab_objects alloc_outside_tlab_objects", {"class_frames": True}, False),
+    ("real-11-tlab", "alloc-total", "alloc_in_new_tlab_bytes alloc_outside_tlab_bytes", {"class_frames": True}, False),
+    ("real-17-lock", "lock", "contentions parks", {"class_frames": True}, True),
+    ("real-17-lock", "lock-total", "delay park_delay", {"class_frames": True}, True),
+]
+
+
+@pytest.mark.parametrize(("name", "peer", "values", "options", "with_kinds"), CONVERTED)
+def test_collapsed_stacks_of_async_profiler(
+    name: str, peer: str, values: str, options: dict[str, bool], with_kinds: bool
+) -> None:
+    assert SHARED is not None
+    here = folded(SHARED / f"data/jfr/{name}.jfr.gz", values, kinds=True, **options)
+    there = collapsed(SHARED / f"data/jfr/expected/{name}.jfrconv-{peer}.gz")
+    if not with_kinds:
+        here, there = without(KIND, here), without(KIND, there)
+    assert here == there
+
+
+def without(pattern: re.Pattern[str], stacks: Counter[str]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for stack, n in stacks.items():
+        found[pattern.sub("", stack)] += n
+    return found
+
+
+def goldens() -> list[Path]:
+    """Those of allocations, and of CPU and wall-clock samples.
+
+    Its parser takes running threads in samples of wall-clock time for CPU time, and has delays in ticks.
+    """
+    found = sorted((SHARED / "data/jfr/expected").glob("*.grafana-?_*.txt.gz")) if SHARED else []
+    of_walls = {path.name.partition(".grafana-")[0] for path in found if "_wall_wall__" in path.name}
+    return [
+        path
+        for path in found
+        if "_memory_alloc_" in path.name
+        or "_wall_wall__" in path.name
+        or ("_process_cpu_" in path.name and path.name.partition(".grafana-")[0] not in of_walls)
+    ]
+
+
+GOLDEN = re.compile(r"(.*?)\.grafana-\d_(?:memory|process_cpu|wall)_(.*)\.txt\.gz")
+LINE = re.compile(r":-?\d+(?=;|$)")
+SAMPLES = {"cpu__nanoseconds": ("samples", 10_000_000), "wall__nanoseconds": ("wall_samples", 10_000_000)}
+
+
+def methods(stacks: Counter[str]) -> Counter[str]:
+    """Stacks without classes: both sides join those of hidden classes, but name them in their own way."""
+    found: Counter[str] = Counter()
+    for stack, n in stacks.items():
+        found[";".join(frame.rpartition(".")[2] for frame in stack.split(";"))] += n
+    return found
+
+
+@pytest.mark.parametrize("golden", goldens(), ids=lambda path: path.name.replace("foreign-grafana-", ""))
+def test_goldens_of_pyroscope(golden: Path) -> None:
+    """Counts and amounts of every stack; its parser drops samples without one."""
+    match = GOLDEN.fullmatch(golden.name)
+    assert SHARED is not None and match is not None
+    name, columns = match.groups()
+    lines = [line.rpartition(" [") for line in gzip.decompress(golden.read_bytes()).decode().splitlines()]
+    for k, column in enumerate(columns.split("+")):
+        value, unit = SAMPLES.get(column, (column.rpartition("__")[0], 1))
+        there: Counter[str] = Counter()
+        for stack, _, amounts in lines:
+            there[stack] += int(amounts.rstrip("]").split()[k]) // unit
+        here = folded(SHARED / f"data/jfr/{name}.jfr.gz", value, join_classes=True)
+        here.pop("[no stack]", None)
+        assert methods(here) == methods(without(LINE, there))
+
+
+def test_go_tool_pprof(tmp_path: Path) -> None:
+    """It reads what we write: samples of every value type add up to those of the folded stacks."""
+    assert SHARED is not None
+    recording, out = SHARED / "data/jfr/real-ap-25-all.jfr.gz", tmp_path / "out.pb.gz"
+    fastprof.convert(str(recording), str(out))
+    read_back = raw(out)
+    names = [type_.partition("/")[0] for type_ in read_back.types]
+    assert {"samples", "wall_samples", "malloc_bytes", "delay"} <= set(names)
+    sums = Counter[str]()
+    for (_, _, k), n in read_back.samples.items():
+        assert isinstance(k, int)
+        sums[names[k]] += n
+    assert sums == {name: sum(folded(recording, name).values()) for name in names}
