@@ -114,8 +114,9 @@ static const struct fp_jfr_slot *fields(struct fp_jfr_reader *r, uint32_t type, 
 }
 
 static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
-    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
-    if (!program || (program->is_plain && !program->slots)) return fp_no_memory(err);
+    if (!r->types[type].program) return fp_no_memory(err);
+    const struct fp_jfr_program *program = &r->programs[r->types[type].program - 1];
+    if (program->is_plain && !program->slots) return fp_no_memory(err);
     return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
 }
 

@@ -65,6 +65,7 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     uint32_t thread, label;
     int64_t ns;
     if (!fp_jfr_decode(r, type, record->body, record->end, slots)) {
+        if (!r->types[type].program) return fp_no_memory(err);
         if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, record->at, "an event is shorter than its fields");
         r->counts.bad_records++;
         return 0;

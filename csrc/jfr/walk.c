@@ -133,6 +133,7 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     r->text.n = 0;
     if (!fp_jfr_decode(r, index, record->body, record->end, slots)) {
+        if (!type->program) return fp_no_memory(err);
         r->counts.bad_records++;
         if (r->lenient) return 0;
         return fp_fail(err, FP_E_MALFORMED, record->at, "an event is shorter than its fields");
