@@ -265,6 +265,7 @@ class FirefoxReader(Reader):
             elif 0 <= one.start < one.end:
                 offset = max(0, one.offset)
                 one.mapping = model.mapping(one.object, one.start, one.end, offset, flags)
+                one.base = max(0, one.start - offset)
 
     def _object(self, one: fp_firefox_lib) -> int:
         path, name = self._text(one.path), self._text(one.debug_name) or self._text(one.name)
