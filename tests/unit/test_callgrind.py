@@ -98,16 +98,15 @@ def test_cut_anywhere_is_an_error_with_a_place_or_a_shorter_profile(path: Path) 
 @pytest.mark.parametrize("path", GOOD, ids=name_of)
 def test_a_flipped_byte_is_an_error_with_a_place_or_a_profile(path: Path) -> None:
     data = path.read_bytes()
-    for n in range(0, len(data), max(1, len(data) // 300)):
-        for bit in (0x01, 0x10, 0x80):
-            changed = data[:n] + bytes([data[n] ^ bit]) + data[n + 1 :]
-            try:
-                read_parts(changed, from_=path.parts[-3])
-            except FormatError as error:
-                assert error.offset is not None and error.offset <= len(data)
-            except FastprofError as error:
-                assert nothing_was_read(error)
-            read_leniently(changed, path)
+    for k, n in enumerate(range(0, len(data), max(1, len(data) // 300))):
+        changed = data[:n] + bytes([data[n] ^ (0x01, 0x10, 0x80)[k % 3]]) + data[n + 1 :]
+        try:
+            read_parts(changed, from_=path.parts[-3])
+        except FormatError as error:
+            assert error.offset is not None and error.offset <= len(data)
+        except FastprofError as error:
+            assert nothing_was_read(error)
+        read_leniently(changed, path)
 
 
 PLACES = {
