@@ -158,7 +158,7 @@ VALUE: Option[str | None] = Option(
 )
 RENAME_VALUE: Option[tuple[str, ...]] = Option(
     "rename_value",
-    Pair("OLD=NEW[/UNIT]"),
+    Pair("OLD=NEW"),
     (),
     several=True,
     group="values",

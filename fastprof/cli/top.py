@@ -41,7 +41,6 @@ EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
   fastprof top trace.xray -s ./program --sort total
-  fastprof top cachegrind.out.7 --by line --value D1mr
   fastprof top *.prof --threshold 1% -o top.csv
 """
 
