@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_cut_anywhere(file: str) -> None:
 def test_flipped_bits(file: str) -> None:
     """A result or a located error, lenient or not."""
     data = bytearray((CORPUS / file).read_bytes())
-    for n, at in enumerate(places(len(data))):
+    for n, at in enumerate(islice(places(len(data)), 0, None, 2)):
         mask = 1 << n % 8 if n % 3 else 0xFF
         data[at] ^= mask
         strict = outcome(bytes(data), file)

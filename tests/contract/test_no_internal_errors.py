@@ -43,7 +43,7 @@ def convert(source: Path, to: str, lenient: bool, out: Path) -> bool:
 @pytest.mark.parametrize("to", WRITERS)
 def test_every_file_into_every_format(kind: str, to: str, tmp_path: Path) -> None:
     inputs = [CORPUS / file for file in files(kind)]
-    made = [convert(path, to, lenient, tmp_path / "out") for path in inputs for lenient in (False, True)]
+    made = [convert(path, to, lenient, tmp_path / "out") for path in inputs for lenient in {kind == "bad", False}]
     assert any(made)
 
 

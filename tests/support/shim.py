@@ -61,6 +61,11 @@ class Shim:
             self.seen = self._lib.shim_end()
 
 
+def following(nth: int) -> int:
+    """The next call that fails: each of the first ones, of later ones, which mostly repeat them, some."""
+    return nth + 1 + nth // 24
+
+
 class Faults:
     """Conversions of the files in `folder`/in to `folder`/out, with temporary files in `folder`/tmp."""
 
@@ -148,10 +153,10 @@ class Faults:
         names: Path,
         want: bytes | list[bytes],
     ) -> int:
-        """`fault` at the first call, the second ... until one is beyond the last.  How many there were."""
+        """`fault` at the first call, the second ... until one is beyond the last.  How many calls there were."""
         nth = 0
         while True:
-            nth += 1
+            nth = following(nth)
             good = self.run(what, below, fault._replace(nth=nth), action, names, want)
             if self.shim.seen < nth:
                 if not good:
