@@ -439,6 +439,7 @@ static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
     }
     d->node = 0;
     d->n_nodes = n;
+    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
     return fp_model_stacks(d->model, d->frames, depths, n, d->nodes);
 }
 
