@@ -500,6 +500,7 @@ int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, 
 
 /* ---- timelines ---- */
 
+void fp_jfr_begin_spans(struct fp_jfr_reader *r);
 void fp_jfr_free_spans(struct fp_jfr_reader *r);
 
 #endif

@@ -31,8 +31,8 @@
 
 #include "core/batch.h"
 #include "core/buf.h"
+#include "core/lanes.h"
 #include "core/model.h"
-#include "core/rounds.h"
 
 /* cffi-begin */
 
@@ -204,13 +204,7 @@ struct fp_jfr_reader {
     uint32_t *thread_names; /* by thread: string */
     uint32_t cap_thread_names;
     /* timelines */
-    struct fp_jfr_lane *lanes;
-    uint32_t *lane_of; /* by thread: its first lane + 1 */
-    uint32_t n_lanes, cap_lanes, cap_lane_of;
-    uint32_t lane_inputs[64], n_lane_inputs;
-    struct fp_jfr_span *ties; /* events that begin at the same time */
-    uint32_t n_ties, cap_ties, at_tie;
-    int32_t has_record, is_pulling, taking;
+    struct fp_lanes lanes;
     struct fp_strings reported; /* facts already reported to the caller */
 };
 

@@ -12,6 +12,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     struct fp_jfr_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
+    fp_jfr_begin_spans(r);
     for (uint32_t i = 0; i < FP_JFR_METRICS; i++) r->column[i] = FP_JFR_NO_COLUMN;
     r->thread_key = fp_strings_intern(&model->strings, "thread_name", 11);
     r->class_key = fp_strings_intern(&model->strings, "class", 5);

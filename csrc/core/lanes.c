@@ -1,0 +1,169 @@
+#include "core/lanes.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/model.h"
+
+enum { MOST_LANES = 64, MOST_TIES = 1 << 16 };
+
+/* An open call. */
+struct call {
+    uint64_t end;
+    uint32_t function;
+};
+
+/* The open calls of a thread or lane, outermost first. */
+struct fp_lane {
+    struct call *open;
+    uint32_t n, cap;
+    uint32_t thread; /* of its rows */
+    uint32_t of;     /* the thread of its calls */
+    uint32_t next;   /* lane + 1; 0: none */
+};
+
+void fp_lanes_clear(struct fp_lanes *l) {
+    for (uint32_t i = 0; i < l->cap_lanes; i++) free(l->lanes[i].open);
+    free(l->lanes);
+    free(l->lane_of);
+    free(l->ties);
+}
+
+int fp_lanes_put(struct fp_lanes *l, struct fp_span span) {
+    if (span.end < span.begin) span.end = span.begin;
+    return fp_rounds_put(l->rounds, span.begin, 0, (const uint8_t *)&span, sizeof span);
+}
+
+static uint32_t row(struct fp_batch *out, unsigned op, uint64_t time, uint32_t function, uint32_t thread) {
+    const uint32_t i = out->n++;
+    out->op[i] = (uint8_t)op;
+    out->time[i] = time;
+    out->function[i] = function;
+    out->thread[i] = thread;
+    out->cpu[i] = 0;
+    out->aux[i] = 0;
+    return i;
+}
+
+/* Adds the exits up to `time`.  FP_FULL, or 0. */
+static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
+    while (lane->n && lane->open[lane->n - 1].end <= time) {
+        if (out->n == out->cap) return FP_FULL;
+        const struct call *call = &lane->open[--lane->n];
+        row(out, FP_OP_EXIT, call->end, call->function, lane->thread);
+    }
+    return 0;
+}
+
+/* Adds lane `number` of a thread.  Returns its index, or FP_NO_ID. */
+static uint32_t new_lane(struct fp_lanes *l, uint32_t thread, uint32_t number) {
+    if (fp_array_zeroed(&l->lanes, &l->cap_lanes, (uint64_t)l->n_lanes + 1, sizeof *l->lanes)) return FP_NO_ID;
+    struct fp_lane *lane = &l->lanes[l->n_lanes];
+    const uint32_t *words = fp_table_row(&l->model->threads, thread);
+    lane->thread = lane->of = thread;
+    lane->next = 0;
+    if (number) {
+        while (l->n_inputs < number) {
+            if ((l->inputs[l->n_inputs] = fp_model_input(l->model)) == FP_NO_ID) return FP_NO_ID;
+            l->n_inputs++;
+        }
+        lane->thread = fp_model_thread(l->model, l->inputs[number - 1], words[FP_THREAD_PID], words[FP_THREAD_TID]);
+        if (lane->thread == FP_NO_ID || (l->lane && l->lane(l->arg, lane->thread, thread))) return FP_NO_ID;
+        ++*l->added;
+    }
+    return l->n_lanes++;
+}
+
+/* 0, FP_FULL: call again, or FP_E_NOMEM. */
+static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t thread, struct fp_batch *out) {
+    size_t n;
+    const uint8_t *p = fp_string(&l->model->strings, span->what, &n);
+    uint64_t slice;
+    if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : FP_E_NOMEM;
+    out->aux[row(out, FP_OP_CUSTOM, span->begin, 0, thread)] = slice;
+    ++*l->rows;
+    return 0;
+}
+
+/* Begins a call in the first lane in which it fits; an event needs no room.  0, FP_FULL: call again, or FP_E_NOMEM. */
+static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out) {
+    if (fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of))
+        return FP_E_NOMEM;
+    uint32_t at = l->lane_of[span->thread], before = 0;
+    for (uint32_t number = 0;; number++) {
+        if (!at) {
+            const uint32_t lane = new_lane(l, span->thread, number);
+            if (lane == FP_NO_ID) return FP_E_NOMEM;
+            at = lane + 1;
+            *(before ? &l->lanes[before - 1].next : &l->lane_of[span->thread]) = at;
+        }
+        struct fp_lane *lane = &l->lanes[at - 1];
+        if (leave(lane, span->begin, out) || out->n == out->cap) return FP_FULL;
+        if (span->is_event) return put_event(l, span, lane->thread, out);
+        const uint64_t room = lane->n ? lane->open[lane->n - 1].end : UINT64_MAX;
+        if (span->end > room && number + 1 < MOST_LANES) {
+            before = at;
+            at = lane->next;
+            continue;
+        }
+        if (span->end > room) span->end = room, ++*l->cut;
+        const uint32_t function = l->function ? l->function(l->arg, span->what) : span->what;
+        if (function == FP_NO_ID || fp_array_room(&lane->open, &lane->cap, (uint64_t)lane->n + 1, sizeof *lane->open))
+            return FP_E_NOMEM;
+        lane->open[lane->n++] = (struct call){span->end, function};
+        row(out, FP_OP_ENTER, span->begin, function, lane->thread);
+        ++*l->rows;
+        return 0;
+    }
+}
+
+/* Longer ones first: they enclose the others. */
+static int by_end(const void *a, const void *b) {
+    const struct fp_span *one = a, *other = b;
+    return one->end < other->end ? 1 : -(one->end > other->end);
+}
+
+/* Fetches the next ones that begin at the same time.  0, FP_ASK, or FP_E_NOMEM; l->n_ties is 0 at the end. */
+static int next_ties(struct fp_lanes *l) {
+    for (;;) {
+        if (!l->has_record) {
+            const int status = fp_rounds_next(l->rounds);
+            if (status == FP_ASK || status < 0) return status;
+            if (status == FP_DONE) break;
+            l->has_record = 1;
+        }
+        struct fp_span span;
+        memcpy(&span, l->rounds->p, sizeof span);
+        if (l->n_ties && (span.begin != l->ties[0].begin || l->n_ties == MOST_TIES)) break;
+        if (fp_array_room(&l->ties, &l->cap_ties, (uint64_t)l->n_ties + 1, sizeof *l->ties)) return FP_E_NOMEM;
+        l->ties[l->n_ties++] = span;
+        l->has_record = 0;
+    }
+    if (l->n_ties > 1) qsort(l->ties, l->n_ties, sizeof *l->ties, by_end);
+    l->at_tie = 0;
+    return 0;
+}
+
+int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out) {
+    if (!l->is_pulling) fp_rounds_end(l->rounds);
+    l->is_pulling = 1;
+    for (;;) {
+        if (l->at_tie == l->n_ties) {
+            if (!l->taking) l->n_ties = l->at_tie = 0;
+            l->taking = 1;
+            const int status = next_ties(l);
+            if (status) return status;
+            l->taking = 0;
+            if (!l->n_ties) break;
+        }
+        const int status = enter(l, &l->ties[l->at_tie], out);
+        if (status) return status;
+        l->at_tie++;
+    }
+    for (uint32_t i = 0; i < l->n_lanes; i++)
+        if (leave(&l->lanes[i], UINT64_MAX, out)) return FP_FULL;
+    for (uint32_t i = 0; i < l->n_lanes; i++) l->lane_of[l->lanes[i].of] = 0;
+    l->n_lanes = 0; /* a reader may pull the calls of one thread after the other */
+    l->is_pulling = 0;
+    return FP_DONE;
+}
