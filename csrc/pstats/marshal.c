@@ -148,7 +148,7 @@ static int python2_text(struct pstats_reading *r, struct fp_pstats_marshal_value
     return FP_DONE;
 }
 
-/* A value that is no container. */
+/* Reads a value other than a container. */
 static int scalar(struct pstats_reading *r, size_t at, uint8_t type, struct fp_pstats_marshal_value *v) {
     const uint8_t *p = NULL;
     const uint32_t width = type == 'i' ? 4 : type == 'I' || type == 'g' ? 8 : 0;

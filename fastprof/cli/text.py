@@ -24,6 +24,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.errors import printable
+from fastprof.core.units import SIZES, TIMES
 
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
 # Characters that `narrow` columns keep on a small terminal: all but the last; the last; the last as a last resort.
@@ -86,20 +87,8 @@ _TIME = (("ns", 1, 10**3), ("us", 10**3, 999_500), ("ms", 10**6, 999_500_000), (
 _BYTES = (("B", 1, 1 << 10), ("KiB", 1 << 10, 1 << 20), ("MiB", 1 << 20, 1 << 30), ("GiB", 1 << 30, 10**99))
 _COUNT = (("", 1, 10**9), ("G", 10**9, 999_500 * 10**6), ("T", 10**12, 10**99))
 _COUNT_ALONE = (("", 1, 10**4), ("k", 10**3, 999_500), ("M", 10**6, 999_500 * 10**3), *_COUNT[1:])
-UNITS = {
-    "nanoseconds": (1, _TIME),
-    "ns": (1, _TIME),
-    "microseconds": (10**3, _TIME),
-    "us": (10**3, _TIME),
-    "milliseconds": (10**6, _TIME),
-    "ms": (10**6, _TIME),
-    "seconds": (10**9, _TIME),
-    "s": (10**9, _TIME),
-    "bytes": (1, _BYTES),
-    "byte": (1, _BYTES),
-    "kilobytes": (1 << 10, _BYTES),
-    "megabytes": (1 << 20, _BYTES),
-}
+UNITS = {unit: (factor, _TIME) for unit, factor in TIMES.items()}
+UNITS |= {unit: (factor, _BYTES) for unit, factor in SIZES.items()}
 
 
 class Scale(NamedTuple):

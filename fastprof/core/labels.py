@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fastprof.core.model import Model
 
+NONE = "(none)"  # of samples without a label
+
 
 def values_of(model: Model, label: int) -> dict[str, str]:
     """The values of a set of labels by key; of a repeated key the last one."""
@@ -20,7 +22,7 @@ def label_text(model: Model, label: int) -> str:
     while label:
         label, key, *value = model.row("labels", label)
         found.append(f"{model.string(key).decode('utf-8', 'backslashreplace')}={label_value(model, *value)}")
-    return ", ".join(sorted(found)) or "(none)"
+    return ", ".join(sorted(found)) or NONE
 
 
 def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:

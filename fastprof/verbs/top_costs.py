@@ -19,7 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
-from fastprof.core.labels import label_text, values_of
+from fastprof.core.labels import NONE, label_text, values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -282,8 +282,8 @@ class Costs:
         label, function = self._groups.groups.words[2 * i : 2 * i + 2]
         values = values_of(self.model, label)
         if len(self._keys) == 1:
-            return values.get(self._keys[0], "(none)"), function
-        return ", ".join(f"{key}={values.get(key, '(none)')}" for key in self._keys), function
+            return values.get(self._keys[0], NONE), function
+        return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
 
     def _named_stacks(self, sums: fp_top, part: int) -> None:
         """Gives the sums of a part their names."""

@@ -14,13 +14,11 @@ from fastprof.bridges import TAGLEAF, TAGROOT
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
-from fastprof.core.labels import values_of
+from fastprof.core.labels import NONE, values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-
-NONE = "(none)"
 
 
 def tag(
@@ -29,7 +27,7 @@ def tag(
     """The same batches, with other stacks.  Memory: distinct stacks with these labels, and distinct labels."""
     c = owned(lib.fp_tag_new(model.c), lib.fp_tag_free, "stacks with labels")
     frames = _Frames(model)
-    roots, leaves = ((text or "").split(",") if text else [] for text in (options[TAGROOT], options[TAGLEAF]))
+    roots, leaves = (keys.split(",") if keys else [] for keys in (options[TAGROOT], options[TAGLEAF]))
     err = ffi.new("struct fp_err *")
     seen = 0
     for batch in batches:

@@ -17,19 +17,17 @@ from fastprof.bridges import RENAME_VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
-from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.formulas import renamed_terms
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.units import SIZES, TIMES
 from fastprof.core.words import Message
 
-_TIMES = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9}
-_SIZES = {"bytes": 1, "kilobytes": 1 << 10, "megabytes": 1 << 20, "gigabytes": 1 << 30}
-_SHORT = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
-_SHORT |= {"B": "bytes", "KiB": "kilobytes", "MiB": "megabytes", "GiB": "gigabytes"}
-_SHORT |= {name[:-1]: name for name in (*_TIMES, *_SIZES)}
+_TIMES = TIMES | {unit[:-1]: factor for unit, factor in TIMES.items() if unit.endswith("seconds")}
+_SIZES = SIZES | {"kilobyte": 1 << 10, "megabyte": 1 << 20, "gigabyte": 1 << 30, "gigabytes": 1 << 30}
+_SIZES |= {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class Names:
@@ -65,7 +63,7 @@ def _factor(old: ValueType, unit: str) -> int:
     if old.unit in ("", "count", unit):
         return 1
     for sizes in _TIMES, _SIZES:
-        here, there = (sizes.get(_SHORT.get(name, name), 0) for name in (old.unit, unit))
+        here, there = sizes.get(old.unit, 0), sizes.get(unit, 0)
         if here and there and here % there == 0:
             return here // there
         if here and there:
@@ -75,7 +73,7 @@ def _factor(old: ValueType, unit: str) -> int:
     raise UsageError(Message(what, name=old.name, old=old.unit, new=unit))
 
 
-def renamed(batches: Iterable[Batch], model: Model, names: Names, holds: Holds = EVERYTHING) -> Iterator[Batch]:
+def renamed(batches: Iterable[Batch], model: Model, names: Names) -> Iterator[Batch]:
     """The same batches, values converted in place.  Errors: UsageError for two value types that would be the same,
     FastprofError for a value beyond 2^63 - 1."""
     changed = Changed(model)
@@ -87,8 +85,10 @@ def renamed(batches: Iterable[Batch], model: Model, names: Names, holds: Holds =
             known[batch.part] = [factor for _, factor in types]
         n = int(batch.c.n_values)
         for k, factor in enumerate(known[batch.part][:n]):
+            if factor == 1:
+                continue
             factors = ffi.new("int64_t[]", [factor * (j == k) for j in range(n)])
-            if factor > 1 and lib.fp_batch_combine(batch.c, k, factors, n, 1) < 0:
+            if lib.fp_batch_combine(batch.c, k, factors, n, 1) < 0:
                 name = model.parts[batch.part].value_types[k].name
                 raise FastprofError(f"{inputs_of(model)}{name} in the other unit: a value exceeds 2^63 - 1")
         yield from changed.lend(batch, partial(_with_names, names=names))
