@@ -15,10 +15,11 @@ def why_not(name: str) -> str | None:
     if "\0" in name:
         return "has a NUL byte"
     try:
-        os.fsencode(name)
+        if not name.isascii():
+            os.fsencode(name)
     except UnicodeEncodeError:
         return "has a character that no file name can have"
-    if os.path.isabs(name) or ".." in name.split("/"):
+    if name.startswith("/") or (".." in name and ".." in name.split("/")):
         return "leads out of the output folder"
     return None
 
@@ -43,7 +44,7 @@ def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> 
         folder, name = os.path.split(os.path.join(outdir, output))
         placed.append((os.path.join(real(folder), name), output, of))
     found = _clash(placed, outdir, advice)
-    if found is None and _clash([(_folded(path), output, of) for path, output, of in placed], outdir, advice):
+    if found is None and _clash([(folded(path), output, of) for path, output, of in placed], outdir, advice):
         # Only then, because it takes a file to find out.
         fold = _folding_of(outdir)
         found = _clash([(fold(path), output, of) for path, output, of in placed], outdir, advice)
@@ -76,7 +77,10 @@ def _composed(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
+    """The same for all paths that are one for some file system."""
+    if path.isascii():
+        return path.lower()
     # composed again: folding may leave characters that compose
     return _composed(_case(_composed(path)))
 
@@ -94,5 +98,5 @@ def _folding_of(outdir: str) -> Callable[[str], str]:
         for name in ("a", "\u00e9"):
             open(os.path.join(probe, name), "xb").close()
         case, form = (os.path.lexists(os.path.join(probe, name)) for name in ("A", "e\u0301"))
-        return {(True, True): _folded, (True, False): _case, (False, True): _composed}.get((case, form), _as_it_is)
+        return {(True, True): folded, (True, False): _case, (False, True): _composed}.get((case, form), _as_it_is)
     return _as_it_is

@@ -24,8 +24,9 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import available
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
-from fastprof.verbs.batch.files import File, of_shard, read_plan
+from fastprof.verbs.batch.files import File
 from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
+from fastprof.verbs.batch.shards import Plan, of_shard
 from tests.contract.dump import files
 from tests.support.crashing import FUNCTION
 from tests.support.paths import CORPUS, REPO
@@ -454,7 +455,7 @@ def test_a_plan_shares_bytes() -> None:
 def test_a_plan_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "plan").write_text(text)
     with pytest.raises(FastprofError) as error:
-        read_plan(str(tmp_path / "plan"))
+        [*Plan(str(tmp_path / "plan"))]
     assert str(error.value) == f"{tmp_path}/plan: {says}"
 
 

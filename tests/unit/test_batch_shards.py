@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.verbs.batch.manifest import FOLDER, Manifest, shard_of
+from fastprof.verbs.batch.files import without_collisions
+from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, shard_of
+from fastprof.verbs.batch.shards import Plan, of_shard
 from tests.support.paths import CORPUS, REPO
 
 GRAPH = CORPUS / "callgrind/good/everything.callgrind"
@@ -184,3 +188,62 @@ def test_asking_for_the_status_does_not_stop_a_batch(folder: Path) -> None:
                 (folder / "out" / FOLDER / "1-of-1.jsonl").write_bytes(b"")
         finally:
             asking.kill()
+
+
+def test_a_shard_reads_its_own_manifest(folder: Path) -> None:
+    fastprof.batch_plan("in", "plan")
+    for shard in ("1/3", "2/3", "3/3"):
+        assert main(["batch", "convert", "--plan", "plan", "-t", "folded", "-o", "out", "-qj1", "--shard", shard]) == 0
+    other = folder / "out" / FOLDER / "2-of-3.jsonl"
+    other.write_bytes(other.read_bytes() + b"not JSON\n")
+    log = fastprof.batch_convert([], "out", to="folded", plan="plan", shard=(1, 3), jobs=1)
+    assert (log.files, log.earlier) == (4, 4)
+    with pytest.raises(FastprofError, match=r"2-of-3\.jsonl: line 6: "):
+        fastprof.batch_convert([], "out", to="folded", plan="plan", jobs=1)
+
+
+def test_files_that_another_plan_moves_to_other_shards_are_done(folder: Path) -> None:
+    for plan, files in (("a", 12), ("b", 13)):
+        fastprof.batch_plan("in", plan)
+        logs = [
+            fastprof.batch_convert([], "out", to="folded", plan=plan, shard=(i, 2), jobs=1, retries=0)
+            for i in range(1, 3)
+        ]
+        assert sum(log.files for log in logs) == files
+        shutil.copy(GRAPH, folder / "in/another-and-larger.callgrind")
+        with open(folder / "in/another-and-larger.callgrind", "ab") as file:
+            file.write(b"\n")
+    assert sum(log.earlier for log in logs) == 12
+    assert len(records_by_output(manifests("out"))) == 13
+
+
+def test_a_plan_and_the_status_of_many_files_take_little_memory(folder: Path) -> None:
+    """A hash of each, not its paths and record."""
+    n = 5000
+    os.makedirs(f"out/{FOLDER}")
+    with open("plan", "w") as plan, open(f"out/{FOLDER}/1-of-1.jsonl", "w") as manifest:
+        plan.write(json.dumps({"plan": 1, "files": n}) + "\n")
+        manifest.write(json.dumps({"run": {**RUN, "todo": n}}) + "\n")
+        for i in range(n):
+            file = {"path": f"/dumps/host{i % 200}/{i:040}", "name": f"host{i % 200}/{i:040}", "size": 9, "mtime_ns": 9}
+            plan.write(json.dumps(file) + "\n")
+            record = {**file, "output": file["name"], "status": "ok", "time": i, "bytes": 2, "cpu_seconds": 0.5}
+            manifest.write(json.dumps(record) + "\n")
+
+    def shard() -> int:
+        return len(of_shard(without_collisions(Plan("plan"), "out", ".folded"), (3, 100), frozen=True))
+
+    def total() -> int:
+        return fastprof.batch_status("out").bytes_written
+
+    assert peak(shard) == (n // 100, True)
+    assert peak(total) == (2 * n, True)
+
+
+def peak(of: Callable[[], int]) -> tuple[int, bool]:
+    """The result, and whether it takes less than 1 MB to find it."""
+    tracemalloc.start()
+    try:
+        return of(), tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

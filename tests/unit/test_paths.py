@@ -16,7 +16,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.store import adding
 from fastprof.store.listing import members
 from fastprof.verbs import paths
-from fastprof.verbs.batch.files import read_plan
+from fastprof.verbs.batch.shards import Plan
 
 DUMP = "events: Ir\nfl=a.c\nfn=f\n1 7\n"
 
@@ -76,9 +76,9 @@ def test_members_without_a_place_each(
         (("\u00e9", "e\u0301"), paths._as_it_is, False),
         (("\u00e9", "e\u0301"), paths._case, False),
         (("\u00e9", "e\u0301"), paths._composed, True),
-        (("\u00c9", "e\u0301"), paths._folded, True),
-        (("stra\u00dfe/a", "STRASSE/a"), paths._folded, True),
-        (("A.folded/b", "a"), paths._folded, True),
+        (("\u00c9", "e\u0301"), paths.folded, True),
+        (("stra\u00dfe/a", "STRASSE/a"), paths.folded, True),
+        (("A.folded/b", "a"), paths.folded, True),
     ],
 )
 def test_what_the_file_system_ignores(
@@ -156,7 +156,7 @@ def test_a_hostile_plan(
 def test_names_of_a_plan_that_are_one(dump: Path) -> None:
     store_of(dump, "a\0b")
     with pytest.raises(FastprofError, match="plan: line 3: the name 'a' repeats line 2"):
-        read_plan(plan(("dump.callgrind", "a"), ("dump.callgrind", "a")))
+        [*Plan(plan(("dump.callgrind", "a"), ("dump.callgrind", "a")))]
     with pytest.raises(UsageError, match=r"would both become out/a\.folded"):
         fastprof.batch_convert([], "out", to="folded", plan=plan(("dump.callgrind", "a"), ("s.fpa:a", "./a")))
     assert not os.path.exists("out")

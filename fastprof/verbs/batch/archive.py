@@ -92,7 +92,7 @@ def batch_archive(
     asked = checked(given, options())
     store = os.fspath(store)
     log = BatchLog()
-    files = chosen_files(paths_of(inputs), asked, log)
+    files = [*chosen_files(paths_of(inputs), asked, log)]
     files = [file for file in (again(files) if asked[PLAN] else files) if not is_at(file.path, store)]
     refuse_same_names(files)
     log.files += len(files)

@@ -31,11 +31,9 @@ from fastprof.verbs.batch.files import (
     File,
     again,
     find,
-    of_shard,
-    read_plan,
-    refuse_collisions,
+    refuse_bad_names,
     refuse_urls,
-    write_plan,
+    without_collisions,
 )
 from fastprof.verbs.batch.jobs import (
     CRASHED,
@@ -49,7 +47,8 @@ from fastprof.verbs.batch.jobs import (
     message_of,
     options_key,
 )
-from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, refuse_other_shards
+from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests_for, records_by_output, refuse_other_shards
+from fastprof.verbs.batch.shards import Plan, of_shard, write_plan
 from fastprof.verbs.convert import target_of
 
 if TYPE_CHECKING:
@@ -224,18 +223,20 @@ def batch_convert(
     log = BatchLog()
     paths = paths_of(inputs)
     _refuse_within(paths, outdir)
-    files = chosen_files(paths, asked, log)
-    refuse_collisions(files, outdir, suffix)
     shard = asked[SHARD] or (1, 1)
     refuse_other_shards(outdir, shard)
-    if asked[SHARD]:
-        files = of_shard(files, shard, frozen=asked[PLAN] is not None)
+    chosen = chosen_files(paths, asked, log)
+    if isinstance(chosen, list):
+        refuse_bad_names(chosen)
+    files = of_shard(without_collisions(chosen, outdir, suffix), shard, frozen=isinstance(chosen, Plan))
+    plan_digest = chosen.digest if isinstance(chosen, Plan) else ""
     reading = reading_options(asked)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
     workers = asked[JOBS] or available()
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
-    before = records_by_output(manifests(outdir))
+    outputs = {file.name + suffix for file in files}
+    before = records_by_output(manifests_for(outdir, shard, plan_digest), outputs)
     for file in again(files) if asked[PLAN] else files:
         output = file.name + suffix
         job = {
@@ -253,7 +254,8 @@ def batch_convert(
             log.todo.append(job)
     log.files += len(files)
     if not asked[DRY_RUN]:
-        _run(log, asked, outdir, shard, workers, progress)
+        run = run_of(log) | ({"plan": plan_digest} if plan_digest else {})
+        _run(log, asked, outdir, (f"{shard[0]}-of-{shard[1]}", run), workers, progress)
     return log
 
 
@@ -268,8 +270,11 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
             raise UsageError(f"{outdir}: is inside the input {given}: outputs would be inputs of the next run")
 
 
-def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
-    """The files of inputs, or of a plan.  Errors: UsageError if there are no files; unreadable inputs are reported."""
+def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File] | Plan:
+    """The files of inputs, or of a plan, which is read later.
+
+    Errors: UsageError if there are no files; unreadable inputs are reported.
+    """
     path = asked[PLAN]
     if path is None:
         return _found(paths, asked, log)
@@ -284,7 +289,7 @@ def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
             )
     if paths:
         raise UsageError(Message("{given}: not allowed, {--plan:=}{path} lists all inputs", given=paths[0], path=path))
-    return read_plan(path)
+    return Plan(path)
 
 
 def _found(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
@@ -357,7 +362,7 @@ def _run(
     log: BatchLog,
     asked: Options,
     outdir: str,
-    shard: tuple[int, int],
+    run: tuple[str, dict[str, Any]],
     workers: int,
     progress: Progress | None,
 ) -> None:
@@ -373,7 +378,7 @@ def _run(
             folder=os.path.join(outdir, FOLDER),
             warn=log.warn,
         ) as engine,
-        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(log)) as manifest,
+        Manifest(outdir, *run) as manifest,
     ):
         if progress is not None:
             progress(log, None)

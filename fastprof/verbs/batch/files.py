@@ -1,24 +1,21 @@
-"""The files of a batch: their selection, the names of their outputs, and their shards."""
+"""The files of a batch: their selection, and the names of their outputs."""
 
 from __future__ import annotations
 
-import heapq
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 
 from fastprof import formats
-from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core._typing import NamedTuple
+from fastprof.core.errors import UsageError
 from fastprof.core.log import Warn
 from fastprof.core.remote import is_url, shown
-from fastprof.core.sink import Sink
-from fastprof.core.words import Message, counted
+from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand
 from fastprof.inputs.stored import in_store
-from fastprof.verbs.paths import clash, why_not
+from fastprof.verbs.batch.hashes import Hashes
+from fastprof.verbs.paths import clash, folded, why_not
 
 
 class File(NamedTuple):
@@ -102,20 +99,46 @@ def state(path: str) -> tuple[int, int]:
     return sum(size for size, _ in states), max((mtime for _, mtime in states), default=0)
 
 
-def refuse_collisions(files: Sequence[File], outdir: str, suffix: str) -> None:
+def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
     """Errors: UsageError if two outputs, or an output and an input, would be the same, or one the other's folder."""
-    _refuse_bad_names(files)
     advice = ": pass a folder that has both"
     if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
         raise UsageError(found)
-    paths = {file.path for file in files}
-    for place in {os.path.abspath(outdir), os.path.realpath(outdir)}:
-        for file in files:
-            if (output := os.path.join(place, file.name + suffix)) in paths:
+    places = {os.path.abspath(outdir), os.path.realpath(outdir)}
+    below = tuple(os.path.join(place, "") for place in places)
+    inputs = {file.path for file in files if file.path.startswith(below)}
+    for file in files if inputs else ():
+        for place in places:
+            if (output := os.path.join(place, file.name + suffix)) in inputs:
                 raise UsageError(f"{file.path} would become {output}, which is an input")
 
 
-def _refuse_bad_names(files: Iterable[File]) -> None:
+def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Iterator[File]:
+    """These files, read once; after the last one the errors of `refuse_collisions`.
+
+    Remembers a hash of each output, 8 bytes: only if two are equal, the files are read again and their paths compared.
+    """
+    below = tuple({os.path.join(place, "") for place in (os.path.abspath(outdir), os.path.realpath(outdir))})
+    outputs, folders = Hashes(), set[int]()
+    real: dict[str, str] = {}
+    is_suspect = False
+    for file in files:
+        yield file
+        folder, _, name = file.name.rpartition("/")
+        place = real.get(folder)
+        if place is None:
+            above = folded(os.path.realpath(os.path.join(outdir, folder)))
+            place = real[folder] = os.path.join(above, "")
+            while (key := hash(above)) not in folders:
+                folders.add(key)
+                above = os.path.dirname(above)
+        outputs.add(hash(place + folded(name + suffix)))
+        is_suspect = is_suspect or file.path.startswith(below)
+    if is_suspect or outputs.repeated() or outputs.any_of(folders):
+        refuse_collisions(files, outdir, suffix)
+
+
+def refuse_bad_names(files: Iterable[File]) -> None:
     for file in files:
         if why := why_not(file.name):
             raise UsageError(Message("{path}: the name of its output {why}; see {--exclude}", path=file.path, why=why))
@@ -127,91 +150,6 @@ def refuse_same_names(files: Iterable[File]) -> None:
     for file in files:
         if (other := paths.setdefault(file.name, file.path)) != file.path:
             raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: pass a folder that has both")
-
-
-def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> list[File]:
-    """The files of one shard.
-
-    Of a frozen plan each file, largest first, goes to the shard that has the fewest bytes so far.  Else a file's shard
-    depends on its name alone: each process may search the files itself, even while new ones appear.
-    """
-    number, of = shard
-    if not frozen:
-        return [file for file in files if _hashed(file.name) % of == number - 1]
-    loads = [(0, i) for i in range(of)]
-    mine = []
-    for file in files:
-        load, i = loads[0]
-        # a file costs something even if it is empty
-        heapq.heapreplace(loads, (load + file.size + _START, i))
-        if i == number - 1:
-            mine.append(file)
-    return mine
-
-
-_START = 4096
-
-
-def _hashed(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
-
-
-def write_plan(path: str, files: Sequence[File]) -> None:
-    """Errors: FastprofError, also for files that `read_plan` would refuse."""
-    refuse_same_names(files)
-    _refuse_bad_names(files)
-    with Sink(path) as sink:
-        sink.write(_line({"plan": 1, "files": len(files)}))
-        for file in files:
-            sink.write(_line(file._asdict()))
-        sink.commit()
-
-
-def _line(values: dict[str, Any]) -> bytes:
-    return json.dumps(values).encode() + b"\n"
-
-
-def read_plan(path: str) -> list[File]:
-    """Errors: FastprofError with the line."""
-    try:
-        with open(path, "rb") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror}") from None
-    kinds = {"path": str, "name": str, "size": int, "mtime_ns": int}
-    found = []
-    first: dict[str, int] = {}  # the line of each name
-    n_files = None
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            entry = None
-        if number == 1:
-            if not isinstance(entry, dict) or entry.get("plan") != 1 or not isinstance(entry.get("files"), int):
-                raise FastprofError(f"{path}: line 1: not a plan by `fastprof batch plan`")
-            n_files = entry["files"]
-        elif not isinstance(entry, dict) or {k: type(v) for k, v in entry.items()} != kinds:
-            raise FastprofError(f"{path}: line {number}: not a file of a plan, expected {', '.join(kinds)}")
-        elif why := why_not(entry["name"]):
-            raise FastprofError(f"{path}: line {number}: the name {entry['name']!r:.80} {why}")
-        elif _is_no_path(entry["path"]):
-            raise FastprofError(f"{path}: line {number}: {entry['path']!r:.80} cannot be a path")
-        else:
-            found.append(File(**entry))
-            if (before := first.setdefault(found[-1].name, number)) != number:
-                raise FastprofError(f"{path}: line {number}: the name {found[-1].name!r:.80} repeats line {before}")
-    if len(found) != n_files:
-        raise FastprofError(f"{path}: {counted(len(found), 'file')}, expected {n_files or 'a plan'}")
-    return found
-
-
-def _is_no_path(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return True
-    return "\0" in path and in_store(path) is None  # a profile's name in a store may contain one
 
 
 def again(files: Iterable[File]) -> list[File]:

@@ -19,7 +19,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
+from itertools import groupby, islice
 from threading import Condition
 from types import TracebackType
 
@@ -217,56 +218,106 @@ def manifest_of(store: str) -> list[str]:
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
     """The lines of a manifest, without a torn last line.  Errors: FastprofError."""
+    return (line for _, line in placed_lines(path))
+
+
+def placed_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a manifest, each with its offset in bytes, without a torn last line.  Errors: FastprofError."""
     try:
         with open(path, "rb") as file:
+            offset = 0
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
                 try:
-                    found = json.loads(line)
+                    found = json.loads(line.decode())
                 except (ValueError, RecursionError) as error:
                     raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
                 if not _is_line(found):
                     raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
-                yield found
+                yield offset, found
+                offset += len(line)
     except OSError as error:
         raise FastprofError(f"{path}: {error.strerror}") from None
+
+
+def lines_at(places: Iterable[tuple[str, int]]) -> Iterator[dict[str, Any]]:
+    """Lines that `placed_lines` has found, by path and offset.  Errors: FastprofError."""
+    for path, group in groupby(places, lambda place: place[0]):
+        try:
+            with open(path, "rb") as file:
+                for _, offset in group:
+                    file.seek(offset)
+                    yield json.loads(file.readline())
+        except (OSError, ValueError) as error:
+            raise FastprofError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _is_line(found: Any) -> bool:
     """Whether a line has the fields read here, with valid values."""
     if not isinstance(found, dict):
         return False
-    run = found.get("run")
     if "run" in found:
-        return (
-            isinstance(run, dict)
-            and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
-            and isinstance(run.get("began", 0), (int, float))
-            and isinstance(unread := run.get("unread", []), list)
-            and all(isinstance(message, str) for message in unread)
-        )
-    kinds: dict[str, Any] = {"output": str, "status": str, "time": (int, float)}
-    if not all(isinstance(found.get(key), kind) for key, kind in kinds.items()):
-        return False
-    may: dict[str, Any] = {
-        "bytes": int,
-        "cpu_seconds": (int, float),
-        "files": list,
-        "counts": dict,
-        "warnings": list,
-        "error": dict,
-    }
-    if not all(isinstance(found[key], kind) for key, kind in may.items() if key in found):
+        return _is_run(found["run"])
+    for key, kind in _FIELDS:
+        if not isinstance(found.get(key), kind):
+            return False
+    for key, kind in _MORE_FIELDS:
+        if key in found and not isinstance(found[key], kind):
+            return False
+    if not all(0 <= found.get(key, 0) < _FAR for key in ("time", "bytes", "cpu_seconds")):
         return False
     return found["status"] not in _FAILED or isinstance(found.get("error", {}).get("message"), str)
 
 
-def records_by_output(paths: list[str]) -> dict[str, Record]:
-    """The last record of each output, by path, from all these manifests.  Errors: FastprofError."""
+_FAR = 1 << 63
+_FIELDS: tuple[tuple[str, Any], ...] = (("output", str), ("status", str), ("time", (int, float)))
+_MORE_FIELDS: tuple[tuple[str, Any], ...] = (
+    ("bytes", int),
+    ("cpu_seconds", (int, float)),
+    ("files", list),
+    ("counts", dict),
+    ("warnings", list),
+    ("error", dict),
+)
+
+
+def _is_run(run: Any) -> bool:
+    return (
+        isinstance(run, dict)
+        and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
+        and isinstance(run.get("began", 0), (int, float))
+        and isinstance(run.get("plan", ""), str)
+        and isinstance(unread := run.get("unread", []), list)
+        and all(isinstance(message, str) for message in unread)
+    )
+
+
+def records_by_output(paths: list[str], wanted: Container[str] | None = None) -> dict[str, Record]:
+    """The last record of each output, by path, from all these manifests; with `wanted` only of these outputs.
+
+    Errors: FastprofError.
+    """
     found: dict[str, Record] = {}
     for path in paths:
         for line in lines(path):
-            if "run" not in line and line["time"] >= found.get(line["output"], line)["time"]:
+            if "run" in line or (wanted is not None and line["output"] not in wanted):
+                continue
+            if line["time"] >= found.get(line["output"], line)["time"]:
                 found[line["output"]] = line
     return found
+
+
+def manifests_for(outdir: str, shard: tuple[int, int], plan: str) -> list[str]:
+    """The manifests that may have records of a shard's files: its own, and that of a run of all files.
+
+    The others may, too, if they began with another plan, by its digest ("" without one): then files have moved between
+    shards.
+    """
+    paths = manifests(outdir)
+    if shard[1] == 1:
+        return paths
+    own = [path for path in paths if shard_of(path) in (shard, (1, 1), None)]
+    others = [path for path in paths if path not in own]
+    moved = any(line.get("run", {}).get("plan", "") != plan for path in others for line in islice(lines(path), 1))
+    return paths if moved else own

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
-from fastprof.verbs.batch.manifest import is_locked, lines, manifest_of, manifests, records_by_output, shard_of
+from fastprof.verbs.batch.manifest import is_locked, lines_at, manifest_of, manifests, placed_lines, shard_of
 
 DONE, AT_WORK, STOPPED, MISSING, REPLACED = "done", "running", "stopped", "missing", "replaced"
 
@@ -57,25 +58,73 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
     if not found:
         raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
-    shards, unread = _shards(found)
-    records = [*records_by_output(found).values()]
-    failed = [{"status": ERROR, "error": {"message": message}} for message in unread]
-    failed += [record for record in records if record["status"] in (ERROR, CRASHED)]
+    tally = _Tally()
+    shards, unread = _shards(found, tally)
+    statuses, nbytes, seconds, failed = tally.sums(found)
     return BatchStatus(
         shards,
-        Counter({ERROR: len(unread)} if unread else {}) + Counter(record["status"] for record in records),
-        failed,
-        sum(record.get("bytes", 0) for record in records),
-        round(sum(record.get("cpu_seconds", 0) for record in records), 3),
+        Counter({ERROR: len(unread)} if unread else {}) + statuses,
+        [*({"status": ERROR, "error": {"message": message}} for message in unread), *failed],
+        nbytes,
+        round(seconds, 3),
     )
 
 
-def _shards(found: list[str]) -> tuple[list[ShardStatus], list[str]]:
+class _Tally:
+    """The last record of each output, from manifests that are read once: 41 bytes of each record are kept.
+
+    Of an output that was made several times, perhaps by several shards, the latest record counts.
+    """
+
+    _ENTRY = struct.Struct("<qdqdBQ")  # hash of the output, time, bytes, seconds, status, place in its manifest
+    _BUCKETS = 256  # by hash; only one at a time is sorted out
+    _SHIFT = 44  # a place: number of the manifest, above the offset of the line
+
+    def __init__(self) -> None:
+        self._entries = [bytearray() for _ in range(self._BUCKETS)]
+        self._statuses: dict[str, int] = {}
+
+    def add(self, record: Record, manifest: int, offset: int) -> None:
+        key = hash(record["output"])
+        status = self._statuses.setdefault(record["status"], min(len(self._statuses), 255))
+        self._entries[key % self._BUCKETS] += self._ENTRY.pack(
+            key,
+            record["time"],
+            record.get("bytes", 0),
+            record.get("cpu_seconds", 0),
+            status,
+            manifest << self._SHIFT | offset,
+        )
+
+    def sums(self, paths: list[str]) -> tuple[Counter[str], int, float, list[Record]]:
+        """The counts by status, all bytes and seconds, and the records of files without an output."""
+        names = [*self._statuses]
+        counts: Counter[int] = Counter()
+        nbytes, seconds, failed = 0, 0.0, list[int]()
+        without = {self._statuses[name] for name in (ERROR, CRASHED) if name in self._statuses}
+        for bucket in self._entries:
+            last: dict[int, tuple[float, int, float, int, int]] = {}
+            for key, *entry in self._ENTRY.iter_unpack(bucket):
+                if key not in last or entry[0] >= last[key][0]:
+                    last[key] = (*entry,)
+            for _, size, time, status, place in last.values():
+                counts[status] += 1
+                nbytes += size
+                seconds += time
+                if status in without:
+                    failed.append(place)
+            bucket.clear()
+        statuses = Counter({names[status]: n for status, n in counts.items()})
+        places = ((paths[place >> self._SHIFT], place & (1 << self._SHIFT) - 1) for place in sorted(failed))
+        return statuses, nbytes, seconds, [*lines_at(places)]
+
+
+def _shards(found: list[str], tally: _Tally) -> tuple[list[ShardStatus], list[str]]:
     """All shards, and the inputs that could not be listed.
 
     A run of all files may have continued shards, or vice versa: the run begun last counts.
     """
-    runs = {path: _shard(path) for path in found}
+    runs = {path: _shard(path, number, tally) for number, path in enumerate(found)}
     _, last = max((run.get("began", 0), (shard_of(path) or (1, 1))[1]) for path, (_, run) in runs.items())
     shards, unread = [], dict[str, None]()
     for path, (status, run) in runs.items():
@@ -90,15 +139,17 @@ def _shards(found: list[str]) -> tuple[list[ShardStatus], list[str]]:
     return sorted(shards, key=lambda status: (len(status.shard), status.shard)), [*unread]
 
 
-def _shard(path: str) -> tuple[ShardStatus, dict[str, Any]]:
-    """The status of a shard, and its last run."""
+def _shard(path: str, number: int, tally: _Tally) -> tuple[ShardStatus, dict[str, Any]]:
+    """The status of a shard, and its last run.  Gives its records to the tally."""
     at_work = is_locked(path)  # before reading, in case the batch ends now
     run: dict[str, Any] = {}
     n = 0
-    for line in lines(path):
+    for offset, line in placed_lines(path):
         n += 1
         if "run" in line:
             run, n = line["run"], 0
+        else:
+            tally.add(line, number, offset)
     left = run.get("todo", 0) - n
     state = DONE if run and not left else AT_WORK if at_work else STOPPED
     name = os.path.basename(path).removesuffix(".jsonl")
