@@ -221,15 +221,9 @@ def batch_convert(
     target = target_of("", to)
     suffix = target.suffixes[0]
     log = BatchLog()
-    paths = paths_of(inputs)
-    _refuse_within(paths, outdir)
     shard = asked[SHARD] or (1, 1)
     refuse_other_shards(outdir, shard)
-    chosen = chosen_files(paths, asked, log)
-    if isinstance(chosen, list):
-        refuse_bad_names(chosen)
-    files = of_shard(without_collisions(chosen, outdir, suffix), shard, frozen=isinstance(chosen, Plan))
-    plan_digest = chosen.digest if isinstance(chosen, Plan) else ""
+    files, plan_digest = _files_of(shard, paths_of(inputs), outdir, suffix, asked, log)
     reading = reading_options(asked)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
     workers = asked[JOBS] or available()
@@ -257,6 +251,18 @@ def batch_convert(
         run = run_of(log) | ({"plan": plan_digest} if plan_digest else {})
         _run(log, asked, outdir, (f"{shard[0]}-of-{shard[1]}", run), workers, progress)
     return log
+
+
+def _files_of(
+    shard: tuple[int, int], paths: list[str], outdir: str, suffix: str, asked: Options, log: BatchLog
+) -> tuple[list[File], str]:
+    """The files of a shard, and the digest of the plan."""
+    _refuse_within(paths, outdir)
+    chosen = chosen_files(paths, asked, log)
+    if isinstance(chosen, list):
+        refuse_bad_names(chosen)
+    files = of_shard(without_collisions(chosen, outdir, suffix), shard, frozen=isinstance(chosen, Plan))
+    return files, chosen.digest if isinstance(chosen, Plan) else ""
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
