@@ -80,7 +80,7 @@ class Remaining:
 
     def names(self, options: Options) -> Any:
         """The new names of value types, or None."""
-        if self._names is None and bridges.RENAME_VALUES.asked(options):
+        if self._names is None and bridges.RENAME_VALUES.is_requested(options):
             from fastprof.bridges.rows.value_names import Names
 
             self._names = Names(options)
@@ -153,7 +153,7 @@ class Pipeline(NamedTuple):
             return rows if stacks else self._valued(rows, model, agreement)
 
         labels = None
-        if self.view == "stacks" and bridges.LABEL_INPUTS.asked(options):
+        if self.view == "stacks" and bridges.LABEL_INPUTS.is_requested(options):
             from fastprof.bridges.rows.label import InputLabels, labelled
 
             labels = InputLabels(options)
@@ -197,15 +197,15 @@ class Pipeline(NamedTuple):
                 if input_.advice:
                     log.warn(input_.advice, file=input_.name)
 
-    def _takes_encoded(self, asked: bool) -> bool:
+    def _takes_encoded(self, end_decodes: bool) -> bool:
         """Whether a single input is directly followed by an operator or end that decodes rows."""
         first, *others = self.branches
         if others or len(first.inputs) > 1 or self.several or cores_of(self.options) == 1:
             return False
-        if first.inputs[0].view != "timeline" and bridges.RENAME_VALUES.asked(self.options):
+        if first.inputs[0].view != "timeline" and bridges.RENAME_VALUES.is_requested(self.options):
             return False
         operators = [*first.operators, *first.bridge, *self.joined]
-        return operators[0].encoded if operators else asked
+        return operators[0].encoded if operators else end_decodes
 
 
 class Plan(NamedTuple):
@@ -237,15 +237,15 @@ def selected(
     `labels`: those that its samples get before.
     """
     operator = bridges.SELECT[input_.view]
-    asked = [option for option in operator.options if option in options and option not in input_.selects]
-    rows = input_.rows(capacity, encoded=encoded and not asked)
+    filters_here = [option for option in operator.options if option in options and option not in input_.selects]
+    rows = input_.rows(capacity, encoded=encoded and not filters_here)
     if labels:
         from fastprof.bridges.rows.label import labelled
 
         rows = labelled(rows, model, labels)
-    if not asked:
+    if not filters_here:
         return rows
-    filters = Options(**{option.name: options[option] for option in asked})
+    filters = Options(**{option.name: options[option] for option in filters_here})
     if input_.time_range:
         filters = filters.with_given(time_range=input_.time_range)
     return operator.load()(rows, model, filters, log, EVERYTHING)
@@ -326,11 +326,11 @@ def _pipeline(
 
     def placed(operators: Iterable[Operator], facts: Facts) -> list[Operator]:
         found = [one for one in operators if one.place not in done and one.has_place(facts)]
-        asked = [one for one in found if one.asked(options)]
-        used.update(*(one.switches for one in found), *(one.options for one in asked))
-        return asked
+        requested = [one for one in found if one.is_requested(options)]
+        used.update(*(one.switches for one in found), *(one.options for one in requested))
+        return requested
 
-    labelled = view == "stacks" and bridges.LABEL_INPUTS.asked(options)
+    labelled = view == "stacks" and bridges.LABEL_INPUTS.is_requested(options)
     used.update(*(one.options for one in _of_each_input([view])))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}

@@ -85,7 +85,7 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     return 0;
 }
 
-/* Begins a call in the first lane in which it fits; an event needs no room.  0, FP_FULL: call again, or FP_E_NOMEM. */
+/* Enters a call in the first lane where it nests; an event goes to lane 0.  0, FP_FULL: call again, or FP_E_NOMEM. */
 static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out) {
     if (fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of))
         return FP_E_NOMEM;
@@ -117,13 +117,13 @@ static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out)
     }
 }
 
-/* Longer ones first: they enclose the others. */
+/* Longest first: it encloses the others. */
 static int by_end(const void *a, const void *b) {
     const struct fp_span *one = a, *other = b;
     return one->end < other->end ? 1 : -(one->end > other->end);
 }
 
-/* Fetches the next ones that begin at the same time.  0, FP_ASK, or FP_E_NOMEM; l->n_ties is 0 at the end. */
+/* Fetches the next spans that begin at the same time into l->ties; none at the end.  0, FP_ASK or FP_E_NOMEM. */
 static int next_ties(struct fp_lanes *l) {
     for (;;) {
         if (!l->has_record) {
@@ -163,7 +163,7 @@ int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out) {
     for (uint32_t i = 0; i < l->n_lanes; i++)
         if (leave(&l->lanes[i], UINT64_MAX, out)) return FP_FULL;
     for (uint32_t i = 0; i < l->n_lanes; i++) l->lane_of[l->lanes[i].of] = 0;
-    l->n_lanes = 0; /* a reader may pull the calls of one thread after the other */
+    l->n_lanes = 0; /* a reader may add and pull one thread at a time */
     l->is_pulling = 0;
     return FP_DONE;
 }

@@ -129,7 +129,7 @@ static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *t
 }
 
 int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n) {
-    return add_text(t, &t->labels, t->asked, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
+    return add_text(t, &t->labels, t->requested, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Appends the text of a string; the empty string becomes a missing value.  0 or FP_E_NOMEM. */
@@ -320,7 +320,7 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
         if (in->time[i] > INT64_MAX) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
         if (label) {
             if (label >= t->labels.cap || !t->labels.of[label]) {
-                t->asked = label;
+                t->requested = label;
                 return FP_ASK;
             }
             put_u32(&c[LABELS], row, t->labels.of[label] - 1);

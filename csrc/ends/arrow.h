@@ -64,7 +64,7 @@ struct fp_ends_tables {
     uint64_t arguments;    /* of calls, whose values have no column; so far */
     uint64_t replaced;     /* bytes of names that are not UTF-8 */
     uint64_t events;       /* custom and typed ones, whose payloads have none; `spans` has no row for them */
-    uint32_t asked;        /* FP_ASK: the label set whose text is needed */
+    uint32_t requested;    /* FP_ASK: the label set whose text is needed */
     /* of the part of the following batches */
     uint32_t has_addresses, has_lines;
     const uint32_t *value_columns; /* the column of each value; borrowed */
@@ -87,7 +87,7 @@ struct fp_ends_tables {
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
 void fp_ends_tables_free(struct fp_ends_tables *t);
 
-/* Answers FP_ASK: the text of the label set `asked`.  0 or FP_E_NOMEM. */
+/* Answers FP_ASK: the text of the label set `requested`.  0 or FP_E_NOMEM. */
 int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);

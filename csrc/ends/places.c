@@ -132,7 +132,7 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
         const uint32_t group = p->by_address ? in->function[i] : in->file[i];
         const uint32_t keep = group < p->cap_keep ? p->keep[group] : FP_PLACES_UNKNOWN;
         if (keep == FP_PLACES_UNKNOWN) {
-            p->asked = group;
+            p->requested = group;
             p->resume = i;
             return FP_ASK;
         }

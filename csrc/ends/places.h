@@ -39,7 +39,7 @@ struct fp_places {
     struct fp_model *model;
     uint32_t by_address; /* by instruction of functions; otherwise by line of files */
     uint32_t n_values;
-    uint32_t asked;               /* after FP_ASK: the group */
+    uint32_t requested;           /* after FP_ASK: the group */
     struct fp_places_sums groups; /* fp_places_end: self costs by group */
 
     /* private from here on */
@@ -60,7 +60,7 @@ void fp_places_free(struct fp_places *p);
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep);
 
 /* Adds the rows of a graph batch; its value k goes to value columns[k].  Jumps are skipped.  FP_DONE.  FP_ASK: set what
- * to keep of the group p->asked, and call again with the same batch.
+ * to keep of the group p->requested, and call again with the same batch.
  * FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 

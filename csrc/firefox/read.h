@@ -65,7 +65,7 @@ enum fp_firefox_weights { FP_FIREFOX_WHOLE = 0, FP_FIREFOX_MS = 1 };
 /* After FP_ASK: what the caller must do before the next call. */
 enum fp_firefox_request {
     FP_FIREFOX_SPILL = 1,  /* spill the columns `dirty`, and call fp_firefox_kept */
-    FP_FIREFOX_WINDOW = 2, /* give the next numbers of column `asked_column` (fp_firefox_window) */
+    FP_FIREFOX_WINDOW = 2, /* give the next numbers of column `requested_column` (fp_firefox_window) */
     FP_FIREFOX_ROUNDS = 3  /* serve `rounds` */
 };
 
@@ -125,7 +125,7 @@ struct fp_firefox_read {
     uint32_t n_processes, n_threads, n_libs, n_tables;
     uint32_t request; /* after FP_ASK: enum fp_firefox_request */
     uint64_t *dirty;  /* columns to spill: table * FP_FIREFOX_COLUMNS + column */
-    uint32_t n_dirty, asked_column;
+    uint32_t n_dirty, requested_column;
     struct fp_rounds rounds; /* of markers */
     /* counts */
     uint64_t markers, intervals, counters;
@@ -181,7 +181,7 @@ void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread);
 /* Begins with the rows of a table.  0 or an error. */
 int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err);
 
-/* The next n numbers of column `asked_column`, valid until the next FP_ASK for it. */
+/* The next n numbers of column `requested_column`, valid until the next FP_ASK for it. */
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes);
 
 /* Reads the rows of the table.  FP_FULL, FP_ASK, FP_DONE or an error. */

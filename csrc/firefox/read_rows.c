@@ -346,7 +346,7 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *e
 }
 
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes) {
-    r->windows[r->asked_column] =
+    r->windows[r->requested_column] =
         (struct fp_firefox_window){(const int64_t *)(const void *)p, nbytes / sizeof(int64_t)};
 }
 
@@ -358,7 +358,7 @@ static int next_row(struct fp_firefox_read *r, int64_t *v) {
         if (!(t->has >> c & 1) || r->taken[c] >= t->numbers[c]) continue;
         struct fp_firefox_window *w = &r->windows[c];
         if (!w->n) {
-            r->asked_column = c;
+            r->requested_column = c;
             r->request = FP_FIREFOX_WINDOW;
             return FP_ASK;
         }

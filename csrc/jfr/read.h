@@ -63,8 +63,8 @@ enum fp_jfr_metric {
 enum { FP_JFR_NO_COLUMN = 0xffffffffu, FP_JFR_SLOTS = 12, FP_JFR_MOST_DEPTH = 32 };
 
 /* What FP_ASK requests. */
-enum fp_jfr_asked {
-    FP_JFR_COLUMNS = 1, /* metric `asked_metric` needs columns: drain the batch,
+enum fp_jfr_request {
+    FP_JFR_COLUMNS = 1, /* metric `requested_metric` needs columns: drain the batch,
                            add a part, set `column` */
     FP_JFR_FACT = 2,    /* an event that describes the recording: `fact` */
     FP_JFR_SPILL = 3    /* serve `rounds` */
@@ -135,8 +135,8 @@ struct fp_jfr_reader {
     struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
 
     /* after FP_ASK */
-    int32_t asked;
-    uint32_t asked_metric, asked_kind; /* enum fp_jfr_fact_kind */
+    int32_t request;
+    uint32_t requested_metric, requested_kind; /* enum fp_jfr_fact_kind */
     struct fp_jfr_fact fact[FP_JFR_SLOTS];
     struct fp_buf text;
 

@@ -154,8 +154,8 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     const uint32_t metric = context->metric, column = r->column[metric];
     if (column == FP_JFR_NO_COLUMN || column + (uint32_t)r->has_value[metric] >= out->n_values) {
         r->counts.dangling -= missing; /* the event comes again */
-        r->asked = FP_JFR_COLUMNS;
-        r->asked_metric = metric;
+        r->request = FP_JFR_COLUMNS;
+        r->requested_metric = metric;
         return FP_ASK;
     }
     int64_t amounts[2];

@@ -70,7 +70,7 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     span.what = function_of(r, type, slots, record->end);
     if (thread == FP_NO_ID || span.what == FP_NO_ID) return fp_no_memory(err);
     const int status = fp_lanes_put(&r->lanes, span);
-    if (status == FP_ASK) r->asked = FP_JFR_SPILL;
+    if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status < 0 ? fp_no_memory(err) : status;
 }
 
@@ -90,6 +90,6 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     const int status = fp_lanes_pull(&r->lanes, out);
-    if (status == FP_ASK) r->asked = FP_JFR_SPILL;
+    if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status < 0 ? fp_no_memory(err) : status;
 }

@@ -141,14 +141,14 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     }
     for (uint32_t i = 0; i < FP_JFR_SLOTS; i++)
         if (fact_slot(r, &slots[i], record->end, &r->fact[i])) return fp_no_memory(err);
-    r->asked_kind = type->fact - 1;
-    if (r->asked_kind == FP_JFR_SETTING && name_setting(r)) return fp_no_memory(err);
+    r->requested_kind = type->fact - 1;
+    if (r->requested_kind == FP_JFR_SETTING && name_setting(r)) return fp_no_memory(err);
     if (r->text.failed) return fp_no_memory(err);
     const uint32_t before = r->reported.n, id = fp_strings_intern(&r->reported, r->text.p, r->text.n);
     if (id == FP_NO_ID) return fp_no_memory(err);
-    const int is_number = r->asked_kind == FP_JFR_LOST_SAMPLES || r->asked_kind == FP_JFR_DATA_LOSS;
+    const int is_number = r->requested_kind == FP_JFR_LOST_SAMPLES || r->requested_kind == FP_JFR_DATA_LOSS;
     if (id < before && !is_number) return 0;
-    r->asked = FP_JFR_FACT;
+    r->request = FP_JFR_FACT;
     return FP_ASK;
 }
 

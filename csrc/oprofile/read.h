@@ -105,8 +105,8 @@ struct fp_oprofile_reader {
     uint64_t lost_nodes; /* used nodes missing because of that */
 
     /* FP_ASK: the symbol that has no function yet */
-    struct fp_oprofile_image *asked_image;
-    uint32_t asked_symbol;
+    struct fp_oprofile_image *requested_image;
+    uint32_t requested_symbol;
 
     /* private from here on */
     uint64_t bytes; /* of the whole file */
@@ -148,7 +148,7 @@ int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image
 
 /* Rows of the group, by key: FP_COST, or FP_CALL, whose count is the number of its samples.  Addresses are those of
  * the sections; lines and files are 0, and set by the caller.  FP_FULL, FP_DONE, an error, or FP_ASK: add the function
- * of asked_image->symbols[asked_symbol] and call again. */
+ * of requested_image->symbols[requested_symbol] and call again. */
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* An image of an object of the model.  NULL when memory ran out. */

@@ -132,8 +132,8 @@ static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *i
         size_t n;
         const uint8_t *name = fp_oprofile_name(image, place->symbol, &n);
         if (image->ask || !is_plain(name, n)) {
-            r->asked_image = image;
-            r->asked_symbol = place->symbol;
+            r->requested_image = image;
+            r->requested_symbol = place->symbol;
             return FP_ASK;
         }
         const uint32_t string = fp_strings_intern(&image->model->strings, name, n);

@@ -115,7 +115,7 @@ struct fp_perf_map {
     uint32_t name, build_id; /* strings */
     uint32_t mapping;        /* the model's mapping; 0: not added yet */
     const struct fp_unwind_table *table;
-    int32_t is_asked, why_not; /* whether `table` was requested; why it is NULL */
+    int32_t was_requested, why_not; /* whether `table` was requested; why it is NULL */
 };
 
 struct fp_perf_dump {

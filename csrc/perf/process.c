@@ -159,7 +159,7 @@ static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dump_names.n;
     if (string == FP_NO_ID || fp_table_intern(&r->dump_names, &string) == FP_NO_ID) return FP_E_NOMEM;
     if (r->dump_names.n == known) return 0;
-    r->asked = FP_PERF_DUMP;
+    r->request = FP_PERF_DUMP;
     r->record = name;
     r->record_n = n;
     r->dump_pid = pid;

@@ -33,13 +33,13 @@
 /* cffi-begin */
 
 /* What FP_ASK requests. */
-enum fp_perf_asked {
-    FP_PERF_COLUMNS = 1,    /* event `asked_event` needs columns (FP_NO_ID: off-CPU time does); drain the batch, add
+enum fp_perf_request {
+    FP_PERF_COLUMNS = 1,    /* event `requested_event` needs columns (FP_NO_ID: off-CPU time does); drain the batch, add
                                a part, fp_perf_set_column */
     FP_PERF_RECORD = 2,     /* the caller may use this record, of record_n bytes */
     FP_PERF_COMPRESSED = 3, /* the same; the bytes from record_skip on are compressed: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
-    FP_PERF_TABLE = 5,      /* the unwind rules of object `asked_name`: fp_perf_set_table */
+    FP_PERF_TABLE = 5,      /* the unwind rules of object `requested_name`: fp_perf_set_table */
     FP_PERF_DUMP = 6        /* a list of JIT-compiled code; the record is its file name, of record_n bytes.  If the
                                file is readable: fp_perf_give_codes */
 };
@@ -111,9 +111,9 @@ struct fp_perf_reader {
     struct fp_perf_counts counts;
 
     /* after FP_ASK */
-    int32_t asked; /* enum fp_perf_asked */
-    uint32_t asked_event;
-    uint32_t asked_name, asked_build_id; /* strings */
+    int32_t request; /* enum fp_perf_request */
+    uint32_t requested_event;
+    uint32_t requested_name, requested_build_id; /* strings */
     const uint8_t *record;
     uint64_t record_n, record_skip, record_at;
 
@@ -177,7 +177,7 @@ struct fp_perf_reader {
     struct fp_unwind *unwinder;
     struct fp_unwind_frame *unwound; /* frames of the last copy */
     uint32_t n_unwound, why;         /* why: enum fp_unwind_end */
-    uint32_t asked_map;
+    uint32_t requested_map;
 
     /* samples that wait for user frames */
 

@@ -169,7 +169,7 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     }
     const int status = fp_rounds_put(&r->rounds, time, event, p, n);
     if (status == FP_E_NOMEM) return fp_no_memory(err);
-    r->asked = FP_PERF_SPILL;
+    r->request = FP_PERF_SPILL;
     return status ? status : NEXT;
 }
 
@@ -179,7 +179,7 @@ static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t 
     int32_t *handled = r->is_inner ? &r->handled_inner : &r->handled;
     *handled = !*handled;
     if (!*handled) return NEXT;
-    r->asked = what;
+    r->request = what;
     r->record = p;
     r->record_n = n;
     r->record_at = at;
@@ -370,7 +370,7 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
             if (r->ending && fp_perf_complete_all(r)) return fp_no_memory(err);
             continue;
         }
-        r->asked = FP_PERF_SPILL;
+        r->request = FP_PERF_SPILL;
         if (status == FP_ASK) return status;
         if (r->next_code <= r->rounds.time && fp_perf_map_codes(r, r->rounds.time)) return fp_no_memory(err);
         deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);

@@ -172,8 +172,8 @@ static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32
                uint32_t label, uint64_t time, struct fp_batch *out, struct fp_err *err) {
     struct fp_perf_event *e = &r->events[event];
     if (FP_UNLIKELY(e->column + 1 >= out->n_values || e->column == FP_PERF_NO_COLUMN)) {
-        r->asked = FP_PERF_COLUMNS;
-        r->asked_event = event;
+        r->request = FP_PERF_COLUMNS;
+        r->requested_event = event;
         return FP_ASK;
     }
     if (out->n == out->cap) return FP_FULL;

@@ -71,8 +71,8 @@ static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct f
         return 0;
     }
     if (r->off_column >= out->n_values) {
-        r->asked = FP_PERF_COLUMNS;
-        r->asked_event = FP_NO_ID;
+        r->request = FP_PERF_COLUMNS;
+        r->requested_event = FP_NO_ID;
         return FP_ASK;
     }
     if (out->n == out->cap) return FP_FULL;

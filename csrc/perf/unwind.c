@@ -18,11 +18,11 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
     if (!fp_space_find(r->space, process->pid, address, &hit)) return FP_MORE;
     const struct fp_perf_map *map = &r->maps[hit.word];
     const int is_executable = (hit.flags & FP_PERF_IS_EXECUTABLE) != 0; /* other memory has no unwind rules */
-    if (is_executable && !map->is_asked) {
-        r->asked = FP_PERF_TABLE;
-        r->asked_map = hit.word;
-        r->asked_name = map->name;
-        r->asked_build_id = fp_perf_build_id_of(r, map);
+    if (is_executable && !map->was_requested) {
+        r->request = FP_PERF_TABLE;
+        r->requested_map = hit.word;
+        r->requested_name = map->name;
+        r->requested_build_id = fp_perf_build_id_of(r, map);
         return FP_ASK;
     }
     *place = (struct fp_unwind_place){
@@ -38,9 +38,9 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
 }
 
 void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not) {
-    if (r->asked_map >= r->n_maps) return;
-    struct fp_perf_map *map = &r->maps[r->asked_map];
-    map->is_asked = 1;
+    if (r->requested_map >= r->n_maps) return;
+    struct fp_perf_map *map = &r->maps[r->requested_map];
+    map->was_requested = 1;
     map->table = table;
     map->why_not = why_not;
 }

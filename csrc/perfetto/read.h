@@ -44,7 +44,7 @@ enum fp_perfetto_data {
 enum fp_perfetto_asks {
     FP_PERFETTO_INFLATE = 1, /* call fp_perfetto_give with the next decompressed bytes of `compressed` */
     FP_PERFETTO_SPILL = 2,   /* perform rounds.asks */
-    FP_PERFETTO_THREAD = 3   /* call fp_perfetto_set_thread for place `asked`, lane `asked_lane` */
+    FP_PERFETTO_THREAD = 3   /* call fp_perfetto_set_thread for place `requested`, lane `requested_lane` */
 };
 
 /* Indices of `counts`. */
@@ -121,7 +121,7 @@ struct fp_perfetto_read {
     const uint8_t *compressed;
     size_t n_compressed;
     uint64_t compressed_at; /* its offset */
-    uint32_t asked, asked_lane;
+    uint32_t requested, requested_lane;
     struct fp_perfetto_place *places;
     struct fp_perfetto_named *named;
     uint32_t n_named;

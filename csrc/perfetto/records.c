@@ -57,15 +57,15 @@ int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t l
         *thread = p->lanes[lane].thread - 1;
         return 1;
     }
-    r->asked = place;
-    r->asked_lane = lane;
+    r->requested = place;
+    r->requested_lane = lane;
     r->asks = FP_PERFETTO_THREAD;
     return 0;
 }
 
 int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread) {
-    struct fp_perfetto_place *place = &r->places[r->asked];
-    if (fp_perfetto_lane_room(place, r->asked_lane)) return FP_E_NOMEM;
-    place->lanes[r->asked_lane].thread = thread + 1;
+    struct fp_perfetto_place *place = &r->places[r->requested];
+    if (fp_perfetto_lane_room(place, r->requested_lane)) return FP_E_NOMEM;
+    place->lanes[r->requested_lane].thread = thread + 1;
     return 0;
 }

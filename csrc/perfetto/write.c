@@ -301,7 +301,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads)) return FP_E_NOMEM;
         struct fp_perfetto_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->begun)) {
-            w->asked = thread;
+            w->new_thread = thread;
             return FP_ASK;
         }
         if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: no call is held back */

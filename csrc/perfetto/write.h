@@ -30,7 +30,7 @@ enum { FP_PERFETTO_DEPTH = 512 };
 
 struct fp_perfetto {
     const struct fp_model *model; /* borrowed */
-    uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_begin for */
+    uint32_t new_thread;          /* after FP_ASK: the thread to call fp_perfetto_begin for */
     uint32_t row;                 /* of the batch: the first row not written */
     /* counters: written, dropped, changed */
     uint64_t calls, events, arguments;

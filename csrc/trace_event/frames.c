@@ -6,8 +6,7 @@ uint32_t fp_trace_samples_frame(struct fp_model *m, uint32_t function, uint32_t 
     return place == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, place);
 }
 
-/* The function of the current frame: 0 for the root of a profile, which is not a frame.  FP_NO_ID when memory ran
- * out. */
+/* The function of the current frame; 0 for the root node of a profile.  FP_NO_ID when memory ran out. */
 static uint32_t function_of(struct fp_trace_samples_read *r) {
     struct fp_model *m = r->model;
     const struct fp_trace_samples_frame *f = &r->frame;
@@ -57,7 +56,7 @@ int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionar
     const struct fp_trace_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
     if (child.function == FP_NO_ID) return fp_no_memory(err);
     if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &child) ? fp_no_memory(err) : FP_DONE;
-    /* in a profile with a head this includes its children's children */
+    /* nested nodes: its children have set the parents of their own children already */
     for (uint32_t i = f->first_child; i < r->n_children; i++)
         if (!r->children[i].parent) r->children[i].parent = f->id;
     if (fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
@@ -73,9 +72,9 @@ int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile) {
     return 0;
 }
 
-/* Makes the stack of a node and of its parents.
+/* Makes the stack of a node, after those of its parents.
  *
- *   node 7 -> 5 -> 2, which has a stack: first 7 and 5 are put into the chain, then 5 gets its stack, then 7. */
+ *   node 7, parent 5, its parent 2, which has a stack: 7 and 5 enter the chain; then 5 gets its stack, then 7. */
 static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_err *err) {
     uint32_t n = 0;
     for (uint32_t at = node; at && r->nodes[at].state != 2; at = r->nodes[at].parent) {
@@ -105,7 +104,7 @@ static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_
 }
 
 int fp_trace_samples_make_stacks(struct fp_trace_samples_read *r, struct fp_err *err) {
-    /* node 0 is none, and its stack the empty one */
+    /* node 0 means no node; its stack is empty */
     if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {
         const int status = r->nodes[node].at ? make_stack(r, node, err) : FP_DONE;

@@ -19,7 +19,7 @@ static void changed(struct fp_trace_lanes *l, uint32_t lane) {
     while (node >>= 1) update(l, node);
 }
 
-/* Twice as many lanes. */
+/* Doubles the room for lanes. */
 static int grow(struct fp_trace_lanes *l) {
     const uint32_t cap = l->cap ? 2 * l->cap : 1;
     if (cap > UINT32_MAX / 4) return FP_E_NOMEM;
@@ -28,7 +28,7 @@ static int grow(struct fp_trace_lanes *l) {
     memset(lanes + l->cap, 0, (cap - l->cap) * sizeof *lanes);
     l->lanes = lanes;
     struct fp_trace_ends *ends = realloc(l->ends, 2 * (size_t)cap * sizeof *ends);
-    if (!ends) return FP_E_NOMEM; /* l->cap is still that of `ends` */
+    if (!ends) return FP_E_NOMEM; /* l->cap still matches `ends` */
     l->ends = ends;
     l->cap = cap;
     for (uint32_t i = 0; i < cap; i++) {

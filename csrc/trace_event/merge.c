@@ -11,7 +11,7 @@ static int by_time(const void *one, const void *other) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* The same, but callers before callees that begin at the same time; FP_TRACE_ENDLESS is longest. */
+/* By thread, time and length: callers before callees that begin at the same time.  FP_TRACE_ENDLESS is longest. */
 static int by_length(const void *one, const void *other) {
     const struct fp_trace_record *a = one, *b = other;
     if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
@@ -51,7 +51,7 @@ static void sift_down(struct fp_trace_read *r, uint32_t i) {
     }
 }
 
-/* Makes a heap of the runs, the one with the least next record first.  FP_ASK: a run must be refilled. */
+/* Makes a heap of the runs, ordered by their next records.  FP_ASK: a run must be refilled. */
 static int make_heap(struct fp_trace_read *r) {
     if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap)) return FP_E_NOMEM;
     for (; r->n_started < r->n_runs; r->n_started++) {
@@ -66,12 +66,12 @@ static int make_heap(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* The least record of all runs becomes r->head.  FP_ASK: a run must be refilled. */
+/* Sets r->head to the smallest next record of all runs.  FP_ASK: a run must be refilled. */
 static int next_record(struct fp_trace_read *r) {
     if (!r->has_heap) {
         const int status = make_heap(r);
         if (status) return status;
-    } else if (r->n_heap) { /* the head was of the first run */
+    } else if (r->n_heap) { /* the head came from heap[0] */
         const struct fp_trace_run *run = &r->runs[r->heap[0]];
         if (run->pos == run->n && !run->eof) return refill(r, r->heap[0]);
         if (run->pos == run->n) r->heap[0] = r->heap[--r->n_heap];
@@ -85,7 +85,7 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* Turns begins and ends, sorted by time, into calls.  FP_ASK, FP_E_NOMEM. */
+/* Pairs begins and ends, sorted by time.  FP_ASK or FP_E_NOMEM. */
 static int pair_all(struct fp_trace_read *r) {
     for (;;) {
         const struct fp_trace_record *h = &r->head;
@@ -124,7 +124,7 @@ static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
     return lane ? l->lanes[lane].thread - 1 : l->thread;
 }
 
-/* Adds a row; the batch has room.  Its index. */
+/* Adds a row to a batch with room, and returns its index. */
 static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread, uint32_t function) {
     const uint32_t i = out->n++;
     out->time[i] = time;
@@ -136,11 +136,12 @@ static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32
     return i;
 }
 
-/* Ends the calls that end before the head.  FP_FULL or FP_DONE. */
+/* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const int same = r->has_head && r->head.thread == l->thread;
-    if (same && r->head.op == FP_OP_ARGUMENT) return FP_DONE; /* of the previous call, which may take no time */
+    if (same && r->head.op == FP_OP_ARGUMENT)
+        return FP_DONE; /* belongs to the previous call, which may have length 0 */
     for (uint32_t lane; (lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX)) != FP_NO_ID;) {
         const struct fp_trace_lane *of = &l->lanes[lane];
         const struct fp_trace_call *call = &of->calls[of->n - 1];
@@ -152,12 +153,12 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-/* A call goes to the first lane in which it nests; an excess of 1 ns, from rounding, is cut.  The batch has room.
- * FP_DONE, FP_ASK, FP_E_NOMEM. */
+/* Enters the call in the first lane in which it nests; an excess of 1 ns, from rounding, is cut.  The batch has room.
+ * FP_DONE, FP_ASK or FP_E_NOMEM. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const struct fp_trace_record *h = &r->head;
-    int64_t end, wanted = INT64_MIN; /* of a call without end: it ends with its caller, in any lane */
+    int64_t end, wanted = INT64_MIN; /* a call without end nests in any lane: it ends with its caller */
     if (h->duration == FP_TRACE_ENDLESS)
         end = INT64_MAX;
     else if (__builtin_add_overflow(h->time, h->duration, &end))
@@ -189,7 +190,7 @@ void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread) {
     if (r->lane >= l->n) l->n = r->lane + 1;
 }
 
-/* The row of the head, which is not an end.  FP_DONE, FP_FULL, FP_ASK, FP_E_NOMEM. */
+/* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
 static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     const struct fp_trace_record *h = &r->head;
     if (out->n == out->cap) return FP_FULL;

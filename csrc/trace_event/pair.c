@@ -15,7 +15,7 @@ int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) 
     return 0;
 }
 
-/* The innermost call ends.  Its arguments follow it in the order of records. */
+/* Ends the innermost call.  The records of its arguments follow its own. */
 static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
     const struct fp_trace_open call = s->calls[s->n - 1];
@@ -38,7 +38,7 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     return 0;
 }
 
-/* The number of open calls to end, from the innermost one on; 0: the call is not open.  Very deep calls are not
+/* How many of the innermost calls an exit of `name` ends; 0: `name` is not open.  Only the innermost calls are
  * searched. */
 static uint32_t ended_by(const struct fp_trace_stack *s, uint32_t name) {
     enum { MAX_SEARCHED = 4096 };

@@ -64,7 +64,7 @@ static uint32_t field_of(const struct fp_json *j) {
     return OTHER;
 }
 
-/* A key of the arguments: name, data, type, or arg0, arg1 ... in this order. */
+/* The field of a key of `args`: name, data, type, or arg0, arg1, ... in this order. */
 static uint32_t arg_field_of(const struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     uint64_t n;
@@ -85,16 +85,16 @@ static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-/* Hexadecimal digits as bytes; *well is 0 for anything else. */
-static int copy_data(struct fp_trace_read *r, int *well) {
+/* Decodes hexadecimal digits into bytes.  *is_hex is 0 for anything else. */
+static int copy_data(struct fp_trace_read *r, int *is_hex) {
     const struct fp_json *j = &r->json;
     struct fp_buf *to = &r->event.data;
-    *well = j->text_n % 2 == 0;
+    *is_hex = j->text_n % 2 == 0;
     to->n = 0;
     if (fp_buf_reserve(to, j->text_n / 2 + 1)) return FP_E_NOMEM;
-    for (size_t i = 0; i + 1 < j->text_n && *well; i += 2) {
+    for (size_t i = 0; i + 1 < j->text_n && *is_hex; i += 2) {
         const unsigned high = fp_nibble(j->text[i]), low = fp_nibble(j->text[i + 1]);
-        *well = high < 16 && low < 16;
+        *is_hex = high < 16 && low < 16;
         to->p[to->n++] = (uint8_t)(high << 4 | low);
     }
     return 0;
@@ -108,13 +108,13 @@ static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
     return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
 }
 
-/* A text, number or word of an event.  0 or an error without a description. */
+/* Stores a text, number or word in its field of the event.  0, or an error code with `err` not set. */
 static int take_value(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
     uint8_t has_dur;
-    int well, status;
+    int is_hex, status;
     if (r->in_args) {
         switch (r->arg_field) {
             case ARG_NAME:
@@ -123,9 +123,9 @@ static int take_value(struct fp_trace_read *r) {
                 return copy_text(r, &e->text);
             case ARG_DATA:
                 if (!is_text) break;
-                status = copy_data(r, &well);
-                e->has_data = (uint8_t)well;
-                e->other_args |= (uint8_t)!well;
+                status = copy_data(r, &is_hex);
+                e->has_data = (uint8_t)is_hex;
+                e->other_args |= (uint8_t)!is_hex;
                 return status;
             case ARG_TYPE:
                 if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
@@ -190,7 +190,7 @@ static uint32_t function_of(struct fp_trace_read *r) {
 
 /* ---- records ---- */
 
-/* Adds a record of the event; its arguments get the next positions in the order. */
+/* Adds a record for the event; its arguments take the next positions in the order. */
 static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
     struct fp_trace_record *record = fp_trace_add(r);
     if (!record) return NULL;
@@ -198,7 +198,7 @@ static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thre
     return record;
 }
 
-/* A begin or end, to be paired later.  0 or FP_E_NOMEM. */
+/* Records a begin or end to pair later.  0 or FP_E_NOMEM. */
 static int keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t function) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'B';
@@ -311,7 +311,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
 
 /* ---- the text ---- */
 
-/* A key or value of the file's metadata.  Only whole pairs are kept, as long as there is room. */
+/* Records a key or value of the file's metadata.  A pair that exceeds the limit is dropped whole. */
 static int note(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_key = j->token == FP_JSON_KEY;
@@ -384,7 +384,7 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     return FP_DONE;
 }
 
-/* A token within a field: only those of the args matter. */
+/* A token within a field; only those of `args` are used. */
 static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
@@ -401,7 +401,7 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 
 static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    const uint32_t depth = j->depth - r->events_depth; /* 0: between events, 1: in one, 2: in its args */
+    const uint32_t depth = j->depth - r->events_depth; /* 0: between events, 1: in an event, 2: in its args */
     int status = FP_DONE;
     if (j->token == FP_JSON_ARRAY_END && !depth) {
         r->in_events = 0;
@@ -426,10 +426,10 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     return FP_ASK;
 }
 
-/* The text ends too early, or is not JSON.  FP_ASK, or the error. */
+/* The text is truncated or not JSON.  FP_ASK if what was read can be kept, otherwise the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
     const int between = r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
-    if (status == FP_E_TRUNCATED && r->seen_events) { /* its writer was killed; an array may lack its end anyway */
+    if (status == FP_E_TRUNCATED && r->seen_events) { /* the writer was killed, or left the array open */
         r->open_end = 1;
         r->killed = !between;
         in->pos = in->n;

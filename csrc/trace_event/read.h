@@ -2,17 +2,18 @@
  *
  *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone
  *
- * A complete event (X) is written at its end, long after the begin of its call.  So calls and instants become records,
- * which are sorted by thread, time, duration (longest first) and position in the file, in runs that the caller spills
- * and that are merged at the end.  Begins and ends (B, E) are paired in the order of the file.  If their times decrease
+ * A complete event (X) is written when its call ends, long after the call began.  So calls and instants become records,
+ * sorted by thread, time, duration (longest first) and position in the file.  The caller spills sorted runs, which are
+ * merged at the end.  Begins and ends (B, E) are paired in the order of the file.  If their times decrease
  * within a thread (`out_of_order`), the file must be read again with `by_time`, which sorts them by time first.
  *
  * Calls of one thread may overlap without nesting: PyTorch's annotations, kernels of a stream, Bazel's virtual threads.
- * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; the others become
- * threads that the caller names.  A call that ends 1 ns after its caller, by rounding, is cut instead.
+ * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; each further lane
+ * becomes a thread that the caller names.  A call that ends 1 ns after its caller because of rounding is cut instead.
  *
- * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If some are below 0,
- * all are shifted so that the earliest is 0.
+ * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If a time is negative,
+ * all times are shifted so that the earliest is 0.
+ *
  * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H
@@ -45,10 +46,10 @@ enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
 
 struct fp_trace_record {
     int64_t time, duration; /* nanoseconds; FP_TRACE_ENDLESS: a call without end, FP_TRACE_BEGIN: not paired yet */
-    uint64_t order;         /* in the file; arguments follow their call */
-    uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: of an end that is not paired yet */
-    uint32_t id;            /* function; of an event the string that is its payload; of an argument its low half */
-    uint32_t type;          /* of a typed event; of an argument its high half; of a call how many arguments it has */
+    uint64_t order;         /* position in the file; arguments follow their call */
+    uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
+    uint32_t id;            /* call: function; event: payload, a string; argument: its low half */
+    uint32_t type;          /* call: number of arguments; typed event: its type; argument: its high half */
 };
 
 struct fp_trace_run {
@@ -58,7 +59,7 @@ struct fp_trace_run {
 };
 
 struct fp_trace_event {
-    uint64_t at; /* its offset */
+    uint64_t at; /* offset in the file */
     uint8_t ph;  /* 0: none */
     uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
     int64_t ts, dur, type;
@@ -67,12 +68,12 @@ struct fp_trace_event {
     uint64_t args[16];
 };
 
-/* Calls of a thread that are open, by lane, and when the innermost of each lane ends (lanes.c). */
+/* The open calls of a thread by lane, and the end of each lane's innermost call (lanes.c). */
 struct fp_trace_lanes {
     struct fp_trace_lane *lanes;
-    struct fp_trace_ends *ends; /* a tree: ends[1] is of all lanes, ends[cap + i] of lane i */
+    struct fp_trace_ends *ends; /* a binary tree: ends[cap + i] is lane i, ends[1] all lanes */
     uint32_t cap, n;            /* n: lanes in use */
-    uint32_t thread, last;      /* their thread; the lane of the last call */
+    uint32_t thread, last;      /* their thread; the lane of the latest call */
 };
 
 struct fp_trace_read {

@@ -11,7 +11,7 @@
 #include "core/array.h"
 #include "trace_event/read.h"
 
-/* A call that has begun. */
+/* An open call. */
 struct fp_trace_open {
     int64_t time;
     uint64_t order;
@@ -26,7 +26,7 @@ struct fp_trace_stack {
     int64_t last;
 };
 
-/* A call in a lane.  `end` is INT64_MAX if it has none. */
+/* An open call of a lane.  end INT64_MAX: unknown. */
 struct fp_trace_call {
     int64_t end;
     uint32_t function;
@@ -38,7 +38,7 @@ struct fp_trace_lane {
     uint32_t thread; /* of the model, + 1; 0: not requested yet */
 };
 
-/* The earliest and the latest end of some lanes' innermost calls; INT64_MAX of a lane without calls. */
+/* The earliest and the latest end among the innermost calls of a range of lanes; INT64_MAX for a lane without calls. */
 struct fp_trace_ends {
     int64_t least, most;
 };
@@ -48,18 +48,18 @@ static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
     return &r->records[r->n_records++];
 }
 
-/* pair.c.  `name` is a function, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
+/* pair.c.  `name` is a function, or FP_NO_ID for an unnamed end.  Each returns 0 or FP_E_NOMEM. */
 int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
 int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
 int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name);
-/* Calls that are still open become records. */
+/* Turns the calls that are still open into records. */
 int fp_trace_close(struct fp_trace_read *r);
 
-/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
- * FP_E_NOMEM, FP_E_OVERFLOW. */
+/* merge.c.  Appends the rows of the runs' records; with `by_time` it first pairs begins and ends.  FP_FULL, FP_ASK,
+ * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
 
-/* lanes.c.  The first lane with room for a call with this end, or FP_NO_ID when memory ran out. */
+/* lanes.c.  The first lane in which a call with this end nests.  FP_NO_ID when memory ran out. */
 uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end);
 /* The lane whose innermost call ends first, if that is not later than `now`; otherwise FP_NO_ID. */
 uint32_t fp_trace_lane_ending(const struct fp_trace_lanes *l, int64_t now);

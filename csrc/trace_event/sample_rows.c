@@ -46,8 +46,8 @@ static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_p
     return 0;
 }
 
-/* The time of sample i: the sum of the deltas, or its timestamp, or, in old profiles without either, at equal
- * distances.  0 or FP_E_OVERFLOW. */
+/* The time of sample i: its timestamp or the sum of the deltas.  Old profiles have neither: their samples are spread
+ * evenly.  0 or FP_E_OVERFLOW. */
 static int time_of(const struct fp_trace_samples_read *r, const struct fp_trace_samples_profile *p, uint64_t i,
                    int64_t *time) {
     const struct fp_trace_samples_values *c = r->columns;
@@ -70,7 +70,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
     const struct fp_trace_samples_values *c = r->columns;
     struct fp_trace_samples_profile *p = &r->profiles[profile];
     const uint64_t n = c[FP_SAMPLES_NODES].total, n_times = c[FP_SAMPLES_DELTAS].total;
-    const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is that of the end */
+    const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is the end of the profile */
     const int unequal = n != n_times && !has_end && !(r->event.has_head && !n_times);
     const int is_chunk = r->event.ph != 0; /* of a trace */
     if (unequal && (!is_chunk || !n_times))
@@ -105,7 +105,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         p->open = node > 0;
     }
     if (unequal) r->no_deltas += n > n_times ? n - n_times : n_times - n;
-    /* the last one lasts as long as the average: so does DevTools, and endTime is in whole seconds */
+    /* as in DevTools, the last sample gets the average length: endTime is in whole seconds */
     if (r->event.is_absolute) p->end = r->pos > 1 ? p->shown + (p->shown - p->first) / (int64_t)(r->pos - 1) : 0;
     return FP_DONE;
 }
@@ -119,7 +119,7 @@ static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
     return row == FP_NO_ID ? FP_NO_ID : row - 1;
 }
 
-/* The profile of a node that has hits, if it has hits instead of samples; otherwise NULL. */
+/* The profile of a node with hits, or NULL if the profile has samples. */
 static const struct fp_trace_samples_profile *profile_of_hits(const struct fp_trace_samples_read *r, uint32_t node) {
     const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
     if (owner == FP_SAMPLES_DICTIONARY || owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL;
@@ -136,7 +136,7 @@ int fp_trace_samples_plan_hits(struct fp_trace_samples_read *r) {
     return r->by_hits == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* Rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
+/* Adds the rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
 static int hits_of_nodes(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
     const uint32_t n_values = r->types.n - 1;
     for (; r->hit < r->node_keys.n; r->hit++) {
@@ -173,7 +173,7 @@ static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_
             return fp_trace_samples_broken(r, e->at, "a sample refers to a frame that is not in stackFrames", NULL,
                                            err);
         *stack = r->nodes[node].stack;
-    } else if (!*stack && e->ph && r->name.n) { /* the event has nothing else */
+    } else if (!*stack && e->ph && r->name.n) { /* without a stack, the name of the event is its only frame */
         const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
         const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
         const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_trace_samples_frame(m, function, 0);

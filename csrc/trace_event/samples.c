@@ -28,7 +28,7 @@ enum within {
     STACK
 };
 
-/* Keys that are known in some object. */
+/* The keys known in any object. */
 enum samples_key {
     NO_KEY = 0,
     K_TRACE_EVENTS,
@@ -145,7 +145,7 @@ void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
 
 static uint8_t becomes(const struct fp_trace_samples_read *r, uint8_t within, int is_object) {
     if (!r->json.depth) return is_object ? TOP : EVENTS;
-    if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* a profile's: no objects */
+    if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* samples of a profile are not objects */
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
         if (LEVELS[i].within == within && LEVELS[i].is_object == is_object &&
             (LEVELS[i].key == ANY_KEY || LEVELS[i].key == r->key))
@@ -212,7 +212,7 @@ static int take_name(struct fp_trace_samples_read *r, uint32_t *name) {
     return r->json.token == FP_JSON_STRING ? take_string(r, &r->model->strings, name) : 0;
 }
 
-/* Microseconds as nanoseconds, 146 years at most, so that differences fit. */
+/* Microseconds as nanoseconds, at most 146 years so that differences fit 64 bits. */
 static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
@@ -222,7 +222,7 @@ static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
     return status || (*ns < INT64_MAX / 2 && *ns > INT64_MIN / 2) ? status : FP_E_OVERFLOW;
 }
 
-/* The start or end of a profile: nanoseconds of microseconds, and of seconds; 0 where these are beyond 146 years.
+/* The start or end of a profile in nanoseconds, read as microseconds and as seconds; 0 beyond 146 years.
  * Business Central (AL) counts microseconds since the year 1, which do not fit 64 bits as nanoseconds. */
 static int take_bound(struct fp_trace_samples_read *r, int64_t *ns, int64_t *of_seconds) {
     static const int64_t year_1 = INT64_C(62135596800) * 1000000;
@@ -258,7 +258,7 @@ static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *li
     return 0;
 }
 
-/* An element of the columns.  0, FP_ASK or an error without a description. */
+/* Adds an element to its column.  0, FP_ASK, or an error code with `err` not set. */
 static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_column which) {
     struct fp_trace_samples_values *c = &r->columns[which];
     uint32_t id = 0;
@@ -281,7 +281,7 @@ static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_c
     return status;
 }
 
-/* The next frame of a stack that is part of its event. */
+/* Adds the next frame of a stack that is written in its event. */
 static int take_frame(struct fp_trace_samples_read *r) {
     uint32_t name = 0;
     if (!r->second || r->json.token != FP_JSON_STRING) return 0;
@@ -334,7 +334,8 @@ static int take_of_frame(struct fp_trace_samples_read *r, uint8_t within) {
     struct fp_trace_samples_frame *f = &r->frame;
     const struct fp_json *j = &r->json;
     if (within == CALL) return take_of_call(r, 0);
-    if (within == NODE && r->key == K_LINE && !r->n_outer) /* of the root, which has none */
+    if (within == NODE && r->key == K_LINE &&
+        !r->n_outer) /* of the root, which has no line: -1 means that lines count from 0 */
         r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
     if (within == NODE && r->key == K_HITS)
         return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
@@ -354,7 +355,7 @@ static int take_child(struct fp_trace_samples_read *r) {
     return 0;
 }
 
-/* A text, number or word.  0, FP_ASK or an error without a description. */
+/* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
 static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
     struct fp_trace_samples_event *e = &r->event;
     switch (within) {
@@ -388,7 +389,8 @@ static int is_named(const struct fp_trace_samples_read *r, const char *name) {
     return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
 }
 
-/* An event, or a whole .cpuprofile, of a profile of V8.  Chunks lack its thread: another thread writes them. */
+/* Ends an event of a V8 profile, or a whole .cpuprofile.  Chunks lack the sampled thread, because another thread
+ * writes them. */
 static int end_of_profile(struct fp_trace_samples_read *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
     const struct fp_trace_samples_event *e = &r->event;
     const uint32_t row = fp_trace_samples_profile(r);
@@ -447,8 +449,8 @@ static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch 
 
 /* ---- the text ---- */
 
-/* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile: the former are used.  FP_ASK
- * if spilled ones of the latter must be dropped. */
+/* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile.  Those in data are used.
+ * FP_ASK if deltas of the cpuProfile were spilled and must be dropped. */
 static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_t *next) {
     struct fp_trace_samples_values *c = &r->columns[FP_SAMPLES_DELTAS];
     if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
@@ -462,7 +464,7 @@ static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_
     return written ? FP_ASK : FP_DONE;
 }
 
-/* Does the text end within its events?  Then its writer was killed; an array may lack its end anyway. */
+/* Whether the text ends within its events.  Then the writer was killed; the format allows an array without its end. */
 static int ends_in_events(struct fp_trace_samples_read *r) {
     const struct fp_json *j = &r->json;
     const int in_array = j->depth && r->within[1] == EVENTS;

@@ -11,11 +11,11 @@
  * profiles, then the samples.  Frames of the dictionary and nodes of profiles are handled alike: both have a name and a
  * parent, and become stacks.
  *
- * A sample of V8 lasts until the next one, so it becomes a row at the next one, or at the end of its profile.  The
- * arrays of an event (node, time before it, line of each sample) follow each other in any order: they are kept until
- * the event ends, in columns that the caller spills when they are full.
+ * A sample of V8 lasts until the next one, so its row is added at the next sample or at the end of its profile.  An
+ * event has arrays of nodes, times and lines, in any order.  They are kept until the event ends, in columns that the
+ * caller spills when they are full.
  *
- * A profile without samples may have hit counts: each node's becomes a row without a time.
+ * A profile without samples may have hit counts: the count of each node becomes a row without a time.
  *
  * Memory: linear in frames, profiles and threads.
  */
@@ -67,8 +67,8 @@ struct fp_trace_samples_profile {
     uint32_t thread;           /* 0: unknown */
     uint32_t node, line, open; /* of the current sample; open: there is one */
     int64_t start, end;        /* nanoseconds; end 0: unknown */
-    int64_t clock, shown;      /* the sum of times so far; the same, but never going back */
-    int64_t first;             /* of absolute times: the first one */
+    int64_t clock, shown;      /* the sum of time deltas so far; the maximum of these sums, which rows get */
+    int64_t first;             /* the first timestamp, if times are absolute */
     uint64_t n_samples;
 };
 
@@ -83,9 +83,9 @@ struct fp_trace_samples_child {
 struct fp_trace_samples_event {
     uint64_t at;
     int64_t ts, weight, start, end;             /* nanoseconds, except the weight */
-    int64_t old_start, old_end;                 /* the same for a profile with a head, in seconds */
+    int64_t old_start, old_end;                 /* start and end of a profile with a head, in seconds */
     uint32_t id, process, sf;                   /* strings of `ids` */
-    uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: their number */
+    uint32_t stack, keys;                       /* stack: its "stack" in the model; keys: number of keys read */
     uint8_t has_deltas;                         /* its data has timeDeltas */
     uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: dropped and counted */
     uint8_t has_head, is_absolute;              /* nodes are nested; times are absolute */
@@ -107,15 +107,15 @@ struct fp_trace_samples_read {
     struct fp_trace_ids thread_ids;
     struct fp_buf text; /* args.name */
     struct fp_trace_samples_values columns[3];
-    struct fp_table types; /* names of samples other than V8's: row i is value type i - 1 of part `named` */
-    uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
+    struct fp_table types; /* names of samples outside of V8's profiles: row i is value type i - 1 of part `named` */
+    uint32_t part, named; /* the parts of V8's samples and of the other samples; set by the caller between the passes */
     /* counted */
     uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
     uint64_t no_deltas; /* samples without a timeDelta, and timeDeltas without a sample */
     uint32_t n_sampled; /* profiles of V8 that have samples */
-    uint32_t by_hits;   /* value type of the hits of those without, or FP_NO_ID; known after fp_trace_samples_again */
+    uint32_t by_hits;   /* value type of hit counts, or FP_NO_ID; set by fp_trace_samples_again */
 
-    struct fp_json json; /* counts, too */
+    struct fp_json json; /* has further counters */
     /* private from here on */
     int32_t over, seen;
     uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
@@ -140,7 +140,7 @@ struct fp_trace_samples_read {
 struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, int lenient);
 void fp_trace_samples_read_free(struct fp_trace_samples_read *r);
 
-/* Between the passes: frames become stacks.  FP_DONE or an error. */
+/* Makes stacks of the frames, between the two passes.  FP_DONE or an error. */
 int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */

@@ -28,7 +28,7 @@ static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint6
 int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionary, struct fp_err *err);
 /* Gives frames and nodes their stacks.  FP_DONE or an error. */
 int fp_trace_samples_make_stacks(struct fp_trace_samples_read *r, struct fp_err *err);
-/* Assigns the nodes of the current event to this profile.  0 or FP_E_NOMEM. */
+/* Adds the nodes of the current event to this profile.  0 or FP_E_NOMEM. */
 int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile);
 /* The node with this id of an owner, or 0. */
 uint32_t fp_trace_samples_node(const struct fp_trace_samples_read *r, uint32_t owner, uint32_t id);
@@ -37,14 +37,15 @@ uint32_t fp_trace_samples_frame(struct fp_model *m, uint32_t function, uint32_t 
 
 /* The row of a profile in `profiles`.  FP_NO_ID when memory ran out. */
 uint32_t fp_trace_samples_profile(struct fp_trace_samples_read *r);
-/* Rows of V8's samples in the columns.  FP_DONE, FP_FULL, FP_ASK or an error. */
+/* Adds the rows of V8's samples in the columns.  FP_DONE, FP_FULL, FP_ASK or an error. */
 int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profile, struct fp_batch *out,
                                 struct fp_err *err);
 /* Gives hits of profiles without samples their value type.  0 or FP_E_NOMEM. */
 int fp_trace_samples_plan_hits(struct fp_trace_samples_read *r);
-/* Rows of the samples still open at the end, and of such hits.  Returns as fp_trace_samples_of_columns. */
+/* Adds the rows of samples still open at the end, and of those hits.  FP_DONE, FP_FULL or an error. */
 int fp_trace_samples_last(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err);
-/* The row of the current sample, which has its own stack.  Returns the same; the first pass only records its name. */
+/* Adds the row of the current sample, which has its own stack; the first pass only records its name.  FP_DONE, FP_FULL,
+ * FP_ASK or an error. */
 int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err);
 
 #endif

@@ -21,7 +21,7 @@ int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_
     id->kind = FP_TRACE_NUMBER;
     const int status = fp_json_number(p, n, 0, &id->number, NULL);
     if (!status || (status != FP_E_OVERFLOW && j->token == FP_JSON_NUMBER)) return status;
-    p = fp_json_plain(j, scratch, &n); /* a text, or a number beyond 63 bits, such as 2^64 - 1: named literally */
+    p = fp_json_plain(j, scratch, &n); /* a text, or a number beyond 63 bits such as 2^64 - 1, kept as text */
     if (!p) return FP_E_NOMEM;
     id->kind = FP_TRACE_TEXT;
     id->number = 0;

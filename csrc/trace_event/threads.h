@@ -1,7 +1,7 @@
 /* trace_event/threads.h - the process and thread of an event, in the file and in the model.
  *
- * An id may be a number of any size, a string, or missing.  FP_ASK requests the thread of the model for each new
- * pair of ids, which the caller sets with fp_trace_set_thread.
+ * An id may be a number of any size, a string, or missing.  For each new pair of ids FP_ASK requests a thread of the
+ * model, which the caller sets with fp_trace_set_thread.
  */
 #ifndef FP_TRACE_EVENT_THREADS_H
 #define FP_TRACE_EVENT_THREADS_H
@@ -21,8 +21,8 @@ struct fp_trace_id {
 
 struct fp_trace_ids {
     struct fp_trace_id pid, tid; /* of the current event */
-    uint32_t meta;               /* its name for the process: 1, the thread: 2, none: 0 */
-    int32_t noted;               /* that name was recorded */
+    uint32_t meta;               /* the event names the process: 1, the thread: 2, neither: 0 */
+    int32_t noted;               /* the name was recorded */
     /* private from here on */
     struct fp_table pairs; /* kinds and numbers of ids */
     uint32_t *thread_of;   /* by row of `pairs`: thread + 1, 0 = not requested yet */
@@ -39,7 +39,7 @@ void fp_trace_set_thread(struct fp_trace_ids *ids, uint32_t thread);
 int fp_trace_ids_init(struct fp_trace_ids *ids);
 void fp_trace_ids_clear(struct fp_trace_ids *ids);
 
-/* Takes an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
+/* Reads an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
 
 /* The thread of the current event.  0, FP_ASK, FP_E_NOMEM. */

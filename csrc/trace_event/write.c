@@ -7,12 +7,13 @@
 #include "core/json.h"
 #include "core/utf8.h"
 
-/* TEXT: a longer payload is not used as the name of an event.  FIXED: an upper bound of a row without its name. */
+/* TEXT: maximum length of a payload that becomes the name of its event.  FIXED: maximum length of a row without its
+ * name. */
 enum { TEXT = 200, FIXED = 256 };
 
 struct fp_trace_thread {
     uint32_t depth;   /* open calls */
-    uint32_t tail_n;  /* bytes of `tail`; 0: its ids are not known yet */
+    uint32_t tail_n;  /* bytes of `tail`; 0: the thread's ids are not known yet */
     uint8_t tail[40]; /* ,"pid":1,"tid":2 */
 };
 
@@ -98,7 +99,7 @@ void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, ui
     memcpy(t->tail, tail, sizeof t->tail);
 }
 
-/* Is it a short text without control characters? */
+/* Whether it is a short text without control characters. */
 static int is_text(const uint8_t *p, size_t n) {
     if (!n || n > TEXT) return 0;
     for (size_t i = 0, length; i < n; i += length) {
@@ -157,7 +158,7 @@ static int put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_b
     return 0;
 }
 
-/* Does this row belong to a call that is too deep? */
+/* Whether this row belongs to a call that is too deep. */
 static int is_deep(struct fp_trace_write *w, struct fp_trace_thread *t, uint8_t op) {
     if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) return --t->depth >= FP_TRACE_DEPTH;
     if (op != FP_OP_ENTER && op != FP_OP_ENTER_ARGS) return 0;
@@ -185,7 +186,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
             return fp_no_memory(err);
         struct fp_trace_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->tail_n)) {
-            w->asked = thread;
+            w->new_thread = thread;
             return FP_ASK;
         }
         const uint64_t ns = b->time[i];

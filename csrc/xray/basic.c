@@ -149,7 +149,7 @@ static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
         return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED, now.kind, "0..3", 0);
     const uint32_t named = fp_xray_lookup(x->names, now.function);
     if (!named) {
-        x->asked = now.function;
+        x->requested = now.function;
         return FP_ASK;
     }
     /* Versions 1 and 2 have uninitialized memory in place of version 3's pid. */

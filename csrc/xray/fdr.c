@@ -188,7 +188,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
         if (FP_UNLIKELY(!named)) {
             named = fp_xray_lookup_sparse(x->names, id);
             if (!named) {
-                x->asked = id;
+                x->requested = id;
                 status = FP_ASK;
                 break;
             }

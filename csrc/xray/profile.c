@@ -69,7 +69,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
     for (; q->n_ids; q->n_ids--) {
         const uint32_t id = q->ids[q->n_ids - 1], named = fp_xray_lookup(x->names, id);
         if (!named) {
-            x->asked = id;
+            x->requested = id;
             return FP_ASK;
         }
         uint32_t line = fp_model_line(x->model, named - 1, 0, 0, 0);

@@ -56,8 +56,8 @@ struct fp_xray {
     uint64_t pid;         /* profile: the process of the log being read */
 
     struct fp_xray_stats stats;
-    uint32_t asked;  /* after FP_ASK: the function id that fp_xray_define must name */
-    uint32_t thread; /* FDR: id in the model of the buffer's thread, if known in advance; otherwise 0 */
+    uint32_t requested; /* after FP_ASK: the function id that fp_xray_define must name */
+    uint32_t thread;    /* FDR: id in the model of the buffer's thread, if known in advance; otherwise 0 */
 
     /* private from here on */
     /* the state of each mode; NULL until its first call */
@@ -94,7 +94,7 @@ void fp_xray_drop(struct fp_xray *x);
  * Returns 1, or 0 at the end. */
 int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *nbytes);
 
-/* Decodes records.  FP_ASK: define x->asked and call again with the same window.
+/* Decodes records.  FP_ASK: define x->requested and call again with the same window.
  *
  * FDR, basic: timeline rows, times in ticks.
  * Profile: stacks rows with two values, ticks and calls, both self.  Ticks in the file include callees, so a path's
@@ -133,7 +133,7 @@ struct fp_xray_piece {
 struct fp_xray_share {
     struct fp_feed feed; /* its status is as that of fp_xray_feed, but never FP_MORE */
     struct fp_err err;   /* when its status is an error */
-    struct fp_xray *x;   /* the decoder: after FP_ASK, its `asked` */
+    struct fp_xray *x;   /* the decoder: after FP_ASK, its `requested` */
     uint32_t next;       /* the current buffer of the piece */
     int32_t passed;      /* 1: the share returned FP_ASK only because it has passed `awaited` */
 

@@ -285,8 +285,8 @@ def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
     """Which of thread, process, part and cpu separate rows that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
-    asked = frozenset(options[LABELS] or ()) - {"own"}
-    return asked | {"thread", "process", "part"} if options[PER_THREAD] else asked
+    separating = frozenset(options[LABELS] or ()) - {"own"}
+    return separating | {"thread", "process", "part"} if options[PER_THREAD] else separating
 
 
 def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
@@ -299,8 +299,8 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
 
 def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
     """Warn of requested labels that no row has.  `found`: those that some rows have, of LABEL_WORDS."""
-    asked = options[LABELS] if holds.labels else ()
-    for name in sorted({*(asked or ())} - {"own"} - found):
+    requested = options[LABELS] if holds.labels else ()
+    for name in sorted({*(requested or ())} - {"own"} - found):
         log.warn(REPORTED["missing-labels"], name=name)
 
 
@@ -338,7 +338,7 @@ class Operator(NamedTuple):
         """Whether a plan with these facts needs it, or would with one of its switches set."""
         return self.source in ("any", facts.source) and self.when(facts)
 
-    def asked(self, options: Options) -> bool:
+    def is_requested(self, options: Options) -> bool:
         return not self.switches or any(options[option] not in (None, (), False) for option in self.switches)
 
     def load(self) -> Run:

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
-    _Page(found, Screen.asked(args.width, args.color), "demangle" not in given).print()
+    _Page(found, Screen.from_options(args.width, args.color), "demangle" not in given).print()
     print_problems(found.log, shown(args.input), args.quiet)
     return exit_code(found.log)
 

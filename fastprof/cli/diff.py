@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
     """Where text goes, and whether names are shortened."""
-    return Screen.asked(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
+    return Screen.from_options(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
 
 
 def _growth_of(value: Failure) -> str:

@@ -60,7 +60,7 @@ class Screen(NamedTuple):
         return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
     @staticmethod
-    def asked(width: int | None, colour: str, *, markdown: bool = False) -> Screen:
+    def from_options(width: int | None, colour: str, *, markdown: bool = False) -> Screen:
         """Of --width (0: no limit; None: the terminal's, else COLUMNS, else _IN_A_PIPE) and --color; or of
         --markdown."""
         if markdown:

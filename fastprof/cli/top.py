@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.csv:
             _print_csv(found)
         else:
-            screen = Screen.asked(args.width, args.color, markdown=args.markdown)
+            screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
             _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
     log = found.log
     if not args.json:

@@ -23,7 +23,7 @@ class File(NamedTuple):
 class Folder:
     """The regular files below a directory, sorted by name.  Links to directories are not followed.
 
-    It is listed when `files` is first asked for.  One file is open at a time.  Files are as long as they were when the
+    It is listed when `files` is first read.  One file is open at a time.  Files are as long as they were when the
     directory was listed: bytes appended later are not read.
     Errors: FastprofError for a directory that cannot be listed; OSError when a file cannot be read.
     """

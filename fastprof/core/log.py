@@ -170,8 +170,8 @@ class Log:
 
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
         """Count rows that a filter leaves out: any of `filters` that is in `options`."""
-        asked = joined(", ", [spelled(option.flag) for option in filters if option in options])
-        self.count(REPORTED["filtered-rows"], rows, options=asked)
+        flags = joined(", ", [spelled(option.flag) for option in filters if option in options])
+        self.count(REPORTED["filtered-rows"], rows, options=flags)
 
     def as_dict(self, *, flags: bool = False) -> dict[str, Any]:
         """For JSON."""

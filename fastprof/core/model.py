@@ -241,9 +241,9 @@ class Model:
         self.formats: list[str] = []
         # display names by input, if its own name is meaningless, as for a member of an archive
         self.titles: dict[str, str] = {}
-        self.times: list[Span] = []  # of inputs of which a range of times was asked for
+        self.times: list[Span] = []  # of the inputs that --time-range applies to
         self.n_cut = 0  # names that were cut, as far as readers reported
-        self._checked = 0  # bytes of the tables when check_memory last asked the system
+        self._checked = 0  # bytes of the tables when check_memory last queried the system
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}

@@ -510,8 +510,8 @@ CORES: Option[int | None] = Option(
 
 def cores_of(options: Options) -> int:
     """How many threads may work at a time."""
-    asked = options[CORES]
-    return available() if asked is None else asked
+    cores = options[CORES]
+    return available() if cores is None else cores
 
 
 def available() -> int:

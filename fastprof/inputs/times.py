@@ -18,8 +18,8 @@ def resolved(source: Source, format_: Format, options: Options) -> tuple[int, in
     An archive has them in its index.  What cannot be read again is copied to a temporary file first.
     Errors: UsageError for a unit where the clock is unknown, and those of reading.
     """
-    asked = options[TIME_RANGE]
-    assert isinstance(asked, str)
+    time_range = options[TIME_RANGE]
+    assert isinstance(time_range, str)
     if source.folder is None:
         source.spool()
     model = Model()
@@ -37,11 +37,11 @@ def resolved(source: Source, format_: Format, options: Options) -> tuple[int, in
     clocks = {part.extra.get("ticks_per_second", 0) for part in model.parts} if reader.view == "timeline" else {10**9}
     span = times.Span(int(summary.c.first_time), int(summary.c.last_time), clocks.pop() if len(clocks) == 1 else 0)
     what = None
-    if not span.clock and times.needs_clock(asked):
+    if not span.clock and times.needs_clock(time_range):
         what = f"the frequency of its clock is unknown; use percent, or ticks from {span.text()}"
     else:
-        first, last = times.resolved(asked, span)
+        first, last = times.resolved(time_range, span)
         if first <= last:
             return first, last
-        what = f"{asked} begins after its end; the trace covers {span.text()}"
+        what = f"{time_range} begins after its end; the trace covers {span.text()}"
     raise UsageError(Message("{file}: {--time-range:name}: {what}", file=source.name, what=what))

@@ -46,7 +46,7 @@ def adding_options() -> list[Option[Any]]:
 def _write(
     input_: Any,
     from_: str | None,
-    asked: Options,
+    chosen: Options,
     member: Member,
     bases: Bases,
     sink: Sink,
@@ -56,15 +56,15 @@ def _write(
 ) -> Log:
     """Write a profile as `member`, see ArchiveWriter."""
     model, log = Model(), Log()
-    reader = open_reader(input_, from_, model, asked, log, progress)
+    reader = open_reader(input_, from_, model, chosen, log, progress)
     with reader.source as source:
         archive = formats.get(ArchiveWriter.format)
-        made = plan.checked(plan.writing(archive), [[reader]], asked, idle=idle)
+        made = plan.checked(plan.writing(archive), [[reader]], chosen, idle=idle)
         member.about = {"format": reader.format}
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity
         base_of = bases.of(reader.view)
-        writer = ArchiveWriter(model, sink, asked, log, member=member, at=at, base_of=base_of)
+        writer = ArchiveWriter(model, sink, chosen, log, member=member, at=at, base_of=base_of)
         writer.view = reader.view
         write(made.rows(model, log), writer)
     return log
@@ -119,11 +119,11 @@ class Adding:
         Errors: FastprofError and its subclasses, also when the name is taken; the store is then unchanged and still
         usable.
         """
-        asked = checked(options, plan.known_options())
+        chosen = checked(options, plan.known_options())
         self._check_name(name, replace)
         member = Member(self._next, name)
         with self._whole_or_not():
-            log = _write(input_, from_, asked, member, self._bases, self._sink, self._end, progress)
+            log = _write(input_, from_, chosen, member, self._bases, self._sink, self._end, progress)
         self._take(member)
         return log
 
@@ -450,12 +450,12 @@ def write_piece(
     `idle` collects options without an effect on this profile; without it they are an error.
     Errors: FastprofError and its subclasses; then there is no file.
     """
-    asked = checked(options, plan.known_options())
+    chosen = checked(options, plan.known_options())
     file = os.stat(base["store"])
     bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
     bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
     with Sink(path, durable=False) as sink:
-        log = _write(input_, from_, asked, Member(0, name), bases, sink, idle=idle)
+        log = _write(input_, from_, chosen, Member(0, name), bases, sink, idle=idle)
         sink.commit()
         log.facts["output_bytes"] = sink.output_bytes
     return log

@@ -127,23 +127,23 @@ def annotate(
     >>> [(line.number, line.text, line.values) for block in listing.blocks() for line in block if line.values]
     [(3, '{ return 9; }', [9, 0])]
     """
-    asked = checked(given, options())
+    chosen = checked(given, options())
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
-    if wanted and THRESHOLD in asked:
+    if wanted and THRESHOLD in chosen:
         raise UsageError(Message("{--threshold} has no effect: it chooses files, and they are named"))
-    if asked[ASM] and INCLUDE in asked:
+    if chosen[ASM] and INCLUDE in chosen:
         raise UsageError(Message("{--include} has no effect: {--asm} shows no source files"))
 
-    end = END._replace(options=(*OPTIONS, *FINDING)) if asked[ASM] else END
+    end = END._replace(options=(*OPTIONS, *FINDING)) if chosen[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
-    annotation: Annotation = run(end, [[one]], asked, from_, progress, {"wanted": wanted}, keep_going=keep_going)
+    annotation: Annotation = run(end, [[one]], chosen, from_, progress, {"wanted": wanted}, keep_going=keep_going)
     return annotation
 
 
 def annotated(
     pipelines: Sequence[plan.Pipeline],
     model: Model,
-    asked: Options,
+    chosen: Options,
     log: Log,
     *,
     wanted: list[str],
@@ -152,10 +152,10 @@ def annotated(
 ) -> Annotation:
     """`sources`: where source files are looked up, else as `include` says.  `value`: the name of the value type to sort
     by, else the default one."""
-    if asked[ASM]:
-        shown: _Shown = _Functions(model, asked, log, wanted)
+    if chosen[ASM]:
+        shown: _Shown = _Functions(model, chosen, log, wanted)
     else:
-        shown = _Files(model, asked, log, wanted, sources or Sources(asked[INCLUDE], wanted))
+        shown = _Files(model, chosen, log, wanted, sources or Sources(chosen[INCLUDE], wanted))
     (pipeline,) = pipelines
     for batch in pipeline.rows(model, log):
         shown.put(batch)
@@ -169,7 +169,7 @@ class _Shown:
         self._model, self._options, self._log, self._wanted = model, options, log, wanted
         self.places = Places(model, by_address=options[ASM])
         self._matched: set[str] = set()  # requested files that were found
-        self._asked_for: set[int] = set()
+        self._requested: set[int] = set()
         self._value = 0
 
     def put(self, batch: Batch) -> None:
@@ -180,7 +180,7 @@ class _Shown:
         matching = [wanted for wanted in self._wanted if ends_alike(wanted, file)]
         self._matched.update(matching)
         if matching:
-            self._asked_for.add(group)
+            self._requested.add(group)
         return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
 
     def annotation(self, name: str | None) -> Annotation:
@@ -193,7 +193,7 @@ class _Shown:
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._log)
         no_costs = [0] * len(found.totals)
-        groups |= dict.fromkeys(self._asked_for - groups.keys(), (0, no_costs))  # with calls only
+        groups |= dict.fromkeys(self._requested - groups.keys(), (0, no_costs))  # with calls only
         if found.totals:
             least = self._options[THRESHOLD] * abs(sum(values[value] for _, values in groups.values()))
             for group, (largest, values) in sorted(groups.items(), key=self._rank):
@@ -208,8 +208,8 @@ class _Shown:
         name, file = self._names(group)
         if name in UNKNOWN:
             return "unknown"
-        if self._wanted and group not in self._asked_for:
-            return "not asked for"
+        if self._wanted and group not in self._requested:
+            return "not requested"
         if not self._wanted and not is_large:
             return "below the threshold"
         most = self._options[N] if N in self._options or not self._wanted else 0

@@ -60,7 +60,7 @@ class Places:
             status = lib.fp_places_put(self._c, batch.c, columns, self._err)
             check_sums(status, self._err, self._model, _WHAT, self.value_types)
             if status == lib.FP_ASK:
-                group = int(self._c.asked)
+                group = int(self._c.requested)
                 what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
                 if lib.fp_places_keep(self._c, group, what):
                     raise MemoryError("no memory for sums by place")

@@ -71,13 +71,13 @@ def converted(
     `durable` is that of `outputs.written`.
     `of`: the view to write and the data to hold, for an archive on its way to another format.
     """
-    asked = checked(options, plan.known_options())
+    chosen = checked(options, plan.known_options())
     given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
-    if asked[SPLIT] == "thread":
+    if chosen[SPLIT] == "thread":
         defaults["per_thread"] = True  # samples of a part of one thread get its label
-    asked = asked.with_defaults(**defaults)
+    chosen = chosen.with_defaults(**defaults)
     end = plan.writing(target, CODE)
     if of:
         end = end._replace(view=of[0], holds=of[1])
@@ -85,7 +85,7 @@ def converted(
     log: Log = run(
         end,
         [given],
-        asked,
+        chosen,
         from_,
         progress,
         {"output": output, "target": target, "renumber": True, "durable": durable},

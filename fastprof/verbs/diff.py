@@ -24,7 +24,7 @@ from fastprof.inputs import Progress
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
 from fastprof.verbs.convert import target_of
-from fastprof.verbs.diff_rows import Asked
+from fastprof.verbs.diff_rows import RowOptions
 from fastprof.verbs.diff_sides import Both
 from fastprof.verbs.difference import Difference as Difference
 from fastprof.verbs.gate import FAIL_OVER, failed
@@ -185,9 +185,9 @@ def _check(given: Options, target: Format | None, names: tuple[list[str], list[s
         raise UsageError(Message("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY]))
 
 
-def _asked(options: Options) -> Asked:
+def _row_options(options: Options) -> RowOptions:
     watched = frozenset(name for name, _ in options[FAIL_OVER] or () if name)
-    return Asked(
+    return RowOptions(
         options[BY],
         options[PAIR] == "name",
         options[N] or None,
@@ -202,7 +202,7 @@ def found(
     pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, names: tuple[list[str], list[str]]
 ) -> Difference:
     """The rows with the largest differences, and the totals."""
-    how = _asked(options)
+    how = _row_options(options)
     both = Both(names, pipelines, options, how, model, log, inclusive=how.by == "function")
     result, watched = both.found()
     return result._replace(failed=failed(result, options[FAIL_OVER] or (), watched, how.alpha))
@@ -224,7 +224,7 @@ def written(
     if view == "stacks" and BY in options:
         what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
         raise UsageError(Message(what, inputs=inputs_of(model)))
-    how = _asked(options)
+    how = _row_options(options)
     both = Both(names, pipelines, options, how, model, log)
     end = plan.writing(target, CODE)._replace(view=view)
     # rows of a graph with calls are already summed up and sorted

@@ -13,7 +13,7 @@ from fastprof.verbs.difference import Change, Runs
 from fastprof.verbs.significance import least_significant
 
 
-class Asked(NamedTuple):
+class RowOptions(NamedTuple):
     """The options of `diff` that do not apply to its sides."""
 
     by: str
@@ -26,12 +26,12 @@ class Asked(NamedTuple):
 
 
 class Rows:
-    """Collects rows: at most `asked.n`, unless they are `tested`, which happens after the last one."""
+    """Collects rows: at most `options.n`, unless they are `tested`, which happens after the last one."""
 
-    def __init__(self, asked: Asked, least_costs: Sequence[float], *, tested: bool) -> None:
+    def __init__(self, options: RowOptions, least_costs: Sequence[float], *, tested: bool) -> None:
         """`least_costs`: thresholds for old and new; rows below both do not count."""
-        self._asked, self._least_costs, self._tested = asked, least_costs, tested
-        self._most = None if tested else asked.n
+        self._options, self._least_costs, self._tested = options, least_costs, tested
+        self._most = None if tested else options.n
         self._heap: list[tuple[float, int, Change]] = []  # size of the difference, order among all, row
         self._number = 0
         self._n_changed = self._n_tested = 0
@@ -41,12 +41,12 @@ class Rows:
     def sizes(self, batch: Batch, sides: Sequence[Sequence[int]]) -> list[float]:
         """The size of each row's difference; -1 for a row that does not count."""
         old, new = sides
-        in_percent = self._asked.sort == "percent"
+        in_percent = self._options.sort == "percent"
         sizes = [size_of(x, y, in_percent) for x, y in zip(old, new, strict=True)]
         for i, (x, y) in enumerate(zip(old, new, strict=True) if any(self._least_costs) else ()):
             if abs(x) < self._least_costs[0] and abs(y) < self._least_costs[1]:
                 sizes[i] = -1
-        if self._asked.by == "arc":
+        if self._options.by == "arc":
             sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
         self._n_changed += sum(size > 0 for size in sizes)
         return sizes
@@ -58,7 +58,7 @@ class Rows:
                 its = runs[i]
                 p = its.p or 0 if its else 0
                 self._n_tested += 1
-                if p > self._asked.alpha:
+                if p > self._options.alpha:
                     sizes[i] = -1
                 else:
                     self._ps.append(p)
@@ -87,7 +87,7 @@ class Rows:
         """The rows (unsorted), the number that differ and, of several runs, the number that differ by chance."""
         if not self._tested:
             return [row for _, _, row in self._heap], self._n_changed, 0
-        least = least_significant(self._ps, self._n_tested, self._asked.alpha)
+        least = least_significant(self._ps, self._n_tested, self._options.alpha)
         kept = [row for size, _, row in self._heap if size > 0 and row.runs and (row.runs.p or 0) <= least]
         return kept, len(kept), self._n_changed - len(kept)
 

@@ -31,7 +31,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message
 from fastprof.verbs.comparing import log_pairs, read_all
 from fastprof.verbs.diff_inclusive import Inclusive
-from fastprof.verbs.diff_rows import Asked, Rows, size_of
+from fastprof.verbs.diff_rows import RowOptions, Rows, size_of
 from fastprof.verbs.difference import Change, Difference, Runs, Value
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
@@ -51,14 +51,14 @@ class Both(Input):
         self,
         names: tuple[list[str], list[str]],
         pipelines: Sequence[plan.Pipeline],
-        asked: Options,
-        how: Asked,
+        chosen: Options,
+        how: RowOptions,
         model: Model,
         log: Log,
         *,
         inclusive: bool = False,
     ) -> None:
-        self._pipelines, self._how, self._asked = pipelines, how, asked
+        self._pipelines, self._how, self._chosen = pipelines, how, chosen
         self._sides, self._names = names, [*names[0], *names[1]]
         self._n_old, self._n_runs = len(names[0]), len(self._names)
         self.view, self._options = "graph" if inclusive else pipelines[0].view, pipelines[0].options
@@ -114,7 +114,7 @@ class Both(Input):
                 n_inputs = sum(1 for one in self._pipelines if one.side == run for _ in one.inputs)
                 parts = [self._model.parts[index] for index in self._totals[run]]
                 runs.append(Side(name, n_inputs, parts, self._sums(run)))
-            self._weights = Weights(runs, self._n_old, self._events, self._asked)
+            self._weights = Weights(runs, self._n_old, self._events, self._chosen)
             self._weights.note(self._log)
         return self._weights
 
@@ -122,11 +122,11 @@ class Both(Input):
 
     def _samples(self) -> Iterator[Batch]:
         sides = [(self._side(run), "stacks", self._read(run)) for run in range(self._n_runs)]
-        if self._how.by_name or Weights.needed(self._n_runs, self._asked):
+        if self._how.by_name or Weights.needed(self._n_runs, self._chosen):
             sides = read_all(sides, self._model, self._options, self._log, pair=self._how.by_name)
         for run in (*range(self._n_old, self._n_runs), *range(self._n_old)):
             rows = sides[run][2]
-            if Weights.needed(self._n_runs, self._asked):
+            if Weights.needed(self._n_runs, self._chosen):
                 rows = self._weighted(run, rows)
             yield from rows if self._side(run) else taken_off(rows, self._model)
         self.weights()

@@ -50,16 +50,16 @@ def info(
     >>> facts["format"], facts["view"], facts["totals"]
     ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
-    asked = checked(options, plan.reading_options())
+    chosen = checked(options, plan.reading_options())
     plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
-    if isinstance(plain, str) and is_archive(plain) and from_ is None and not asked.given:
+    if isinstance(plain, str) and is_archive(plain) and from_ is None and not chosen.given:
         from fastprof.store.listing import facts
 
         if found := facts(plain):
             log = Log()
             log.facts = found
             return log
-    described: Log = run(END, [[plain]], asked, from_, progress)
+    described: Log = run(END, [[plain]], chosen, from_, progress)
     return described
 
 

@@ -126,7 +126,7 @@ def report(
     >>> dict(fastprof.report("tests/corpus/callgrind/good/cfi.callgrind", "cfi.html").rows)
     {'contexts': 3, 'functions': 2}
     """
-    asked = checked(given, options())
+    chosen = checked(given, options())
     paths = listed(inputs)
     if not 1 <= len(paths) <= 2:
         raise UsageError(
@@ -134,20 +134,20 @@ def report(
         )
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
-    if PAIR in asked and len(paths) == 1:
+    if PAIR in chosen and len(paths) == 1:
         raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
 
     given_: dict[str, Any] = {"output": output, "command": command}
-    if asked[SOURCE]:
-        given_["source"] = _lines(paths, output, asked, from_, progress, keep_going)
+    if chosen[SOURCE]:
+        given_["source"] = _lines(paths, output, chosen, from_, progress, keep_going)
     page = Page()
-    page.take_all(run(END, [[path] for path in paths], asked, from_, progress, given_, keep_going=keep_going))
+    page.take_all(run(END, [[path] for path in paths], chosen, from_, progress, given_, keep_going=keep_going))
     page.output = output
     return page
 
 
 def _lines(
-    paths: list[Any], output: Path, asked: Options, from_: str | None, progress: Progress | None, keep_going: bool
+    paths: list[Any], output: Path, chosen: Options, from_: str | None, progress: Progress | None, keep_going: bool
 ) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
     if "-" in paths:
@@ -156,15 +156,17 @@ def _lines(
         raise UsageError(Message("{--source} reads the profile twice, and a file object can be read only once"))
     if _is_picture(output):
         raise UsageError(Message("{--source} has no effect: a picture has no source lines"))
-    for folder in asked[SOURCE]:
+    for folder in chosen[SOURCE]:
         if not os.path.isdir(folder):
             raise UsageError(Message("{--source:=}{folder} is not a directory", folder=folder))
-    found, asked = Source(), asked.with_given(**{annotate.N.name: 0})
+    found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0})
     for side, path in enumerate(paths):
-        given = {"wanted": [], "sources": Confined(asked[SOURCE]), "value": asked[bridges.VALUE]}
+        given = {"wanted": [], "sources": Confined(chosen[SOURCE]), "value": chosen[bridges.VALUE]}
         found.add(
             side,
-            run(annotate.END, [[path]], asked, from_, progress, given, keep_going=keep_going, idle=lambda option: None),
+            run(
+                annotate.END, [[path]], chosen, from_, progress, given, keep_going=keep_going, idle=lambda option: None
+            ),
         )
     return found
 
@@ -176,14 +178,14 @@ def _is_picture(output: Path) -> bool:
 def written(
     pipelines: Sequence[plan.Pipeline],
     model: Model,
-    asked: Options,
+    chosen: Options,
     log: Log,
     *,
     output: Path,
     command: str,
     source: Source | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, asked, log, source)
+    page = _Page(pipelines, model, chosen, log, source)
     with Sink(output) as sink:
         name = os.path.basename(os.fspath(output)).lower()
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
@@ -197,46 +199,46 @@ class _Page:
     """The data of a page, and its text."""
 
     def __init__(
-        self, pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, source: Source | None
+        self, pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, source: Source | None
     ) -> None:
-        self._model, self._asked, self._log, self._source = model, asked, log, source
+        self._model, self._chosen, self._log, self._source = model, chosen, log, source
         self._compared = pipelines[-1].side > 0
         self._inputs = [
             {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
             for pipeline in pipelines
             for input_ in pipeline.inputs
         ]
-        prune = asked[PRUNE] or bridges.PRUNE.default
-        self._shown = shown = Shown(model, asked, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
+        prune = chosen[PRUNE] or bridges.PRUNE.default
+        self._shown = shown = Shown(model, chosen, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
         shown.end()
-        if asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
+        if chosen[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def _rows(self, pipelines: Sequence[plan.Pipeline]) -> list[tuple[int, str, Iterator[Batch]]]:
         """By side and view."""
         model, log = self._model, self._log
         sides = [(pipeline.side, pipeline.view, pipeline.rows(model, log)) for pipeline in pipelines]
-        if not self._compared or self._asked[PAIR] == "exact":
+        if not self._compared or self._chosen[PAIR] == "exact":
             return sides
         folded = [
             (side, "stacks" if view == "timeline" else view, self._shown.folded(view, rows))
             for side, view, rows in sides
         ]
-        return read_all(folded, model, self._asked, log)
+        return read_all(folded, model, self._chosen, log)
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
-        asked, kept = self._asked[PRUNE], self._kept()
+        chosen, kept = self._chosen[PRUNE], self._kept()
         places = Places(self._model, self._shown)
-        table = Table(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
+        table = Table(self._model, self._shown, kept, _ALL if chosen == 0 else _FUNCTIONS, places)
 
         made_of, last = (0, 0, 0), None
 
         def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             nonlocal made_of, last
-            self._shown.cut(asked or 0, n_contexts, fits=asked is None)
+            self._shown.cut(chosen or 0, n_contexts, fits=chosen is None)
             if last and made_of == (n_rows, self._shown.contexts.n, n_calls):
                 return last
             made_of = n_rows, self._shown.contexts.n, n_calls
@@ -246,7 +248,7 @@ class _Page:
             last = content, html(content.columns.packed(self._head(command) | content.head))
             return last
 
-        content, page = made(len(table), _ALL, _ALL) if asked is not None else self._fitted(len(table), made)
+        content, page = made(len(table), _ALL, _ALL) if chosen is not None else self._fitted(len(table), made)
         self._say_pruned(content.head, len(content.columns["context up"]))
         if self._source:
             self._source.log(self._log)
@@ -288,9 +290,9 @@ class _Page:
 
     def picture(self) -> bytes:
         """The flame graph."""
-        asked, shown = self._asked[PRUNE], self._shown
+        chosen, shown = self._chosen[PRUNE], self._shown
         first, title, unit = self._drawn()
-        shown.cut(asked or 0, _ALL)
+        shown.cut(chosen or 0, _ALL)
         content = Content(self._model, shown, first, [], Places(self._model, shown), 0)
         text, self._log.rows["boxes"] = Picture(content, range(len(first)), unit).svg(title)
         self._say_pruned(content.head, len(content.columns["context up"]))
@@ -341,7 +343,7 @@ class _Page:
 
     def _kept(self) -> list[int]:
         """The columns of the value type of --value, or all."""
-        shown, value = self._shown, self._asked[bridges.VALUE]
+        shown, value = self._shown, self._chosen[bridges.VALUE]
         shown.value.known(self._model)
         return [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
 

@@ -19,7 +19,7 @@ class Sources:
     1. The name as it is, from the current directory if it is relative.
     2. Below each directory of `include`: the name without `/` and `..` at its beginning, then without its first
        folders.  So `-I src` finds /build/demo/src/zip/inflate.c as src/zip/inflate.c.
-    3. A file of `named`, which the user asked for, if one name ends in the other.
+    3. A file of `named`, the files requested by the user, if one name ends in the other.
     """
 
     def __init__(self, include: Sequence[str], named: Sequence[str]) -> None:

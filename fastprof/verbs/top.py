@@ -227,34 +227,34 @@ def top(
     >>> [(row.name, row.self, row.inclusive) for row in found.rows], found.total
     ([('f', 5, 14), ('g', 9, 9)], 14)
     """
-    asked = checked(given, options())
-    patterns = [(re.compile(asked[o]), o is FOCUS) for o in (FOCUS, IGNORE) if asked[o] is not None]
-    if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
+    chosen = checked(given, options())
+    patterns = [(re.compile(chosen[o]), o is FOCUS) for o in (FOCUS, IGNORE) if chosen[o] is not None]
+    if chosen[CUMULATIVE] and chosen[SORT] in ("total", "calls"):
         raise UsageError(
             Message(
-                "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=asked[SORT]
+                "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=chosen[SORT]
             )
         )
-    if asked[BY] == "input":
-        asked = asked.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
-    if asked[TREE] and asked[BY] != "function":
-        raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=asked[BY]))
-    if asked[STATS] and asked[BY] != "function":
-        raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=asked[BY]))
-    if asked[STATS] and asked[TREE]:
+    if chosen[BY] == "input":
+        chosen = chosen.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
+    if chosen[TREE] and chosen[BY] != "function":
+        raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=chosen[BY]))
+    if chosen[STATS] and chosen[BY] != "function":
+        raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=chosen[BY]))
+    if chosen[STATS] and chosen[TREE]:
         raise UsageError(Message("{--stats} shows no callers or callees: {--tree} has no effect"))
 
     # only stacks have labels, so other views become stacks
-    end = END._replace(view="stacks", does=_GROUPED) if asked[BY].startswith("label:") else END
-    found: Top = run(end, [listed(inputs)], asked, from_, progress, {"patterns": patterns}, keep_going=keep_going)
+    end = END._replace(view="stacks", does=_GROUPED) if chosen[BY].startswith("label:") else END
+    found: Top = run(end, [listed(inputs)], chosen, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
 
 
-def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log: Log, *, patterns: Patterns) -> Top:
-    value = Column(asked[bridges.VALUE], "--value")
-    second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
-    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
-    if asked[STATS]:
+def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:
+    value = Column(chosen[bridges.VALUE], "--value")
+    second = Column(chosen[SORT], "--sort") if chosen[SORT] not in _COLUMNS else None
+    costs = Costs(model, chosen[BY], value, second, arcs=chosen[TREE] is not None, cycles=chosen[CYCLES])
+    if chosen[STATS]:
         _check_timelines(pipelines)
         costs.keep_durations()
     for pipeline in pipelines:
@@ -262,10 +262,10 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, asked: Options, log
         if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
             value.of(model.parts[0], pipeline.view)
     costs.end()
-    _warn(costs, asked, log)
-    finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
+    _warn(costs, chosen, log)
+    finder = Finder(model, costs, chosen, patterns, value.known(model), second.known(model) if second else None)
     found = finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
-    return found._replace(stats=model.parts[-1].value_types[0]) if asked[STATS] else found
+    return found._replace(stats=model.parts[-1].value_types[0]) if chosen[STATS] else found
 
 
 def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
@@ -277,17 +277,17 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
             raise UsageError(Message(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows))
 
 
-def _warn(costs: Costs, asked: Options, log: Log) -> None:
+def _warn(costs: Costs, chosen: Options, log: Log) -> None:
     """Warn of figures that the rows lack.  Errors: UsageError if they were requested."""
     model, value = costs.model, costs.value
-    if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
-        flag = spelled("--tree", "name") if asked[TREE] else spelled("--sort", "=") + asked[SORT]
+    if costs.self_alone and (chosen[TREE] or chosen[SORT] in ("total", "calls")):
+        flag = spelled("--tree", "name") if chosen[TREE] else spelled("--sort", "=") + chosen[SORT]
         what = "{inputs}{flag}: the profile has only self costs, no calls"
         raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
             log.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)
-    if asked[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
+    if chosen[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
         log.warn(REPORTED["only-zeros"], **zeros(value.known(model), value.others))
 
 
@@ -319,16 +319,16 @@ class Finder:
         self,
         model: Model,
         costs: Costs,
-        asked: Options,
+        chosen: Options,
         patterns: Patterns,
         value: ValueType,
         second: ValueType | None,
         same: Finder | None = None,
     ) -> None:
         """`same`: one of the same model, whose names are known."""
-        self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
+        self._model, self._costs, self._chosen, self._patterns = model, costs, chosen, patterns
         self._value, self._second = value, second
-        self._key = _COLUMNS.get(asked[SORT], "second")
+        self._key = _COLUMNS.get(chosen[SORT], "second")
         self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
         self._places: dict[int, _Place] = same._places if same else {}
         self._cycles = self._numbered_cycles()
@@ -347,11 +347,11 @@ class Finder:
         return self._cycles.get(self._costs.cycle_of(function)) if self._cycles else None
 
     def found(self, log: Log, paths: list[str]) -> Top:
-        costs, asked = self._costs, self._asked
+        costs, chosen = self._costs, self._chosen
         named = self._named()
         total = costs.sum("self") + sum(item.figures[0] for item in named)
-        by_share = THRESHOLD in asked or asked[CUMULATIVE]
-        limit = _ALL if by_share and N not in asked else asked[N] or _ALL
+        by_share = THRESHOLD in chosen or chosen[CUMULATIVE]
+        limit = _ALL if by_share and N not in chosen else chosen[N] or _ALL
         items = [self._item(i) for i in costs.largest(self._key, _ALL if self._patterns or by_share else limit)]
         items += [*self._cycle_items(), *named]
         count, cycles = costs.count + len(named) + len(self._cycles), len(self._cycles)
@@ -370,11 +370,11 @@ class Finder:
                 cumulated += item.figures[0]
             rows.append(self._row(item, total, cumulated))
         rest = _share(total - cumulated, total)
-        return Top(asked[BY], self._value, self._second, total, rows, count, cycles, rest, log, paths)
+        return Top(chosen[BY], self._value, self._second, total, rows, count, cycles, rest, log, paths)
 
     def _above_threshold(self, items: list[_Item], base: int) -> list[_Item]:
-        threshold: float | None = self._asked[THRESHOLD]
-        if self._asked[CUMULATIVE]:
+        threshold: float | None = self._chosen[THRESHOLD]
+        if self._chosen[CUMULATIVE]:
             enough = abs(base) * (0.99 if threshold is None else threshold)
             n = reached = 0
             while n < len(items) and abs(reached) < enough:
@@ -401,7 +401,7 @@ class Finder:
         return self._places[i]
 
     def _found_place(self, i: int) -> _Place:
-        model, by = self._model, self._asked[BY]
+        model, by = self._model, self._chosen[BY]
         if by.startswith("label:"):
             label, function = self._costs.group(i)
             if "function" not in by[6:].split(","):
@@ -432,7 +432,7 @@ class Finder:
     def _numbered_cycles(self) -> dict[int, int]:
         """The number of each cycle; the most expensive one is 1."""
         inclusive = self._columns["inclusive"]
-        self._members = self._costs.cycle_members() if self._asked[BY] == "function" else {}
+        self._members = self._costs.cycle_members() if self._chosen[BY] == "function" else {}
         costs = {cycle: sum(inclusive[i] for i in members) for cycle, members in self._members.items()}
         as_much = Counter(abs(cost) for cost in costs.values())
 
@@ -458,9 +458,9 @@ class Finder:
     # ---- rows
 
     def _row(self, item: _Item, total: int, cumulated: int) -> Row:
-        costs, tree = self._costs, self._asked[TREE]
+        costs, tree = self._costs, self._chosen[TREE]
         own, inclusive, calls, second = item.figures
-        has_calls = self._asked[BY] in ("function", "line") and costs.calls_known
+        has_calls = self._chosen[BY] in ("function", "line") and costs.calls_known
         return Row(
             *item.place[:4],
             label=item.place.label,
@@ -474,7 +474,7 @@ class Finder:
             cycle=item.cycle,
             callers=self._calls(item, True) if tree in ("caller", "both") else (),
             callees=self._calls(item, False) if tree in ("calling", "both") else (),
-            durations=costs.durations(item.id) if self._asked[STATS] and not item.is_cycle else None,
+            durations=costs.durations(item.id) if self._chosen[STATS] and not item.is_cycle else None,
         )
 
     def _calls(self, item: _Item, into: bool) -> tuple[Call, ...]:

@@ -70,7 +70,7 @@ class _HTTPServer(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         self._open: set[Any] = set()
-        self._asking: dict[Any, float] = {}  # connections without a complete request, and their deadlines
+        self._waiting: dict[Any, float] = {}  # connections without a complete request, and their deadlines
         self._changing = Lock()
         super().__init__(*arguments)
 
@@ -79,27 +79,27 @@ class _HTTPServer(ThreadingHTTPServer):
             has_room = len(self._open) < self.MOST
             if has_room:
                 self._open.add(request)
-                self._asking[request] = time.monotonic() + self.PATIENCE
+                self._waiting[request] = time.monotonic() + self.PATIENCE
         if has_room:
             super().process_request(request, client_address)
         else:
             super().shutdown_request(request)
 
-    def asked(self, request: Any) -> None:
+    def has_arrived(self, request: Any) -> None:
         """The request has arrived."""
         with self._changing:
-            self._asking.pop(request, None)
+            self._waiting.pop(request, None)
 
     def shutdown_request(self, request: Any) -> None:
         with self._changing:
             self._open.discard(request)
-            self._asking.pop(request, None)
+            self._waiting.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:  # is called twice a second
         now = time.monotonic()
         with self._changing:
-            for request, until in self._asking.items():
+            for request, until in self._waiting.items():
                 if until < now:
                     with suppress(OSError):  # it closed by itself
                         request.shutdown(socket.SHUT_RDWR)
@@ -218,7 +218,7 @@ def _handler(
         def parse_request(self) -> bool:
             is_one = super().parse_request()
             server: Any = self.server
-            server.asked(self.connection)
+            server.has_arrived(self.connection)
             return is_one
 
         def do_GET(self) -> None:

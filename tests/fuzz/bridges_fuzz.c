@@ -103,7 +103,7 @@ static int by_place(struct fp_places *p, const struct fp_batch *rows, uint32_t o
     static const uint32_t columns[VALUES] = {0, 1};
     int status;
     while ((status = fp_places_put(p, rows, columns, err)) == FP_ASK)
-        if (fp_places_keep(p, p->asked, 1 + (p->asked + options) % 2)) return FP_E_NOMEM;
+        if (fp_places_keep(p, p->requested, 1 + (p->requested + options) % 2)) return FP_E_NOMEM;
     return status;
 }
 

@@ -32,7 +32,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 static void answer(struct fp_firefox_read *r, uint32_t table, struct fp_buf *file, size_t step) {
     struct fp_rounds *rounds = &r->rounds;
     if (r->request == FP_FIREFOX_WINDOW) {
-        const uint32_t column = r->asked_column;
+        const uint32_t column = r->requested_column;
         const struct fp_buf *kept = &r->tables[table].kept[column];
         const size_t at = r->taken[column] * sizeof(int64_t);
         if (at >= kept->n) abort();

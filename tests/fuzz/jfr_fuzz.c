@@ -89,7 +89,7 @@ static int range(struct run *run, enum step what, size_t from, size_t to) {
         struct fp_in *in = show(&w, status);
         status = feed(run, what, in, &err);
         hide(&w, status, &err);
-        if (status == FP_ASK && run->r->asked == FP_JFR_COLUMNS) use_columns(run);
+        if (status == FP_ASK && run->r->request == FP_JFR_COLUMNS) use_columns(run);
         if (status == FP_FULL) {
             run->rows += run->out->n;
             fp_batch_reset(run->out);

@@ -42,7 +42,8 @@ static uint64_t read_rows(struct fp_oprofile_reader *r, struct fp_model *m, uint
     do {
         status = fp_oprofile_rows(r, batch, &err);
         if (status < 0) abort();
-        if (status == FP_ASK) r->asked_image->symbols[r->asked_symbol].function = fp_model_function(m, 0, 0, 0, 0, 1);
+        if (status == FP_ASK)
+            r->requested_image->symbols[r->requested_symbol].function = fp_model_function(m, 0, 0, 0, 0, 1);
         if (status == FP_FULL && batch->n != cap) abort();
         for (uint32_t i = 0; i < batch->n && status != FP_ASK; i++) {
             if (batch->function[i] >= m->functions.n) abort();

@@ -143,18 +143,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (status > 0) {
         struct fp_in *in = show(&window, status);
         status = fp_perf_feed(r, in, batch, &err);
-        if (status == FP_ASK && r->asked == FP_PERF_SPILL) {
+        if (status == FP_ASK && r->request == FP_PERF_SPILL) {
             serve(&r->rounds, &file);
-        } else if (status == FP_ASK && r->asked == FP_PERF_COLUMNS) {
+        } else if (status == FP_ASK && r->request == FP_PERF_COLUMNS) {
             drain(m, batch);
             if (fp_batch_set_values(batch, 2 * n_events + 1)) abort();
             r->off_column = 2 * n_events;
             for (uint32_t i = 0; i < n_events; i++) fp_perf_set_column(r, i, 2 * i);
-        } else if (status == FP_ASK && r->asked == FP_PERF_TABLE) {
+        } else if (status == FP_ASK && r->request == FP_PERF_TABLE) {
             fp_perf_set_table(r, NULL, FP_UNWIND_NO_FILE);
-        } else if (status == FP_ASK && r->asked == FP_PERF_RECORD) {
+        } else if (status == FP_ASK && r->request == FP_PERF_RECORD) {
             on_record(r, &n_events);
-        } else if (status == FP_ASK && r->asked == FP_PERF_DUMP) {
+        } else if (status == FP_ASK && r->request == FP_PERF_DUMP) {
             if (r->record_n % 2 && fp_perf_give_codes(r, codes, sizeof codes / sizeof *codes)) abort();
         } else if (status == FP_ASK) {
             if (r->record_skip > r->record_n) abort();

@@ -52,7 +52,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 static void answer(struct fp_perfetto_read *r, struct fp_model *m, struct fp_buf *file, uint32_t *n_threads) {
     struct fp_rounds *rounds = &r->rounds;
     if (r->asks == FP_PERFETTO_THREAD) {
-        if (r->asked >= r->place_keys.n) abort();
+        if (r->requested >= r->place_keys.n) abort();
         const uint32_t thread = fp_model_thread(m, 0, 1, ++*n_threads);
         if (thread == FP_NO_ID || fp_perfetto_set_thread(r, thread)) abort();
     } else if (r->asks == FP_PERFETTO_INFLATE) {

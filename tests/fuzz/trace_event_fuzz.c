@@ -22,7 +22,7 @@ static int write_nested(struct output *o) {
         piece.n = 0;
         status = fp_trace_write_put(o->w, o->nested, &piece, &err);
         if (fp_buf_put(&o->text, piece.p, piece.n)) abort();
-        if (status == FP_ASK) fp_trace_thread(o->w, o->w->asked, 1, o->w->asked + 1);
+        if (status == FP_ASK) fp_trace_thread(o->w, o->w->new_thread, 1, o->w->new_thread + 1);
     } while (status > 0);
     fp_buf_free(&piece);
     fp_batch_reset(o->nested);

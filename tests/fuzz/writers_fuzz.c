@@ -179,7 +179,7 @@ static void read_xray(const struct fp_buf *log, const uint64_t *written) {
         int status;
         do {
             status = fp_xray_feed(x, &in, b, &err);
-            if (status == FP_ASK) must(!fp_xray_define(x, x->asked, 0));
+            if (status == FP_ASK) must(!fp_xray_define(x, x->requested, 0));
             if (status == FP_ASK) continue;
             must(status >= 0 && fp_batch_summarize(b, &s) == FP_DONE);
             fp_batch_reset(b);
@@ -268,7 +268,8 @@ static void to_perfetto(const struct fp_model *m, const struct fp_batch *b) {
     int status;
     must(!fp_perfetto_process(1, 7, "p", 1, &out));
     while ((status = fp_perfetto_put(w, b, &out)) == FP_ASK)
-        must(!fp_perfetto_thread(w->asked, 1, 7, w->asked, "t", 1, &out) && !fp_perfetto_begin(w, w->asked, &out));
+        must(!fp_perfetto_thread(w->new_thread, 1, 7, w->new_thread, "t", 1, &out) &&
+             !fp_perfetto_begin(w, w->new_thread, &out));
     must(status == FP_DONE && !fp_perfetto_end(w, &out));
     for (const uint8_t *p = out.p, *end = out.p + out.n; p < end; p = f.p + f.n)
         must(fp_wire_read_head(p, end, &f) > 0 && f.number == 1 && f.n <= (size_t)(end - f.p));

@@ -44,7 +44,7 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
         do {
             status = fp_xray_feed(x, &in, b, &err);
             must(in.pos <= in.n && b->n <= b->cap);
-            if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
+            if (status == FP_ASK) must(!fp_xray_define(x, x->requested, x->requested % 7));
             if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
         } while (status == FP_ASK || status == FP_FULL);
         ASAN_UNPOISON_MEMORY_REGION(data + at + n, forbidden);
@@ -87,7 +87,7 @@ static int feed_share(struct fp_xray_share *s, const struct fp_xray_piece *piece
     for (;;) {
         const int status = s->feed.fill(&s->feed);
         must(status != FP_MORE && s->next <= end && b->n <= b->cap);
-        if (status == FP_ASK) must(!fp_xray_define(s->x, s->x->asked, s->x->asked % 7));
+        if (status == FP_ASK) must(!fp_xray_define(s->x, s->x->requested, s->x->requested % 7));
         if (status == FP_FULL || status == FP_DONE) *sum += take_rows(s->x, b);
         if (status == FP_DONE) return 0;
         if (status < 0) return status;

@@ -138,7 +138,7 @@ def test_files_by_name(profile: Path) -> None:
     assert [*named(fastprof.annotate(profile, [str(profile.parent / "zip" / "tree.c")]))] == ["zip/tree.c"]
     found = fastprof.annotate(profile, ["io.c", "tree.c"])
     assert [m.name for m in found.missing] == ["lib/io.c"] and [*named(found)] == ["zip/tree.c"]
-    assert found.shares["not asked for"] == [805, 23]
+    assert found.shares["not requested"] == [805, 23]
     for wrong in ("ree.c", "gzip/tree.c", "zip", "", "/"):
         with pytest.raises(FastprofError, match=r"callgrind\.out\.1: it has no costs in a file named"):
             fastprof.annotate(profile, ["deflate.c", wrong])
@@ -491,7 +491,7 @@ def test_json(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "values": [760, 22],
         "calls": [{"times": 4, "function": "tree", "file": "zip/tree.c", "object": "", "values": [105, 9]}],
     }
-    assert found["shares"]["not asked for"] == [199, 11]
+    assert found["shares"]["not requested"] == [199, 11]
 
 
 def test_many_missing_files_are_summed_up(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:

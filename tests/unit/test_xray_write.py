@@ -115,7 +115,7 @@ def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
     path, back = tmp_path / "a.xray", tmp_path / "b.xray"
     path.write_bytes(log.bytes())
     define = xray_read.XRayReader.define
-    monkeypatch.setattr(xray_read.XRayReader, "define", lambda self, x: asked.append(x.asked) or define(self, x))
+    monkeypatch.setattr(xray_read.XRayReader, "define", lambda self, x: asked.append(x.requested) or define(self, x))
     fastprof.convert(path, back)
     assert asked == list(dict.fromkeys((*few, *many)))
     assert ids(back)[::2] == [*few, *few, *many, *few, *many]

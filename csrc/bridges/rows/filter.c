@@ -58,7 +58,7 @@ void fp_filter_answer(struct fp_filter *f, int matches) {
 static int ask(struct fp_filter *f, int by, uint8_t *answer, const uint8_t *text, size_t n) {
     if (*answer) return *answer;
     f->answer = answer;
-    f->asked = by;
+    f->request = by;
     f->text = text;
     f->text_n = n;
     return 0;

@@ -21,14 +21,14 @@ enum fp_filter_by { FP_FILTER_NAME = 1, FP_FILTER_OBJECT = 2 };
 struct fp_filter {
     struct fp_model *model;
     int32_t by;          /* bits of enum fp_filter_by */
-    int32_t asked;       /* after FP_ASK, one of them: does this text match? */
+    int32_t request;     /* after FP_ASK: one of these bits, the pattern for `text` */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint64_t left_out; /* rows */
     uint64_t unwound;  /* timeline: matching calls without an exit, which were ended with their caller */
     /* private from here on */
     uint8_t *answer;             /* where to store the answer */
-    uint8_t *names, *objects;    /* by string: an answer, or 0 = not asked yet */
+    uint8_t *names, *objects;    /* by string: an answer, or 0 = not requested yet */
     uint8_t *functions, *frames; /* by id: does it match? */
     uint8_t *lines;              /* by id: does it or an outer one match, see line_matches */
     uint8_t *stacks;             /* by stack: does a frame of it match? */

@@ -26,7 +26,7 @@ static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struc
     if (fp_array_zeroed(&t->to, &t->cap, (uint64_t)*id + 1, sizeof *t->to))
         return fp_fail(err, FP_E_NOMEM, 0, "other names");
     if (!t->to[*id]) {
-        r->asked = what;
+        r->request = what;
         r->string = *id;
         r->text = fp_string(&r->model->strings, *id, &r->text_n);
         return FP_ASK;
@@ -68,7 +68,7 @@ void fp_rename_free(struct fp_rename *r) {
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n) {
     const uint32_t to = fp_strings_intern(&r->model->strings, p, n);
     if (to == FP_NO_ID) return FP_E_NOMEM;
-    strings_of(r, r->asked)->to[r->string] = to + 1;
+    strings_of(r, r->request)->to[r->string] = to + 1;
     return 0;
 }
 

@@ -18,7 +18,7 @@ enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2, FP_RENAME_OBJE
 struct fp_rename {
     struct fp_model *model;
     int32_t what;        /* bits of enum fp_rename_what: which names may change */
-    int32_t asked;       /* after FP_ASK: one bit, the kind of name that `text` is */
+    int32_t request;     /* after FP_ASK: one bit, the kind of name that `text` is */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint32_t *made; /* functions renamed since the caller set n_made to 0: old and new ids alternating */
@@ -26,7 +26,7 @@ struct fp_rename {
 
     /* private from here on */
     uint32_t cap_made;
-    uint32_t string; /* the one asked for */
+    uint32_t string; /* the requested string */
     struct fp_rename_strings {
         uint32_t *to; /* by string: its replacement + 1; 0: not known yet */
         uint32_t cap;

@@ -102,7 +102,7 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
             functions=counted(c.uncalled, "function"),
         )
     if c.prune > prune:
-        log.warn(REPORTED["many-callers"], where=where, asked=prune, share=c.prune)
+        log.warn(REPORTED["many-callers"], where=where, prune=prune, share=c.prune)
     if c.pruned > 0:
         those = counted(c.unnamed, "function whose name does not fit", "functions whose names do not fit")
         unnamed = f" (including {those})" if c.unnamed else ""

@@ -203,7 +203,7 @@ class Divided:
         if not isinstance(error, Exception):
             self._failed_at = 0
             for table in self._tables.values():
-                table.halt.asked = True
+                table.halt.requested = True
         self._wait()
         if self._errors and isinstance(error, Exception):
             raise self._errors.pop()

@@ -180,7 +180,7 @@ class _Table:
                 yield self._full()
                 self._begin()
             elif status == lib.FP_ASK:
-                text = _label_text(self._model, self.c.asked).encode("utf-8", "replace")
+                text = _label_text(self._model, self.c.requested).encode("utf-8", "replace")
                 if lib.fp_ends_tables_label(self.c, text, len(text)):
                     raise MemoryError("no memory for labels")
             else:

@@ -33,7 +33,7 @@ def one_value(
 ) -> Iterator[Batch]:
     """The same rows with one value column; parts without it have no rows.
 
-    Errors, after the last row: UsageError when no value type has the name that was asked for, or none fits the format.
+    Errors, after the last row: UsageError when no value type has the requested name, or none fits the format.
     """
     column = Column(options[VALUE], VALUE.flag, holds)
     chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none

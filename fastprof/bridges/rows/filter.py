@@ -1,4 +1,4 @@
-"""Rows -> the rows that the user asked for (csrc/core/select.h, csrc/bridges/rows/filter.h).
+"""Rows -> the rows that the options select (csrc/core/select.h, csrc/bridges/rows/filter.h).
 
 `select` goes by a row's own columns: its time, thread, part and labels.  `functions` goes by the functions
 that match --function and --object:
@@ -45,18 +45,18 @@ def select(
     left_out = 0
     part, threads, labels = options[PART], frozenset(options[THREADS]), _Labels(model, options[LABEL])
     chosen = ffi.new("struct fp_select *")
-    asked = options[TIME_RANGE]
-    assert not isinstance(asked, str)  # fastprof/inputs/times.py
-    chosen.first_time, chosen.last_time = asked or (0, UINT64)
+    time_range = options[TIME_RANGE]
+    assert not isinstance(time_range, str)  # fastprof/inputs/times.py
+    chosen.first_time, chosen.last_time = time_range or (0, UINT64)
     seen, clock = Summary(), 10**9
     masks = [
         (chosen.threads, _Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
-        (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.asked else None,
+        (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.requested else None,
     ]
     numbers: dict[int, int] = {}  # by part of the model: its number in this input
     for batch in batches:
         had = len(batch)
-        if asked and batch.view != "graph":
+        if time_range and batch.view != "graph":
             seen.add(batch)
             if batch.view == "timeline":
                 clock = model.parts[batch.part].extra.get("ticks_per_second", 0)
@@ -96,13 +96,13 @@ class _Mask:
 class _Labels:
     """Which label sets have the requested labels: for each key, one of its values."""
 
-    def __init__(self, model: Model, asked: Iterable[str]) -> None:
+    def __init__(self, model: Model, requested: Iterable[str]) -> None:
         self._model = model
-        self.asked: dict[bytes, set[bytes]] = {}
-        for text in asked:
+        self.requested: dict[bytes, set[bytes]] = {}
+        for text in requested:
             key, _, value = text.encode("utf-8", "surrogateescape").partition(b"=")
-            self.asked.setdefault(key, set()).add(value)
-        self._bits = {key: 1 << k for k, key in enumerate(self.asked)}
+            self.requested.setdefault(key, set()).add(value)
+        self._bits = {key: 1 << k for k, key in enumerate(self.requested)}
         self._found = [0]  # by label set: the bits of its labels
 
     def matches(self, label_set: int) -> bool:
@@ -113,7 +113,7 @@ class _Labels:
         return self._found[-1] == (1 << len(self._bits)) - 1
 
     def _bit(self, key: int, string: int, low: int, high: int, unit: int) -> int:
-        wanted = self.asked.get(name := self._model.string(key), ())
+        wanted = self.requested.get(name := self._model.string(key), ())
         number = low | high << 32
         value = self._model.string(string) if string else b"%d" % (number - (number >> 63 << 64))
         return self._bits[name] if value in wanted else 0
@@ -135,7 +135,7 @@ def functions(
         had = len(batch)
         while check_sums(lib.fp_filter_learn(c, err), err, model, "the functions that match") == lib.FP_ASK:
             name = bytes(ffi.buffer(c.text, min(c.text_n, LONGEST_NAME))).decode("utf-8", "surrogateescape")
-            lib.fp_filter_answer(c, patterns[c.asked].search(name) is not None)
+            lib.fp_filter_answer(c, patterns[c.request].search(name) is not None)
         check_sums(lib.fp_filter_batch(c, batch.c, err), err, model, "the functions that match")
         if len(batch) or not had:
             yield from changed.lend(batch, _unsummed)

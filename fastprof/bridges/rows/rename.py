@@ -40,7 +40,7 @@ def rename(
     err = ffi.new("struct fp_err *")
     for batch in batches:
         while check_sums(lib.fp_rename_batch(c, batch.c, err), err, model, "other names") == lib.FP_ASK:
-            name = renamed(bytes(ffi.buffer(c.text, c.text_n)), changes[c.asked])
+            name = renamed(bytes(ffi.buffer(c.text, c.text_n)), changes[c.request])
             if lib.fp_rename_answer(c, name, len(name)):
                 raise MemoryError("no memory for other names")
         for k in range(0, c.n_made, 2):

@@ -20,13 +20,13 @@ MOST_RUNS = 256  # this many are merged into one, which bounds the memory of the
 
 
 class Halt:
-    """Asks another thread that is writing runs to stop."""
+    """Stops another thread that is writing runs."""
 
-    asked = False
+    requested = False
 
     def check(self) -> None:
         """Errors: Halted."""
-        if self.asked:
+        if self.requested:
             raise Halted
 
 

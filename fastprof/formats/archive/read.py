@@ -96,8 +96,8 @@ class ArchiveReader(Reader):
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
         self.selects = (PART,) if self.view == "graph" else (PART, TIME_RANGE, THREADS)
         self._part = options[PART]
-        asked = options[TIME_RANGE] if TIME_RANGE in self.selects else None
-        self._time_range = None if isinstance(asked, str) else asked  # not text: fastprof/inputs/times.py
+        time_range = options[TIME_RANGE] if TIME_RANGE in self.selects else None
+        self._time_range = None if isinstance(time_range, str) else time_range  # not text: fastprof/inputs/times.py
         self._wanted_threads = options[THREADS] if THREADS in self.selects else ()
         self._chooses = self._part is not None or bool(self._time_range or self._wanted_threads)
         self._filter = ffi.new("struct fp_archive_filter *")

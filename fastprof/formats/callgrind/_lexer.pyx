@@ -181,9 +181,9 @@ cdef class Lexer:
     def feed(self, size_t in_, size_t batch, size_t err):
         """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
 
-        Returns an fp_status.  FP_ASK: the line at in.pos, `asked` bytes long with its newline, is not a body line.  The
-        caller reads it, calls `drop_line` and calls again.  If `undefined` is not 0, it is a body line with a
-        number that has no name yet.  The caller names it with `define` and calls again.
+        Returns an fp_status.  FP_ASK: the line at in.pos, `line_length` bytes long with its newline, is not a body
+        line.  The caller reads it, calls `drop_line` and calls again.  If `undefined` is not 0, it is a body line with
+        a number that has no name yet.  The caller names it with `define` and calls again.
         """
         cdef int status
         with nogil:
@@ -192,8 +192,8 @@ cdef class Lexer:
         return status
 
     @property
-    def asked(self):
-        return self.body.asked
+    def line_length(self):
+        return self.body.line_length
 
     @property
     def undefined_kind(self):
@@ -206,11 +206,11 @@ cdef class Lexer:
         return self.body.names.undefined
 
     def drop_line(self, size_t in_):
-        """Continue after the line that was asked about."""
+        """Continue after the line that FP_ASK returned."""
         cdef fp_in *input = <fp_in *>in_
         cdef uint8_t c = input.p[input.pos]
         self.body.counts.indented += c == c' ' or c == c'\t'
-        input.pos += self.body.asked
+        input.pos += self.body.line_length
         self.body.line += 1
 
     def define(self, int kind, uint64_t number, uint32_t name):
@@ -287,7 +287,7 @@ cdef class Lexer:
                 return finish_body(&self.body, b, err)
             status = read_lines(&self.body, &p, p + n + 1, p + n + 1, b, err)
             if status == FP_ASK:
-                self.body.asked = n
+                self.body.line_length = n
             if status != FP_MORE:
                 return status
             in_.pos = in_.n

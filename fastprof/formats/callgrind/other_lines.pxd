@@ -41,7 +41,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
     body.line -= 1
     body.counts.indented = indented
     if status == FP_ASK:
-        body.asked = next - p
+        body.line_length = next - p
     return status
 
 

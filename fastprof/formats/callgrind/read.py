@@ -110,7 +110,7 @@ class CallgrindReader(Reader):
             if lexer.undefined:
                 self._find_definition(in_)
                 continue
-            line = bytes(ffi.buffer(in_.p + in_.pos, lexer.asked))
+            line = bytes(ffi.buffer(in_.p + in_.pos, lexer.line_length))
             if self._index < 0 and self._part.value_types and re.match(_COST, line):
                 self._take_events()
                 continue

@@ -144,7 +144,7 @@ class FirefoxReader(Reader):
     def _answer(self) -> None:
         r = self._r
         if r.request == lib.FP_FIREFOX_WINDOW:
-            column = int(r.asked_column)
+            column = int(r.requested_column)
             if column not in self._windows:
                 kept = r.tables[self._table].kept[column]
                 self._windows[column] = self._columns.windows(self._table * lib.FP_FIREFOX_COLUMNS + column, kept)

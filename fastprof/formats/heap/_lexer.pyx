@@ -68,8 +68,8 @@ cdef struct Name:
 cdef class Lexer:
     """Reads lines into stacks batches.
 
-    FP_ASK: if `asked` is not 0, Python reads the line `text`, and consumes it or calls `use` to read it as a row;
-    otherwise the input is at its end and Python calls `describe`.  Borrows the model at the given address.
+    FP_ASK: if `line_length` is not 0, Python reads the line `text` and either consumes it or calls `use` to have it read
+    as a row.  Otherwise the input is at its end and Python calls `describe`.  Borrows the model at the given address.
     Memory: distinct stacks, and distinct pairs of stacks and labels.
     """
 
@@ -79,8 +79,8 @@ cdef class Lexer:
     cdef uint32_t n_values  # of a row
     cdef int64_t rate, period, hertz
     cdef uint64_t line, at  # of the current line: its number and offset
-    cdef const uint8_t *asked_p
-    cdef size_t asked_n, text_n
+    cdef const uint8_t *line_p
+    cdef size_t line_n, text_n
     cdef Counts seen
     # the open row
     cdef bint open_row
@@ -119,14 +119,14 @@ cdef class Lexer:
         return self.seen
 
     @property
-    def asked(self):
+    def line_length(self):
         """The size of the line for Python, with its newline; 0 at the end of the input."""
-        return self.asked_n
+        return self.line_n
 
     @property
     def text(self):
         """That line, without its newline."""
-        return self.asked_p[:self.text_n]
+        return self.line_p[:self.text_n]
 
     @property
     def line_number(self):
@@ -155,7 +155,7 @@ cdef class Lexer:
 
     def consume(self, size_t in_):
         """Skip the line, which Python has read."""
-        (<fp_in *>in_).pos += self.asked_n
+        (<fp_in *>in_).pos += self.line_n
 
     def use(self, int mode, *, bint again=False, int64_t rate=0, int64_t period=0, int64_t hertz=0, bint swapped=False,
             bint sized=False, bint java=False):
@@ -229,7 +229,7 @@ cdef class Lexer:
             self.line += 1
             self.at = in_.base + in_.pos
             self.seen.open_end = not whole
-            self.asked_p, self.asked_n = p, stop + whole - p
+            self.line_p, self.line_n = p, stop + whole - p
             if stop != p and (stop - 1)[0] == c'\r':
                 stop -= 1
                 self.seen.carriage_returns += 1
@@ -237,11 +237,11 @@ cdef class Lexer:
             status = FP_ASK if self.mode == M_HEAD or self.mode == M_TAIL else self.read_line(p, stop, whole, err)
             if status != OK:
                 return status
-            in_.pos += self.asked_n
+            in_.pos += self.line_n
         if not in_.eof:
             return FP_MORE
         status = self.close(err)
-        self.asked_n = 0
+        self.line_n = 0
         return status if status < 0 else FP_ASK
 
     # ---- lines ----------------------------------------------------------------
@@ -484,14 +484,14 @@ cdef class Lexer:
             if status == OK:
                 status = BAD if p != stop and p[0] != c':' and not is_blank(p[0]) else self.resolve()
             if status == BAD:
-                return self.bad(err, whole, self.asked_p, stop, b"addresses, as 0x7fbd1344524a")
+                return self.bad(err, whole, self.line_p, stop, b"addresses, as 0x7fbd1344524a")
             if status == OK and p != stop and p[0] == c':':
                 status = self.named_frame(skip_blanks(p + 1, stop), stop)
                 p = stop
             if status != OK:
                 return fp_fail(err, status, 0, "memory")
             p = skip_blanks(p, stop)
-        return self.too_large(err, self.asked_p, stop) if overflows else OK
+        return self.too_large(err, self.line_p, stop) if overflows else OK
 
     cdef int named_frame(self, const uint8_t *name, const uint8_t *stop) noexcept nogil:
         """Add the name of the row's last address.  OK or FP_E_NOMEM."""

@@ -84,7 +84,7 @@ class HeapReader(Reader):
             status = lexer.feed(address_of(in_), address_of(batch), address_of(err))
             if status != lib.FP_ASK:
                 return status
-            if not lexer.asked:
+            if not lexer.line_length:
                 self._describe(batch)
             elif self._take(lexer.text):
                 lexer.consume(address_of(in_))

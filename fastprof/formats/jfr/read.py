@@ -270,17 +270,17 @@ class JfrReader(Reader):
         assert chunk is not None
         numbers = [int(r.fact[i].number) for i in range(3)]
         texts = [self._text(i) for i in range(3)]
-        if r.asked_kind == lib.FP_JFR_SETTING:
+        if r.requested_kind == lib.FP_JFR_SETTING:
             type_, name, value = texts
             if len(chunk.settings) < _MOST_SETTINGS:
                 chunk.settings[type_, name] = value
-        elif r.asked_kind == lib.FP_JFR_JVM:
+        elif r.requested_kind == lib.FP_JFR_JVM:
             self._stated["jvm"], self._stated["jvm_version"] = texts[0], texts[1]
             chunk.pid = numbers[2] & 0xFFFFFFFF
             self._pids[chunk.pid] = None
-        elif r.asked_kind == lib.FP_JFR_OS:
+        elif r.requested_kind == lib.FP_JFR_OS:
             self._stated["os"] = " ".join(texts[0].split())
-        elif r.asked_kind == lib.FP_JFR_LOST_SAMPLES:
+        elif r.requested_kind == lib.FP_JFR_LOST_SAMPLES:
             self._lost_samples += max(0, numbers[0])
         else:
             self._lost_nbytes += max(0, numbers[0])
@@ -401,7 +401,7 @@ class JfrReader(Reader):
                 return status
             if batch.n:
                 return int(lib.FP_FULL)
-            wanted = {*self._metrics, int(r.asked_metric)}
+            wanted = {*self._metrics, int(r.requested_metric)}
             self._metrics = [metric for metric in COLUMNS if metric in wanted]
             self._use_columns()
 

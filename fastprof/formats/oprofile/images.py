@@ -191,7 +191,7 @@ class Images:
     # ---- names
 
     def name(self, c: fp_oprofile_image, symbol: int, loaded: Loaded) -> None:
-        """Enter the function of a symbol that the rows have asked for."""
+        """Enter the function of the symbol that the rows request."""
         size = ffi.new("size_t *")
         text = lib.fp_oprofile_name(c, symbol, size)
         raw = ffi.buffer(text, size[0])[:]

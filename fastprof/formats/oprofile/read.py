@@ -255,9 +255,9 @@ class OProfileReader(Reader):
         assert from_ is not None and self._group is not None
         before = int(batch.n)
         while (status := int(lib.fp_oprofile_rows(r, batch, err))) == lib.FP_ASK:
-            image = from_ if r.asked_image == from_.c else to
+            image = from_ if r.requested_image == from_.c else to
             assert image is not None
-            self._images.name(r.asked_image, r.asked_symbol, image)
+            self._images.name(r.requested_image, r.requested_symbol, image)
         if status < 0:
             check(status, err, self._where(self._group.files[0].file), self.format)
         n = int(batch.n)

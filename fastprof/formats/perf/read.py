@@ -317,20 +317,20 @@ class PerfReader(Reader):
         if self._part >= 0:
             batch.part = self._part
         while (status := int(lib.fp_perf_feed(r, in_, batch, err))) == lib.FP_ASK:
-            if r.asked == lib.FP_PERF_COLUMNS:
+            if r.request == lib.FP_PERF_COLUMNS:
                 if batch.n:
                     return int(lib.FP_FULL)
-                self._use_columns(batch, self._events[r.asked_event] if r.asked_event != lib.FP_NO_ID else None)
-            elif r.asked == lib.FP_PERF_SPILL:
+                self._use_columns(batch, self._events[r.requested_event] if r.requested_event != lib.FP_NO_ID else None)
+            elif r.request == lib.FP_PERF_SPILL:
                 self._spill()
-            elif r.asked == lib.FP_PERF_TABLE:
-                name, build_id = self.model.string(r.asked_name), self.model.string(r.asked_build_id)
+            elif r.request == lib.FP_PERF_TABLE:
+                name, build_id = self.model.string(r.requested_name), self.model.string(r.requested_build_id)
                 lib.fp_perf_set_table(r, *self._tables.find(name, build_id))
-            elif r.asked == lib.FP_PERF_DUMP:
+            elif r.request == lib.FP_PERF_DUMP:
                 self._dumps.give(r, ffi.buffer(r.record, r.record_n)[:], self._events[0].attr.clock)
             else:
                 record = ffi.buffer(r.record, r.record_n)
-                if r.asked == lib.FP_PERF_RECORD:
+                if r.request == lib.FP_PERF_RECORD:
                     self._record(record[:])
                 else:
                     self._decompress(memoryview(record)[r.record_skip :])

@@ -37,7 +37,7 @@ class PlaceThreads:
     def answer(self) -> None:
         """Give the decoder the thread that it requests."""
         r = self._r
-        place, lane = r.places[r.asked], int(r.asked_lane)
+        place, lane = r.places[r.requested], int(r.requested_lane)
         pid = self._number(int(place.pid))
         if place.is_lanes or lane:
             self._lane -= 1

@@ -36,10 +36,10 @@ class PerfettoWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            ids = self._threads.ids_of(w.asked, self.model.parts[batch.part])
-            self._seen.append((w.asked, ids, batch.part))
-            self._name_thread(w.asked, ids, ids.name)
-            self._status(lib.fp_perfetto_begin(w, w.asked, self.out))
+            ids = self._threads.ids_of(w.new_thread, self.model.parts[batch.part])
+            self._seen.append((w.new_thread, ids, batch.part))
+            self._name_thread(w.new_thread, ids, ids.name)
+            self._status(lib.fp_perfetto_begin(w, w.new_thread, self.out))
 
     def _name_thread(self, thread: int, ids: ThreadIds, called: str) -> None:
         # the UI shows the number after the name, "f 7", and without a name "Thread 7"

@@ -49,9 +49,9 @@ class TraceEventWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            ids = self._threads.ids_of(w.asked, part)
-            self._seen.append((w.asked, ids, part))
-            lib.fp_trace_thread(w, w.asked, ids.pid, ids.tid)
+            ids = self._threads.ids_of(w.new_thread, part)
+            self._seen.append((w.new_thread, ids, part))
+            lib.fp_trace_thread(w, w.new_thread, ids.pid, ids.tid)
 
     def _status(self, status: int) -> int:
         return check_sums(status, self._err, self.model, self.format)

@@ -127,7 +127,7 @@ class _Shares:
 
     def define(self, share: int, buffer: int, x: fp_xray) -> None:
         """Name the new function that a share found in a buffer."""
-        reader, function_id = self.reader, x.asked
+        reader, function_id = self.reader, x.requested
         if function_id not in reader.functions:
             self._wait(share, buffer, lambda: function_id in reader.functions or self._is_first(share, buffer))
         with reader.model.lock:

@@ -167,7 +167,7 @@ class XRayReader(Reader):
 
     def define(self, x: fp_xray) -> None:
         """Name a function that a decoder finds for the first time."""
-        function_id = x.asked
+        function_id = x.requested
         if function_id not in self.functions:
             self.functions[function_id] = self._name(function_id)
         if lib.fp_xray_define(x, function_id, self.functions[function_id]):

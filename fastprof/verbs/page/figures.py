@@ -87,10 +87,10 @@ class Table:
         # by place, then by value column: a function, or a cycle's row
         self._found: dict[Place, dict[int, int | Row]] = {}
         self._finders: dict[int, Finder] = {}
-        asked, finder = Options(**{BY.name: "function", TREE.name: "both"}), None
+        chosen, finder = Options(**{BY.name: "function", TREE.name: "both"}), None
         for c in kept:
             event = shown.events[shown.columns[c].event]
-            self._finders[c] = finder = Finder(model, shown.costs[c], asked, (), event, None, finder)
+            self._finders[c] = finder = Finder(model, shown.costs[c], chosen, (), event, None, finder)
             seen = shown.costs[c].seen
             for i in ids:
                 if i < len(seen) and seen[i]:
