@@ -1,4 +1,4 @@
-/* firefox/private.h - the functions of tables.c that write.c, the samples, uses. */
+/* firefox/private.h - the functions of tables.c that write.c uses.  Private. */
 #ifndef FP_FIREFOX_PRIVATE_H
 #define FP_FIREFOX_PRIVATE_H
 
@@ -27,8 +27,8 @@ int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const
 /* The index of a string of the model.  Below 0: FP_E_NOMEM. */
 int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string);
 
-/* For a timeline, the stack of a function called from `prefix`, a stack + 1 (0: no caller); for stacks, the stack of
- * one of the model's.  Its index + 1, or 0 when memory ran out. */
+/* The index + 1 of a stack in the output, or 0 when memory ran out.  fp_firefox_path, for a timeline: of a function
+ * called from `prefix`, a stack + 1 (0: no caller).  fp_firefox_stack: of a stack of the model. */
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function);
 uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack);
 

@@ -7,16 +7,16 @@
  *                             "time": [0, 1]}}],                                "data": [[1, 0.5], [1, 1.5]]}}],
  *    "shared": {"stackTable": {...}, ...}}             "processes": [{...}]}
  *
- * Columns are found by their names.  From version to version they moved, from threads to `shared`, or got another name,
- * but what they mean stayed.
+ * Columns are found by name.  Newer versions renamed columns and moved tables from threads to `shared`, but kept their
+ * meaning.
  *
- * The arrays of a table follow each other, and tables may follow the samples that refer to them.  So the scan keeps
- * each known column as numbers, which the caller spills, and afterwards the tables are read row by row:
+ * A table is stored column by column, and may come after the samples that refer to it.  So reading has two steps: the
+ * scan keeps each known column as numbers, which the caller spills; then the tables are read row by row:
  *
- *   strings, sources, resources, functions, frames, stacks     what all threads share
- *   the same, then samples, allocations or markers             of each thread
+ *   strings, sources, resources, functions, frames, stacks     of `shared`
+ *   these tables, then samples, allocations or markers         of each thread
  *
- * Memory: 4 to 20 bytes for each row of a table other than samples and markers; what the model takes.
+ * Memory: the model, and 4 to 20 bytes for each row of a table other than samples and markers.
  * Source: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/profile-logic/process-profile.ts.
  */
 #ifndef FP_FIREFOX_READ_H
@@ -37,7 +37,7 @@ enum fp_firefox_kind {
     FP_FIREFOX_FUNCS,
     FP_FIREFOX_FRAMES,
     FP_FIREFOX_STACKS,
-    FP_FIREFOX_SAMPLES, /* what has rows from here on */
+    FP_FIREFOX_SAMPLES, /* this and later tables become rows */
     FP_FIREFOX_JS,      /* allocations */
     FP_FIREFOX_NATIVE,
     FP_FIREFOX_MARKERS,
@@ -45,45 +45,46 @@ enum fp_firefox_kind {
 };
 
 enum {
-    FP_FIREFOX_COLUMNS = 6,   /* of a table, at most */
-    FP_FIREFOX_KEPT = 1 << 20 /* bytes of columns in memory; then they are spilled */
+    FP_FIREFOX_COLUMNS = 6,   /* maximum per table */
+    FP_FIREFOX_KEPT = 1 << 20 /* bytes of columns kept in memory before a spill */
 };
 
-/* Columns of samples and allocations.  Times, CPU times and weights are kept with the decimals given. */
+/* Columns of samples and allocations.  Times, CPU times and weights are fixed-point numbers with this many decimals. */
 enum fp_firefox_sample_column {
     FP_FIREFOX_IN_STACK = 0,
     FP_FIREFOX_IN_TIME,     /* 6 */
     FP_FIREFOX_IN_DELTA,    /* 6 */
     FP_FIREFOX_IN_WEIGHT,   /* 0 */
     FP_FIREFOX_IN_CPU,      /* 3 */
-    FP_FIREFOX_IN_WEIGHT_MS /* 6: the weight once more, for what turns out to be milliseconds */
+    FP_FIREFOX_IN_WEIGHT_MS /* 6: the weight again, used if weights are milliseconds, which may become known only later
+                             */
 };
 
 /* How weights become values. */
 enum fp_firefox_weights { FP_FIREFOX_WHOLE = 0, FP_FIREFOX_MS = 1 };
 
-/* After FP_ASK: what the caller must do before the next call. */
+/* What the caller must do after FP_ASK, before the next call. */
 enum fp_firefox_request {
     FP_FIREFOX_SPILL = 1,  /* spill the columns `dirty`, and call fp_firefox_kept */
-    FP_FIREFOX_WINDOW = 2, /* give the next numbers of column `requested_column` (fp_firefox_window) */
+    FP_FIREFOX_WINDOW = 2, /* pass the next numbers of column `requested_column` to fp_firefox_window */
     FP_FIREFOX_ROUNDS = 3  /* serve `rounds` */
 };
 
 /* A table of a thread, or one that all threads share. */
 struct fp_firefox_table {
     uint32_t kind;                          /* enum fp_firefox_kind */
-    uint32_t thread;                        /* whose it is + 1; 0: all threads' */
+    uint32_t thread;                        /* the thread that has it + 1; 0: shared */
     uint64_t at;                            /* where it begins */
-    int64_t length;                         /* as stated; -1: it is not */
-    uint32_t has;                           /* columns, a bit each */
+    int64_t length;                         /* as stated in the file; -1: not stated */
+    uint32_t has;                           /* columns found, one bit each */
     uint32_t weight_type;                   /* string of the model; 0: none */
-    struct fp_buf kept[FP_FIREFOX_COLUMNS]; /* numbers of 8 bytes that are not spilled */
-    uint64_t numbers[FP_FIREFOX_COLUMNS];   /* of each column, in all */
+    struct fp_buf kept[FP_FIREFOX_COLUMNS]; /* numbers of 8 bytes, not yet spilled */
+    uint64_t numbers[FP_FIREFOX_COLUMNS];   /* by column: how many, spilled ones included */
     /* set by the caller before the rows: value columns, or -1 */
-    int32_t value_column;  /* of weights; of native allocations, of those above 0 */
-    int32_t second_column; /* of samples, CPU time; of native allocations, of all */
+    int32_t value_column;  /* weights; native allocations: bytes above 0 only */
+    int32_t second_column; /* samples: CPU time; native allocations: all bytes */
     int32_t weights;       /* enum fp_firefox_weights */
-    int64_t cpu_divisor;   /* of CPU times with 3 decimals */
+    int64_t cpu_divisor;   /* for CPU times with 3 decimals */
 };
 
 struct fp_firefox_process {
@@ -95,13 +96,13 @@ struct fp_firefox_process {
 
 struct fp_firefox_lib {
     uint32_t process;
-    uint32_t thread;                                       /* whose it is + 1; 0: all threads' */
+    uint32_t thread;                                       /* the thread that has it + 1; 0: shared */
     uint32_t number;                                       /* in its list */
     uint32_t name, path, debug_name, code_id, breakpad_id; /* strings of the model */
-    int64_t start, end, offset;                            /* raw profiles: where it is loaded; INT64_MIN: not stated */
+    int64_t start, end, offset;                            /* raw profiles: its mapping; INT64_MIN: not stated */
     /* set by the caller before the rows */
     uint32_t object, mapping;
-    uint64_t base; /* added to addresses that are relative to it */
+    uint64_t base; /* added to addresses relative to the library */
 };
 
 struct fp_firefox_thread_in {
@@ -111,13 +112,13 @@ struct fp_firefox_thread_in {
     int32_t has_value;
     uint64_t at;
     uint32_t thread;  /* of the model; set by the caller before the rows */
-    int64_t start_ns; /* times count from there; set by the caller; INT64_MIN: rows of stacks have no times */
+    int64_t start_ns; /* the origin of its times; set by the caller; INT64_MIN: stacks rows get no times */
 };
 
 struct fp_firefox_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
-    int32_t timeline; /* markers are rows; otherwise they are counted */
+    int32_t timeline; /* 1: markers become rows; 0: they are only counted */
     struct fp_firefox_process *processes;
     struct fp_firefox_thread_in *threads;
     struct fp_firefox_lib *libs;
@@ -131,9 +132,9 @@ struct fp_firefox_read {
     uint64_t markers, intervals, counters;
     uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
     uint64_t rows;     /* samples, or markers */
-    uint64_t unpaired; /* markers that begin or end, without the other; those without a time */
-    uint64_t lanes;    /* threads added for markers that overlap others */
-    uint64_t cut;      /* markers that overlap too many others: they end with another */
+    uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */
+    uint64_t lanes;    /* threads added for overlapping markers */
+    uint64_t cut;      /* markers cut because they overlap too many others */
 
     /* private from here on */
     struct fp_json json;
@@ -155,10 +156,10 @@ struct fp_firefox_read {
     } windows[FP_FIREFOX_COLUMNS];
     uint64_t row_at, n_rows, taken[FP_FIREFOX_COLUMNS];
     int64_t clock;
-    struct fp_firefox_set *sets; /* what all threads share; the current thread's own */
+    struct fp_firefox_set *sets; /* [0]: shared tables; [1]: the current thread's */
     uint32_t set_thread;
     uint32_t first_lib, n_own_libs;
-    int32_t returns; /* addresses of callers are return addresses */
+    int32_t returns; /* callers have return addresses */
     struct fp_firefox_marks *marks;
 };
 
@@ -166,22 +167,22 @@ struct fp_firefox_read {
 struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient);
 void fp_firefox_read_free(struct fp_firefox_read *r);
 
-/* The scan.  FP_MORE, FP_ASK, FP_DONE or an error. */
+/* Scans the file for its tables.  FP_MORE, FP_ASK, FP_DONE or an error. */
 int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err);
 
-/* The dirty columns are spilled. */
+/* Call it once the dirty columns are spilled. */
 void fp_firefox_kept(struct fp_firefox_read *r);
 
-/* After the scan: sorts libraries by process, thread, start and number. */
+/* Sorts libraries by process, thread, start and number, after the scan. */
 void fp_firefox_sort_libs(struct fp_firefox_read *r);
 
-/* Begins with the tables of a thread. */
+/* Selects a thread; call it before fp_firefox_begin for its tables. */
 void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread);
 
-/* Begins with the rows of a table.  0 or an error. */
+/* Starts reading the rows of a table.  0 or an error. */
 int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err);
 
-/* The next n numbers of column `requested_column`, valid until the next FP_ASK for it. */
+/* Sets the next numbers of column `requested_column`; they must stay valid until the next FP_ASK for it. */
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes);
 
 /* Reads the rows of the table.  FP_FULL, FP_ASK, FP_DONE or an error. */

@@ -1,4 +1,4 @@
-/* Frames of the model, of functions and addresses, or of the locations of raw profiles. */
+/* Frames of the model, made from functions and addresses or from the locations of raw profiles. */
 #include "core/digits.h"
 #include "firefox/read_private.h"
 
@@ -31,7 +31,7 @@ static int is_shown_address(const uint8_t *p, size_t n) {
     return at >= 4 && p[at - 3] == '+' && is_address(p + at - 2, n - 1 - (at - 2), &address);
 }
 
-/* A frame with one function. */
+/* A frame without inlined functions. */
 static uint32_t named(struct fp_firefox_read *r, const struct fp_firefox_func *func, uint32_t object, uint32_t mapping,
                       uint64_t address, uint32_t flags, uint32_t line, uint32_t column) {
     struct fp_model *m = r->model;
@@ -57,7 +57,8 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
     return named(r, func, l->object, l->mapping, there, flags, line, column);
 }
 
-/* The library of a process that is loaded at an address, or NULL: the last that begins up to there. */
+/* The library of the current process that contains an address: the last one that starts at or before it.  NULL if
+ * there is none. */
 static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint64_t address) {
     uint32_t low = 0, high = r->n_own_libs;
     while (low < high) {
@@ -73,7 +74,7 @@ static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint
     return l->start != FP_FIREFOX_NONE && l->mapping && (uint64_t)l->end > address ? l : NULL;
 }
 
-/* ":12" at the end of p[0..*n): the number, and *n without it.  0 if there is none. */
+/* Removes ":12" from the end of p[0..*n) and stores the number.  Returns 0 if there is none. */
 static int take_number(const uint8_t *p, size_t *n, uint32_t *number) {
     size_t at = *n;
     while (at && fp_is_digit(p[at - 1])) at--;
@@ -85,8 +86,8 @@ static int take_number(const uint8_t *p, size_t *n, uint32_t *number) {
     return 1;
 }
 
-/* "f (http://x/app.js:3:4)[2]": a function, the place where it is defined and the number of its source.  The address of
- * a source may have parentheses and colons, so it is read from the end.  Returns whether the text is such. */
+/* "f (http://x/app.js:3:4)[2]": a function, its definition and the number of its source.  A URL may contain parentheses
+ * and colons, so the text is parsed from its end.  Returns whether it has this form. */
 static int is_script(const uint8_t *p, size_t n, size_t *n_name, size_t *file_at, size_t *n_file, uint32_t *line) {
     if (n && p[n - 1] == ']') {
         size_t at = n - 1;
@@ -120,7 +121,7 @@ uint32_t fp_firefox_location(struct fp_firefox_read *r, uint32_t text, uint32_t 
         return fp_model_frame(m, l ? l->mapping : 0, address, r->returns ? FP_FRAME_RETURN_ADDRESS : 0, 0);
     }
     if (is_script(p, n, &n_name, &file_at, &n_file, &func.line)) {
-        /* adding a string may move the texts */
+        /* interning a string may move the texts */
         r->scratch.n = 0;
         if (fp_buf_put(&r->scratch, p, n)) return FP_NO_ID;
         func.name = n_name ? fp_strings_intern(&m->strings, r->scratch.p, n_name) : 0;

@@ -1,4 +1,4 @@
-/* Markers as a timeline: those with a duration are calls, the others events (core/lanes.h).
+/* Markers as a timeline: markers with a duration become calls, the others events (core/lanes.h).
  *
  * Gecko writes a marker when it ends, and markers of a thread need not nest.
  */
@@ -8,7 +8,7 @@
 
 enum phase { INSTANT = 0, INTERVAL = 1, BEGINS = 2, ENDS = 3 };
 
-/* A marker that has begun, by its name. */
+/* An open begin marker, by its name. */
 struct begun {
     uint64_t time;
     uint32_t thread; /* + 1 */
@@ -49,7 +49,7 @@ void fp_firefox_free_marks(struct fp_firefox_read *r) {
 
 /* ---- reading ---- */
 
-/* Nanoseconds since the profile begins.  0 if there is none. */
+/* Nanoseconds since the start of the profile.  Returns 0 if the marker has no time. */
 static int time_of(struct fp_firefox_read *r, int64_t v, uint64_t *time) {
     const int64_t start = r->threads[r->tables[r->table].thread - 1].start_ns;
     int64_t there;
@@ -67,7 +67,7 @@ static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t
     return status;
 }
 
-/* A begin is kept until its end, which has the same name.  0, FP_ASK, or FP_E_NOMEM. */
+/* Keeps a begin until the end of the same name, which makes them a call.  0, FP_ASK or FP_E_NOMEM. */
 static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t name) {
     struct fp_firefox_marks *k = r->marks;
     if (fp_array_zeroed(&k->begun, &k->cap_begun, r->model->strings.n, sizeof *k->begun)) return FP_E_NOMEM;

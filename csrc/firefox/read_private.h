@@ -1,4 +1,4 @@
-/* firefox/read_private.h - what the files of the reader share. */
+/* firefox/read_private.h - shared by the files of the reader.  Private. */
 #ifndef FP_FIREFOX_READ_PRIVATE_H
 #define FP_FIREFOX_READ_PRIVATE_H
 
@@ -7,21 +7,21 @@
 #include "core/array.h"
 #include "firefox/read.h"
 
-#define FP_FIREFOX_NONE INT64_MIN /* null, -1 where that means none, or not there */
+#define FP_FIREFOX_NONE INT64_MIN /* null or absent, also -1 where the format uses it for null */
 
-/* Columns of the other tables. */
+/* Columns of tables other than samples and allocations. */
 enum { FP_FIREFOX_FIRST = 0 }; /* of strings, sources and resources: a string, a string, a library */
 enum fp_firefox_func_column { FUNC_NAME = 0, FUNC_RESOURCE, FUNC_SOURCE, FUNC_FILE, FUNC_LINE };
 enum fp_firefox_frame_column { FRAME_FUNC = 0, FRAME_LINE, FRAME_COLUMN, FRAME_ADDRESS, FRAME_LIB, FRAME_LOCATION };
 enum fp_firefox_stack_column { STACK_FRAME = 0, STACK_PREFIX, STACK_OFFSET };
 enum fp_firefox_marker_column { MARKER_NAME = 0, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_TIME };
 
-/* A function of the file: strings and library + 1. */
+/* A function of the file: strings, and a library + 1. */
 struct fp_firefox_func {
     uint32_t name, file, line, lib;
 };
 
-/* What an object or array is. */
+/* The kind of an object or array. */
 enum level_kind {
     SKIP = 0,
     PROCESS,
@@ -72,25 +72,26 @@ enum scalar_key {
 struct fp_firefox_level {
     uint8_t kind;   /* enum level_kind */
     uint8_t column; /* of a COLUMN */
-    uint32_t at;    /* of a ROW: position; of a PROCESS: the one that it is in */
+    uint32_t at;    /* of a ROW: position; of a PROCESS: its parent process */
 };
 
-/* scan_keys.c: the key of the token, in the innermost object: r->key is the kind of its container or a scalar_key. */
+/* scan_keys.c: looks up the key of the token in the innermost object.  Sets r->key to the kind of the container that
+ * follows, or to a scalar_key. */
 void fp_firefox_key(struct fp_firefox_read *r);
 
 static inline int fp_firefox_is_samples(uint32_t kind) {
     return kind >= FP_FIREFOX_SAMPLES && kind <= FP_FIREFOX_NATIVE;
 }
 
-/* Rows of tables, as the rows of others refer to them. */
+/* The model's ids of table rows, by row number: rows of other tables refer to them. */
 struct fp_firefox_set {
     uint32_t *strings, *sources, *resources, *frames, *stacks;
     struct fp_firefox_func *funcs;
-    uint32_t *leaves; /* by stack: the node for a sample, if it is not that of a caller; 0: not yet made */
+    uint32_t *leaves; /* by stack: the node for samples, if it differs from that for callers; 0: not yet made */
     uint32_t n[FP_FIREFOX_KINDS], cap[FP_FIREFOX_KINDS], cap_leaves;
 };
 
-/* Something is wrong at an offset.  0 if lenient, then it is counted; or FP_E_MALFORMED. */
+/* Damaged input at an offset.  0 if lenient, counted; otherwise FP_E_MALFORMED. */
 static inline int fp_firefox_broken(struct fp_firefox_read *r, uint64_t at, const char *what, const char *want,
                                     struct fp_err *err) {
     if (r->lenient) {

@@ -1,4 +1,4 @@
-/* Tables row by row: entries of the model, then rows of samples. */
+/* Reads tables row by row: first into the model, then into rows of samples. */
 #include "firefox/read_private.h"
 
 /* ---- libraries ---- */
@@ -15,7 +15,7 @@ void fp_firefox_sort_libs(struct fp_firefox_read *r) {
     if (r->n_libs > 1) qsort(r->libs, r->n_libs, sizeof *r->libs, by_place);
 }
 
-/* The first library of a process and thread, or of later ones. */
+/* The first library at or after this process and thread in the order of fp_firefox_sort_libs. */
 static uint32_t first_lib(const struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
     uint32_t low = 0, high = r->n_libs;
     while (low < high) {
@@ -29,7 +29,7 @@ static uint32_t first_lib(const struct fp_firefox_read *r, uint32_t process, uin
     return low;
 }
 
-/* The libraries that tables of a thread + 1 refer to: its own, or those of its process. */
+/* Selects the libraries that the tables of a thread + 1 refer to: its own, otherwise those of its process. */
 static void use_libs(struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
     r->first_lib = first_lib(r, process, thread);
     r->n_own_libs = first_lib(r, process, thread + 1) - r->first_lib;
@@ -66,12 +66,12 @@ void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread) {
     }
 }
 
-/* The set that has the rows of a table: what all threads share goes first. */
+/* The set with the rows of a table: the shared one if it has the table. */
 static struct fp_firefox_set *set_of(const struct fp_firefox_read *r, uint32_t kind) {
     return &r->sets[!r->shared_of[kind]];
 }
 
-/* The row of another table that a number refers to: its index, or FP_NO_ID for none.  0 or FP_E_MALFORMED. */
+/* Checks a reference to a row of another table: its index, or FP_NO_ID for null.  0 or FP_E_MALFORMED. */
 static int look_up(struct fp_firefox_read *r, int64_t v, uint32_t kind, const char *what, uint32_t *index,
                    struct fp_err *err) {
     const uint32_t n = set_of(r, kind)->n[kind];
@@ -152,7 +152,8 @@ static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
     return id == FP_NO_ID || APPEND(s, FP_FIREFOX_FRAMES, s->frames, id) ? fp_no_memory(err) : 0;
 }
 
-/* The stack that is around a stack, as index + 1; 0: none.  It has to come before, or there would be cycles. */
+/* The prefix of a stack, its callers, as index + 1; 0: none.  A prefix must come earlier in the table, which excludes
+ * cycles. */
 static int prefix_of(struct fp_firefox_read *r, uint32_t own, const int64_t *v, uint32_t *prefix, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     const int is_offset = (int)(t->has >> STACK_OFFSET & 1);
@@ -203,7 +204,8 @@ static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err 
 
 /* ---- samples ---- */
 
-/* The node of a sample.  Its innermost address is not a return address, so it may be another than that of a caller. */
+/* The node of a sample.  Its innermost address is not a return address, so it may differ from the node that the same
+ * stack has as a caller. */
 static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
     struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
     struct fp_model *m = r->model;
@@ -290,7 +292,7 @@ static int sample_row(struct fp_firefox_read *r, const int64_t *v, struct fp_bat
 
 /* ---- rows ---- */
 
-/* The columns without which a table has no meaning, a bit each; one of each group has to be there. */
+/* Whether a table has the columns that it needs: at least one of each group of bits. */
 static int has_needed(const struct fp_firefox_table *t) {
     static const uint32_t needed[FP_FIREFOX_KINDS][2] = {
         [FP_FIREFOX_STRING_TABLE] = {1, 1},
@@ -306,7 +308,7 @@ static int has_needed(const struct fp_firefox_table *t) {
     return (t->has & needed[t->kind][0]) && (t->has & needed[t->kind][1]);
 }
 
-/* Entries of its shortest and of its longest column. */
+/* The lengths of its shortest and its longest column. */
 static void lengths_of(const struct fp_firefox_table *t, uint64_t *shortest, uint64_t *longest) {
     *shortest = UINT64_MAX;
     *longest = 0;
@@ -328,7 +330,7 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *e
     memset(r->windows, 0, sizeof r->windows);
     memset(r->taken, 0, sizeof r->taken);
     r->n_rows = t->length >= 0 ? (uint64_t)t->length : shortest;
-    if (t->kind == FP_FIREFOX_RESOURCES) { /* libraries may be missing, and in version 70 they are of frames */
+    if (t->kind == FP_FIREFOX_RESOURCES) { /* libraries are optional, and in version 70 frames have them */
         r->n_rows = longest;
         return 0;
     }
@@ -350,7 +352,7 @@ void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbyte
         (struct fp_firefox_window){(const int64_t *)(const void *)p, nbytes / sizeof(int64_t)};
 }
 
-/* The numbers of the next row, without taking them.  0 or FP_ASK. */
+/* Copies the numbers of the next row without consuming them.  0 or FP_ASK. */
 static int next_row(struct fp_firefox_read *r, int64_t *v) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {

@@ -1,4 +1,4 @@
-/* The scan of a profile: its tables' columns, texts, threads, processes and libraries. */
+/* Scans a profile for its processes, threads, libraries, strings and the columns of its tables. */
 #include "firefox/read_private.h"
 
 enum { MOST_LEVELS = 200 };
@@ -67,7 +67,7 @@ static int decimals_of(uint32_t kind, uint32_t column) {
     return fp_firefox_is_samples(kind) ? samples[column] : kind == FP_FIREFOX_MARKERS ? markers[column] : 0;
 }
 
-/* The number of the token with so many decimals; null is none.  0, or FP_E_MALFORMED. */
+/* The token as a fixed-point number with this many decimals; FP_FIREFOX_NONE for null.  0 or FP_E_MALFORMED. */
 static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64_t *v, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     *v = FP_FIREFOX_NONE;
@@ -85,12 +85,12 @@ static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64
                : fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
 }
 
-/* Columns that are kept only if they are needed: of markers, unless they are rows. */
+/* Whether columns of the current table are kept: those of markers only if markers become rows. */
 static int is_kept(const struct fp_firefox_read *r) {
     return r->timeline || r->tables[r->table].kind != FP_FIREFOX_MARKERS;
 }
 
-/* Takes the token as the next number of a column. */
+/* Appends the token to a column. */
 static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
     int64_t v, fine;
@@ -115,7 +115,7 @@ static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err)
     return number_of(r, at, decimals_of(r->tables[r->table].kind, column - 1), &r->row[column - 1], err);
 }
 
-/* The end of a row: each column of the schema gets a number. */
+/* Ends a row: appends its numbers to the columns of the schema. */
 static int end_row(struct fp_firefox_read *r, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     if (t->kind == FP_FIREFOX_MARKERS) {
@@ -158,11 +158,11 @@ static int new_lib(struct fp_firefox_read *r) {
     return 0;
 }
 
-/* Begins with a table.  1 if it is to be skipped: the second of its kind. */
+/* Starts a table.  1: skip it, because it is the second of its kind. */
 static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     uint32_t *known = r->thread ? &r->own_of[kind] : &r->shared_of[kind];
     if (*known) {
-        const int status = fp_firefox_broken(r, at, "a table is there twice", NULL, err);
+        const int status = fp_firefox_broken(r, at, "a table occurs twice", NULL, err);
         return status ? status : 1;
     }
     if (fp_array_room(&r->tables, &r->cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables))
@@ -176,7 +176,7 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
     return 0;
 }
 
-/* What a container is: of the key, or of the list that it is in. */
+/* The kind of a container, from its key or from the list that contains it. */
 static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
     if (!r->depth) return PROCESS;
     switch (top(r)->kind) {
@@ -198,7 +198,7 @@ static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
     }
 }
 
-/* A container that is skipped: in some places it has to be something else. */
+/* Skips a container; an error where the format requires another value. */
 static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     r->skipped = 1;
     if (!r->depth) return 0;
@@ -218,11 +218,11 @@ static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     }
 }
 
-/* Begins with a column of the current table, or with its rows.  1 if it is to be skipped. */
+/* Starts a column of the current table, or its rows.  1: skip it. */
 static int begin_column(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     struct fp_firefox_table *t = &r->tables[r->table];
     int status = 0;
-    if (kind == DATA && !r->has_schema) /* of markers, payloads */
+    if (kind == DATA && !r->has_schema) /* in markers these are payloads */
         r->early_rows = 1;
     else if (kind == DATA || (kind == COLUMN && !(t->has >> r->key_at & 1))) {
         if (kind == COLUMN) t->has |= 1u << r->key_at;
@@ -230,7 +230,7 @@ static int begin_column(struct fp_firefox_read *r, uint32_t kind, uint64_t at, s
             t->has |= 1u << FP_FIREFOX_IN_WEIGHT_MS;
         return 0;
     } else
-        status = fp_firefox_broken(r, at, "a column is there twice", NULL, err);
+        status = fp_firefox_broken(r, at, "a column occurs twice", NULL, err);
     return status ? status : 1;
 }
 
@@ -360,7 +360,7 @@ static int schema_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
     return 0;
 }
 
-/* The text of a string or number, for keys that have one.  FP_NO_ID when memory ran out. */
+/* The model's string for a string or number token.  FP_NO_ID when memory ran out. */
 static uint32_t text_of(struct fp_firefox_read *r) {
     const struct fp_json *j = &r->json;
     size_t n = j->text_n;

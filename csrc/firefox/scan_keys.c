@@ -1,4 +1,4 @@
-/* What the keys of a profile mean, by the object that they are in. */
+/* The keys of a profile, by the object that contains them. */
 #include "firefox/read_private.h"
 
 struct key_name {
@@ -77,7 +77,7 @@ static const struct column_name columns[] = {{"filename", FP_FIREFOX_SOURCES, FP
                                              {"endTime", FP_FIREFOX_MARKERS, MARKER_END},
                                              {"phase", FP_FIREFOX_MARKERS, MARKER_PHASE},
                                              {"time", FP_FIREFOX_MARKERS, MARKER_TIME},
-                                             /* of samples; allocations have the same, but for CPU times */
+                                             /* samples; allocations have the same columns except CPU times */
                                              {"stack", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_STACK},
                                              {"time", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_TIME},
                                              {"timeDeltas", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_DELTA},

@@ -1,4 +1,4 @@
-/* The tables that all threads share: strings, functions, frames, stacks.  Each entry is written when it is first used.
+/* The shared tables: strings, functions, frames, stacks.  An entry is written when it is first used.
  */
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
     return w->string_of[string] - 1;
 }
 
-/* The resource of an object + 1; 0 of none.  Below 0: FP_E_NOMEM. */
+/* The resource of an object + 1; 0 without an object.  Negative: FP_E_NOMEM. */
 static int64_t resource_of(struct fp_firefox *w, uint32_t object) {
     const struct fp_model *m = w->model;
     if (!object) return 0;
@@ -85,7 +85,7 @@ static int64_t resource_of(struct fp_firefox *w, uint32_t object) {
     return w->object_of[object];
 }
 
-/* The source of a file + 1; 0 of none.  Below 0: FP_E_NOMEM. */
+/* The source of a file + 1; 0 without a file.  Negative: FP_E_NOMEM. */
 static int64_t source_of(struct fp_firefox *w, uint32_t file) {
     if (!file) return 0;
     if (fp_array_zeroed(&w->source_of, &w->cap_source_of, w->model->strings.n, sizeof *w->source_of)) return FP_E_NOMEM;
@@ -97,8 +97,8 @@ static int64_t source_of(struct fp_firefox *w, uint32_t file) {
     return w->source_of[file];
 }
 
-/* A frame in a function or, without one, in code named `name`.  `address` and `line`: below 0 = unknown.  Its index +
- * 1, or 0 when memory ran out. */
+/* Adds a frame in a function or, without one, in code named `name`.  A negative `address` or `line` is unknown.
+ * Returns its index + 1, or 0 when memory ran out. */
 static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name, uint32_t object, int64_t address,
                           int64_t line, uint32_t depth) {
     const uint32_t *row = fp_table_row(&w->model->functions, function);
@@ -127,14 +127,14 @@ static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name
     return put_items(w, items, 5) ? 0 : next_id(&w->n_frames);
 }
 
-/* A stack: its index + 1, or 0 when memory ran out. */
+/* Adds a stack.  Its index + 1, or 0 when memory ran out. */
 static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix) {
     const struct table_item items[] = {{FP_FIREFOX_STACK_FRAME, (int64_t)frame - 1, ""},
                                        {FP_FIREFOX_STACK_PREFIX, (int64_t)prefix - 1, "null"}};
     return put_items(w, items, 2) ? 0 : next_id(&w->n_stacks);
 }
 
-/* Recent paths, so that most are found without the table. */
+/* A cache of recent paths, which saves most table lookups. */
 struct fp_firefox_recent {
     uint32_t prefix, function, path;
 };
@@ -148,7 +148,7 @@ uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t functio
     if (fp_array_zeroed(&w->function_of, &w->cap_function_of, w->model->functions.n, sizeof *w->function_of)) return 0;
     uint32_t *const frame = &w->function_of[function];
     if (!*frame && !(*frame = new_frame(w, function, w->unknown, 0, -1, -1, 0))) return 0;
-    if (w->paths.n > w->most_paths) {
+    if (w->paths.n > w->max_paths) {
         w->first_path = w->n_stacks;
         fp_table_empty(&w->paths);
     }
@@ -161,14 +161,15 @@ uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t functio
 
 /* ---- stacks of the model ---- */
 
-/* The first frame of a model's, one for each line, outermost function first.  0 when memory ran out. */
+/* Adds the frames of a model's frame, one for each inlined function, outermost first, and returns the first.  0 when
+ * memory ran out. */
 static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     struct fp_model *m = w->model;
     const uint32_t *row = fp_table_row(&m->frames, frame), *mapping = fp_table_row(&m->mappings, row[FP_FRAME_MAPPING]);
     const uint32_t object = mapping[FP_MAPPING_OBJECT];
     uint64_t address = fp_frame_code(row);
     w->unplaced += !object && address;
-    if (!object || !address) /* only an offset in a file is meaningful */
+    if (!object || !address) /* an address is meaningful only as an offset in a file */
         address = UINT64_MAX;
     else
         address = address - fp_words_u64(mapping + FP_MAPPING_START) + fp_words_u64(mapping + FP_MAPPING_OFFSET);

@@ -15,7 +15,7 @@ struct fp_firefox *fp_firefox_new(struct fp_model *model) {
     struct fp_firefox *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->model = model;
-    w->most_paths = 1 << 19;
+    w->max_paths = 1 << 19;
     if (fp_table_init(&w->funcs, 3) || fp_table_init(&w->paths, 2) ||
         fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns)) {
         fp_firefox_free(w);
@@ -50,7 +50,7 @@ void fp_firefox_free(struct fp_firefox *w) {
     free(w);
 }
 
-enum { FEW_COLUMNS = 64 }; /* which keep their buffers */
+enum { FEW_COLUMNS = 64 }; /* up to this many columns keep their buffers */
 
 void fp_firefox_spilled(struct fp_firefox *w) {
     for (uint32_t i = 0; i < w->n_dirty; i++) {
@@ -64,8 +64,8 @@ void fp_firefox_spilled(struct fp_firefox *w) {
 
 /* ---- numbers ---- */
 
-/* v / 10^places, without trailing zeros: 0, 123e-6, 1.5.  Most are small, and an exponent is shorter than zeros.
- * FP_DIGITS_ROOM + 8 bytes must be writable. */
+/* Writes v / 10^places without trailing zeros: 0, 123e-6, 1.5.  An exponent is shorter than the zeros of a small
+ * number. FP_DIGITS_ROOM + 8 bytes must be writable. */
 static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
     const uint64_t one = places == 6 ? 1000000 : 1000;
     if (v < one) {
@@ -76,7 +76,7 @@ static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
     }
     to = fp_put_decimal(to, v / one);
     if (v % one == 0) return to;
-    uint64_t digits = one + v % one; /* 1, then all zeros that v has there */
+    uint64_t digits = one + v % one; /* a leading 1 keeps the zeros after the point */
     while (digits % 10 == 0) digits /= 10;
     uint8_t *end = fp_put_decimal(to, digits);
     *to = '.';
@@ -188,7 +188,7 @@ static int put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t 
     return 0;
 }
 
-/* `payload` as a JSON string: unchanged if it is printable, otherwise in hexadecimal. */
+/* Writes a payload as a JSON string: unchanged if printable, otherwise in hexadecimal. */
 static int put_payload(struct fp_firefox *w, const uint8_t *p, size_t n) {
     if (fp_is_text(p, n)) return fp_json_text(&w->text, p, n, &w->replaced);
     return fp_buf_hex(&w->text, p, n);

@@ -1,17 +1,18 @@
 /* firefox/write.h - processed profiles of the Firefox Profiler: their tables, as columns of JSON text.
  *
- * The format stores a table as arrays of equal length, one after the other.  Rows come one by one, so each array is a
- * buffer here, with a comma after each item; the caller spills full buffers and assembles the file at the end.
+ * The format stores a table as arrays of equal length, one after the other.  Rows come one by one, so each array is
+ * a buffer here, with a comma after each item; the caller spills full buffers and assembles the file at the end.
  *
  *   stack tree    0: main   1: main > f     "stackTable": {"frame": [0,1], "prefix": [null,0], "length": 2}
  *   samples of a thread                     "stack": [0,1,0,null], "timeDeltas": [0,10e-6,20e-6,70e-6],
  *                                           "weight": [10e-6,20e-6,70e-6,0]
  *
- * A sample of a timeline is an interval in which the stack of a thread stays the same; its weight is its length in
- * milliseconds, and so is the time to the next sample.  Calls must nest, times are nanoseconds (bridges/rows/nest.h).
+ * A sample of a timeline is an interval during which the stack of a thread stays the same.  Its weight is the length of
+ * the interval in milliseconds, which is also the time to the next sample.  Calls must nest, and times are nanoseconds
+ * (bridges/rows/nest.h).
  *
- * Memory: linear in the model's tables, in threads and in open calls; when a timeline has many call paths, they are
- * dropped and later written again.  Viewers merge equal paths.
+ * Memory: linear in the model's tables, threads and open calls.  When a timeline has too many call paths, they are
+ * forgotten and written again when they recur; viewers merge equal paths.
  * Source: firefox-devtools/profiler src/types/profile.ts, version 60.
  */
 #ifndef FP_FIREFOX_WRITE_H
@@ -24,7 +25,7 @@
 
 /* cffi-begin */
 
-/* The columns that all threads share. */
+/* The shared columns. */
 enum fp_firefox_shared {
     FP_FIREFOX_STRINGS = 0,
     FP_FIREFOX_STACK_FRAME = 1,
@@ -43,8 +44,8 @@ enum fp_firefox_shared {
     FP_FIREFOX_SHARED = 14
 };
 
-/* The columns of thread k begin at FP_FIREFOX_SHARED + k * stride.  Of stacks: `stack`, and a column of weights for
- * each value type.  Of a timeline: */
+/* The columns of thread k begin at FP_FIREFOX_SHARED + k * stride.  Stacks have `stack` and a column of weights for
+ * each value type; a timeline has: */
 enum fp_firefox_timeline {
     FP_FIREFOX_STACK = 0,
     FP_FIREFOX_WEIGHT = 1, /* also the time to the next sample; the last sample has none */
@@ -54,19 +55,19 @@ enum fp_firefox_timeline {
     FP_FIREFOX_TIMELINE = 5
 };
 
-/* Categories, which have colours: 1 to 11 are the first objects, 0 is everything else. */
+/* Number of categories, which have colours: 1 to 11 are the first 11 objects, 0 all others. */
 enum { FP_FIREFOX_CATEGORIES = 12 };
 
 /* How the values of a column become weights. */
 enum fp_firefox_unit {
-    FP_FIREFOX_AS_IT_IS = 0,
+    FP_FIREFOX_UNCHANGED = 0,
     FP_FIREFOX_SECONDS = 1, /* written as milliseconds */
     FP_FIREFOX_MICROSECONDS = 2,
     FP_FIREFOX_NANOSECONDS = 3
 };
 
 struct fp_firefox_thread {
-    uint32_t thread, part; /* its id in the model; the part of its first row */
+    uint32_t thread, part; /* thread: its id in the model; part: that of its first row */
     uint64_t first;        /* timeline: time of the first sample */
     uint64_t samples, markers;
 
@@ -83,23 +84,23 @@ struct fp_firefox {
     uint32_t n_values;                         /* stacks */
     const int32_t *units;                      /* of each: enum fp_firefox_unit; borrowed */
     uint32_t unknown, no_stack, custom, typed; /* names, strings of the model */
-    uint32_t most_paths;                       /* of a timeline in memory */
-    /* The columns to spill: columns[dirty[0 .. n_dirty)], the only non-empty ones, `buffered` bytes. */
+    uint32_t max_paths;                        /* call paths of a timeline kept in memory */
+    /* The columns to spill are columns[dirty[0 .. n_dirty)]; all others are empty.  They have `buffered` bytes. */
     struct fp_buf *columns;
     uint32_t *dirty;
     uint32_t n_dirty;
     uint64_t buffered;
     /* lengths of tables */
     uint64_t n_strings, n_stacks, n_frames, n_funcs, n_resources, n_sources;
-    struct fp_firefox_thread *threads; /* in the order in which they occur */
-    uint32_t n_threads, current;       /* that of the last row */
-    uint32_t *objects;                 /* of the model, by resource */
+    struct fp_firefox_thread *threads; /* in order of appearance */
+    uint32_t n_threads, current;       /* current: the thread of the last row */
+    uint32_t *objects;                 /* by resource: objects of the model */
     /* counts */
     uint64_t samples, events, calls;
-    uint64_t empty;     /* calls without a sample, because they took no time */
-    uint64_t arguments; /* left out */
+    uint64_t empty;     /* calls without a sample because their length is 0 */
+    uint64_t arguments; /* not written */
     uint64_t without_stack;
-    uint64_t unplaced; /* frames whose address is dropped, because it is in no known object */
+    uint64_t unplaced; /* frames whose address is dropped because its object is unknown */
     uint64_t replaced; /* bytes of names that are not UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
@@ -108,7 +109,7 @@ struct fp_firefox {
     uint32_t empty_stack;
     struct fp_firefox_recent *recent;
     struct fp_table funcs;   /* (function, name, object) */
-    struct fp_table paths;   /* (stack before, function) */
+    struct fp_table paths;   /* (prefix, function) */
     uint64_t first_path;     /* the stack that is row 1 of `paths` */
     uint32_t *above, *nodes; /* scratch: lines, stacks */
     uint32_t cap_above, cap_nodes;
@@ -121,24 +122,24 @@ struct fp_firefox {
 struct fp_firefox *fp_firefox_new(struct fp_model *model);
 void fp_firefox_free(struct fp_firefox *w);
 
-/* Adds the rows of a batch; of stacks, value k of a sample is column columns[k], or 0 where that is below 0.
+/* Adds the rows of a batch.  For stacks, value k of a sample is that of column columns[k], or 0 if columns[k] < 0.
  * FP_DONE or FP_E_NOMEM. */
 int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t *columns);
 
-/* After the last row of a timeline: adds the final sample of each thread without its weight, 0, so that the weights are
- * the times to all samples after the first.  FP_DONE or FP_E_NOMEM. */
+/* Adds the final sample of each thread after the last row of a timeline, but not its weight, which is 0: so the weights
+ * are also the times from each sample to the next.  FP_DONE or FP_E_NOMEM. */
 int fp_firefox_end(struct fp_firefox *w);
 
-/* To be called when all columns were spilled. */
+/* Call it once all dirty columns are spilled. */
 void fp_firefox_spilled(struct fp_firefox *w);
 
-/* Appends n times as milliseconds since `start`, each with a comma after it.  0 or FP_E_NOMEM. */
+/* Appends n times as milliseconds since `start`, each followed by a comma.  0 or FP_E_NOMEM. */
 int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_buf *out);
 
 /* Appends `item`, n bytes, `times` times. */
 int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf *out);
 
-/* Appends from, from + 1 ... below `to`, each with a comma after it. */
+/* Appends the numbers from `from` to `to` - 1, each followed by a comma. */
 int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out);
 
 /* cffi-end */

@@ -54,7 +54,7 @@ static int begin_node(struct fp_heapprofile *h, struct fp_err *err) {
     return 0;
 }
 
-/* The end of a node. */
+/* Ends a node. */
 static int end_node(struct fp_heapprofile *h, const struct fp_in *in, struct fp_err *err) {
     struct fp_heapprofile_node *node = &h->nodes[h->open];
     h->open = node->parent;
@@ -65,7 +65,7 @@ static int end_node(struct fp_heapprofile *h, const struct fp_in *in, struct fp_
     return 0;
 }
 
-/* What an object or array is that begins within another container. */
+/* The kind of an object or array that starts within another container. */
 static uint8_t kind_of(const struct fp_heapprofile *h) {
     const int is_object = h->json.token == FP_JSON_OBJECT;
     const uint8_t outer = h->json.depth ? h->within[h->json.depth] : ELSEWHERE;
@@ -114,7 +114,7 @@ static int field(struct fp_heapprofile *h, struct fp_err *err) {
     }
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &number, NULL)) return 0;
     if (h->key == SELF_SIZE && within == IN_NODE) node->size = number;
-    /* a call frame counts from 0, -1 is none; a node without one from 1 */
+    /* lines of a call frame count from 0, -1 is unknown; those of a node itself count from 1 */
     if (h->key == LINE) node->line = number - (within == IN_NODE && number > INT64_MIN);
     if (h->key == COLUMN) node->column = number - (within == IN_NODE && number > INT64_MIN);
     return 0;
@@ -154,7 +154,7 @@ static int rows(struct fp_heapprofile *h, struct fp_batch *out, struct fp_err *e
     for (; h->next < h->n; h->next++) {
         struct fp_heapprofile_node *node = &h->nodes[h->next];
         if (out->n == out->cap) return FP_FULL;
-        if (node->parent) { /* the root is no frame */
+        if (node->parent) { /* the root is not a frame */
             const uint32_t frame = frame_of(h->model, node);
             if (frame == FP_NO_ID) return fp_no_memory(err);
             node->stack = fp_model_stack(h->model, h->nodes[node->parent].stack, frame);
@@ -186,7 +186,7 @@ static int read_text(struct fp_heapprofile *h, struct fp_in *in, struct fp_err *
         }
         fp_json_take(j, in);
     }
-    for (; h->open; h->open = h->nodes[h->open].parent) /* the text ended within them */
+    for (; h->open; h->open = h->nodes[h->open].parent) /* the text ended within these nodes */
         if (h->nodes[h->open].size < 0) h->nodes[h->open].size = 0;
     h->over = 1;
     return h->has_head || h->lenient ? FP_DONE : bad(in, "the object has no \"head\"", NULL, err);

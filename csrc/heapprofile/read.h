@@ -5,8 +5,8 @@
  *      "children":[]}]},
  *    "samples":[{"size":65856,"nodeId":2,"ordinal":1}]}
  *
- * A node is a stack; older profiles have the fields of its call frame in the node.  The members of a node come in any
- * order, so nodes are kept, and become rows at the end.
+ * Each node is a stack.  In older profiles it has the fields of its call frame itself.  The members of a node come in
+ * any order, so nodes are kept and become rows at the end.
  *
  * Memory: linear in nodes.
  */
@@ -24,7 +24,7 @@ struct fp_heapprofile {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     uint64_t n_nodes;
-    uint64_t samples; /* single allocations, whose sizes nodes add up */
+    uint64_t samples; /* single allocations; nodes have the sums of their sizes */
     uint64_t broken;  /* lenient: nodes whose size cannot be read */
     int32_t bad_end;  /* lenient: the text cannot be read to its end */
 
@@ -38,7 +38,7 @@ struct fp_heapprofile {
         uint32_t has_frame;
     } *nodes; /* the first one is the parent of the root */
     uint32_t n, cap, open;
-    uint8_t key, within[8194]; /* by depth: what the container is */
+    uint8_t key, within[8194]; /* by depth: the kind of the container */
     int32_t over, has_head;
     uint32_t next; /* of the rows */
 };

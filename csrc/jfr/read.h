@@ -94,7 +94,7 @@ struct fp_jfr_counts {
     uint64_t depth;         /* frames of the deepest stack */
     /* timelines */
     uint64_t instants;  /* events without a duration */
-    uint64_t lanes;     /* threads added for events that overlap others of their thread */
+    uint64_t lanes;     /* threads added for overlapping events */
     uint64_t cut_spans; /* events that overlap too many others: cut at the end of another */
     /* lenient: losses */
     uint64_t bad_records, bad_constants, lost_bytes;

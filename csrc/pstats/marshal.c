@@ -6,7 +6,7 @@
 
 enum { NUMBERED = 0x80 };
 
-/* The part of the window that is being read. */
+/* The position in the input window. */
 struct pstats_reading {
     struct fp_pstats_marshal *m;
     const struct fp_in *in;
@@ -41,7 +41,7 @@ static int bad(const struct pstats_reading *r, size_t at, const char *what, cons
     return fp_fail_got(r->err, FP_E_MALFORMED, r->in->base + at, what, FP_GOT_HEX, r->in->p[at], want, 0);
 }
 
-/* Makes the next n bytes *p.  FP_DONE or FP_MORE. */
+/* Points *p to the next n bytes and moves past them.  FP_DONE or FP_MORE. */
 static int take(struct pstats_reading *r, uint64_t n, const uint8_t **p) {
     if (n > r->in->n - r->pos) return FP_MORE;
     *p = r->in->p + r->pos;
@@ -73,7 +73,7 @@ static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal
     return FP_DONE;
 }
 
-/* An interned text of Python 2, which gets a number.  Python 3 never refers to it. */
+/* Assigns a text number, which only Python 2 refers to. */
 static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     struct fp_pstats_marshal *m = r->m;
     const int status = text(r, 0, v);
@@ -84,7 +84,7 @@ static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_valu
     return FP_DONE;
 }
 
-/* Digits of 15 bits, the lowest first. */
+/* Reads an int of 15-bit digits, lowest first. */
 static int digits(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     const uint8_t *p;
     if (take(r, 4, &p)) return FP_MORE;
@@ -103,7 +103,7 @@ static int digits(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     return FP_DONE;
 }
 
-/* A float as text. */
+/* Reads a float written as text. */
 static int decimal(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     uint32_t n = 0;
     const uint8_t *p = NULL;
@@ -119,7 +119,7 @@ static int decimal(struct pstats_reading *r, struct fp_pstats_marshal_value *v) 
     return fp_fail_text(r->err, FP_E_MALFORMED, r->in->base + (size_t)(p - r->in->p), 0, "a float", p, n, "a number");
 }
 
-/* The number of a value (of `n`), or of a text of Python 2. */
+/* Reads a reference number or text number below `n`. */
 static int number(struct pstats_reading *r, uint32_t n, uint32_t *found) {
     const uint8_t *p;
     const size_t at = r->pos;
@@ -181,7 +181,7 @@ static int scalar(struct pstats_reading *r, size_t at, uint8_t type, struct fp_p
 
 static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v);
 
-/* Reads an item of a container onto `open`. */
+/* Reads an item of a container and pushes it onto `open`. */
 static int item(struct pstats_reading *r, uint32_t depth) {
     struct fp_pstats_marshal *m = r->m;
     struct fp_pstats_marshal_value v = {0};
@@ -229,7 +229,7 @@ static int container(struct pstats_reading *r, size_t at, uint8_t type, uint32_t
     return FP_DONE;
 }
 
-/* Gives the next value a number, *k. */
+/* Assigns the next reference number, *k. */
 static int add_number(struct fp_pstats_marshal *m, uint32_t *k) {
     *k = m->n_refs;
     if (fp_array_room(&m->refs, &m->cap_refs, (uint64_t)*k + 1, sizeof *m->refs)) return FP_E_NOMEM;

@@ -24,7 +24,7 @@ static const struct fp_pstats_marshal_value *item(const struct fp_pstats_reader 
     return &r->marshal.items[v->of.at + i];
 }
 
-/* Something of the entry is not as it should be. */
+/* Fails at the offset of the entry. */
 static int bad(const struct fp_pstats_reader *r, const char *what, const char *want, struct fp_err *err) {
     fp_fail(err, FP_E_MALFORMED, r->at, what);
     err->want = want;
@@ -74,7 +74,7 @@ static int function_of(const struct fp_pstats_reader *r, const struct fp_pstats_
     return *function == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-/* Four values: two numbers of calls, of which the one at `total` includes recursive ones, and two times. */
+/* Reads four values: two call counts, of which item `total` includes recursive calls, and two times. */
 static int values_of(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, uint32_t total,
                      int64_t values[FP_PSTATS_VALUES], struct fp_err *err) {
     int status = count(r, item(r, v, total), &values[FP_PSTATS_CALLS], err);
@@ -84,7 +84,7 @@ static int values_of(const struct fp_pstats_reader *r, const struct fp_pstats_ma
     return status;
 }
 
-/* How many calls of the entry, except those to itself, have no times, which is so in profiles of `profile`. */
+/* Counts the calls of the entry without times, except calls to itself.  The module `profile` writes such calls. */
 static int add_untimed(struct fp_pstats_reader *r, struct fp_err *err) {
     r->left = 0;
     for (uint32_t i = 0; i < r->callers.n; i += 2) {
@@ -92,7 +92,7 @@ static int add_untimed(struct fp_pstats_reader *r, struct fp_err *err) {
         uint32_t caller, line;
         if (n->kind != FP_PSTATS_MARSHAL_INT || n->of.i < 0 ||
             function_of(r, item(r, &r->callers, i), &caller, &line, err))
-            continue; /* reported when its row is made */
+            continue; /* the row reports the error */
         if (caller != r->function && __builtin_add_overflow(r->left, n->of.i, &r->left))
             return bad(r, "the calls of a function", "fewer than 2^63", err);
     }
@@ -133,7 +133,7 @@ static uint32_t add_row(struct fp_pstats_reader *r, struct fp_batch *out, uint32
     return i;
 }
 
-/* The part of `rest` that n of `left` calls have. */
+/* Takes from `rest` the part of n out of `left` calls. */
 static int64_t share(int64_t *rest, int64_t n, int64_t left) {
     __extension__ typedef __int128 i128;
     const int64_t part = left ? (int64_t)((i128)*rest * n / left) : 0;
@@ -174,7 +174,8 @@ static int caller_row(struct fp_pstats_reader *r, struct fp_batch *out, struct f
 static int rows(struct fp_pstats_reader *r, struct fp_batch *out, struct fp_err *err) {
     for (; r->next <= r->callers.n / 2; r->next++) {
         if (out->n == out->cap) return FP_FULL;
-        /* a caller takes more than a byte, unless many functions refer to the same dict, which would never end */
+        /* a caller takes more than a byte, unless functions refer to one shared dict, which multiplies rows without
+         * limit */
         if (++r->rows > r->end) return bad(r, "functions share their callers", NULL, err);
         if (!r->next) {
             add_row(r, out, r->function, r->line, r->own);
@@ -202,7 +203,7 @@ static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     return FP_DONE;
 }
 
-/* Reads an entry.  FP_DONE: it has rows, or the state changed.  FP_MORE or an error. */
+/* Reads an entry.  FP_DONE: it has rows, or the state changed; FP_MORE or an error. */
 static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_pstats_marshal *m = &r->marshal;
     size_t pos = in->pos;

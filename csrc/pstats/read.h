@@ -1,17 +1,18 @@
-/* pstats/read.h - a profile of Python's cProfile or profile module -> rows of a graph.
+/* pstats/read.h - a profile of Python's cProfile or profile module -> graph rows.
  *
- * The file is a dict in marshal (pstats/marshal.h), an entry for each function:
+ * The file is a dict in marshal format (pstats/marshal.h) with an entry for each function:
  *
  *   (file, first line, name): (primitive calls, calls, own time, cumulative time, callers)
  *   callers: {(file, first line, name): (calls, primitive calls, own time, cumulative time), ...}
  *
- * Of a function the primitive calls come first, of a caller the second; both are those of the function, the latter only
- * when called from there.  Times are seconds.  The module `profile` has numbers of calls alone as callers.
+ * Primitive calls are those that are not recursive.  They come before the calls in the entry of a function, but after
+ * them in a caller.  The four values of a caller are those of the function when called from there.  Times are in
+ * seconds.  The module `profile` writes only the number of calls for a caller.
  *
- * An entry becomes a row of costs, and one for each caller: a call from the caller's first line.  Built-in functions
- * have the file "~" and line 0; their file is empty here.
+ * An entry becomes a row with the function's own costs and a call row for each caller, at the caller's first line.
+ * Built-in functions have the file "~" and line 0; their file is empty in the model.
  *
- * Memory: linear in functions, and in values that others refer to.
+ * Memory: linear in functions and in values that others refer to.
  */
 #ifndef FP_PSTATS_READ_H
 #define FP_PSTATS_READ_H
@@ -21,9 +22,9 @@
 
 /* cffi-begin */
 
-/* Values of a row, in this order.  Of a call: of the callee when called from there; the time is cumulative. */
+/* The values of a row.  Those of a call are the callee's when called from that caller. */
 enum fp_pstats_value {
-    FP_PSTATS_TIME, /* nanoseconds: own; of a call cumulative */
+    FP_PSTATS_TIME, /* nanoseconds: own time; cumulative time in call rows */
     FP_PSTATS_CALLS,
     FP_PSTATS_PRIMITIVE,  /* those that are not recursive */
     FP_PSTATS_CUMULATIVE, /* nanoseconds */
@@ -35,7 +36,7 @@ struct fp_pstats_reader {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     uint64_t functions, calls; /* in the file */
-    uint64_t untimed;          /* callers without times: those of the function are divided */
+    uint64_t untimed;          /* callers without times: each gets a part of the function's */
     uint64_t trailing;         /* bytes after the dict */
     uint64_t broken;           /* lenient: entries and callers that cannot be read */
     int32_t bad_end;           /* lenient: the dict cannot be read to its end */
@@ -43,13 +44,13 @@ struct fp_pstats_reader {
     /* private from here on */
     struct fp_pstats_marshal marshal;
     int32_t state;
-    uint64_t at, end; /* of the entry */
+    uint64_t at, end; /* offsets of the entry */
     struct fp_pstats_marshal_value key, value;
     uint32_t function, line; /* of the entry */
     int64_t own[FP_PSTATS_VALUES];
     struct fp_pstats_marshal_value callers;
     uint32_t next;         /* of its rows */
-    int64_t rest[2], left; /* of callers without times: what remains of the times, and the calls that it is for */
+    int64_t rest[2], left; /* callers without times: the times not yet divided, and the calls to divide them among */
     uint64_t rows;         /* so far */
 };
 

@@ -46,7 +46,7 @@ static int add(struct fp_pstats_sums *to, const struct fp_pstats_sums *more, str
     return 0;
 }
 
-/* Makes room for a function, and notes the first of its lines. */
+/* Makes room for a function and records its first line. */
 static int see(struct fp_pstats_writer *w, uint32_t function, uint32_t line) {
     const uint64_t need = (uint64_t)function + 1;
     if (fp_array_zeroed(&w->own, &w->cap_own, need, sizeof *w->own) ||
@@ -153,7 +153,7 @@ static int sort_arcs(struct fp_pstats_writer *w, struct fp_err *err) {
     uint32_t end = 0;
     for (uint32_t key = 0; key <= w->keys.n; key++) {
         end += w->first[key];
-        w->first[key] = end; /* lowered below to where they begin */
+        w->first[key] = end; /* the loop below moves it to the first arc */
     }
     for (uint32_t i = w->arcs.n; --i > 0;) w->sorted[--w->first[fp_table_row(&w->arcs, i)[CALLEE]]] = i;
     return 0;
@@ -163,7 +163,7 @@ static int sort_arcs(struct fp_pstats_writer *w, struct fp_err *err) {
 
 static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
     struct fp_pstats_sums *const own = w->of_keys;
-    int64_t *const made = calloc((size_t)w->keys.n + 1, sizeof *made); /* own cost and calls out of it, by key */
+    int64_t *const made = calloc((size_t)w->keys.n + 1, sizeof *made); /* by key: own cost and calls that it makes */
     int status = made ? 0 : fp_no_memory(err);
     for (uint32_t key = 1; !status && key < w->keys.n; key++)
         made[key] = own[key].v[FP_PSTATS_OWN] = own[key].v[FP_PSTATS_TIME];
@@ -198,8 +198,8 @@ static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
     return status;
 }
 
-/* Readers of this format, ours among them, take nanoseconds of 64 bits.  If a unit is no time and the values are too
- * large for seconds, they become nanoseconds. */
+/* Readers of this format, ours included, use 64-bit nanoseconds.  Values that are not times become nanoseconds if they
+ * are too large for seconds. */
 static int choose_unit(struct fp_pstats_writer *w, struct fp_err *err) {
     double most = 0;
     for (uint32_t i = 1; i < w->keys.n + w->arcs.n - 1; i++) {
@@ -238,7 +238,7 @@ static void put_u32(struct fp_buf *out, uint8_t type, uint32_t v) {
     out->n += 4;
 }
 
-/* An int: of 32 bits, or digits of 15 bits. */
+/* Writes an int of 32 bits, or of 15-bit digits. */
 static void put_int(struct fp_buf *out, int64_t v) {
     if (v == (int32_t)v) {
         put_u32(out, 'i', (uint32_t)(int32_t)v);
@@ -261,7 +261,7 @@ static void put_seconds(const struct fp_pstats_writer *w, struct fp_buf *out, in
     out->n += 8;
 }
 
-/* A string, which gets a number the first time; `nothing` instead of an empty one. */
+/* Writes a string, or `nothing` instead of an empty one.  The first time it gets a reference number. */
 static int put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t string, const char *nothing) {
     if (!string) {
         put_byte(out, 'z');
@@ -315,7 +315,7 @@ static int put_caller(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t a
     return 0;
 }
 
-/* Writes an entry from where it was left.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+/* Continues an entry.  FP_DONE, FP_FULL or FP_E_NOMEM. */
 static int put_entry(struct fp_pstats_writer *w, struct fp_buf *out) {
     if (!w->begun) {
         const int64_t *v = w->of_keys[w->key].v;

@@ -79,12 +79,12 @@ cdef enum:
     NULLABLE = 2  # a flag of a schema
 
 
-# ---- schemas: a struct of one child a column; private_data owns the strings
+# ---- schemas: a struct with one child per column; private_data owns the strings
 
 cdef void release_schema(ArrowSchema *s) noexcept with gil:
     cdef int64_t i
     for i in range(s.n_children):
-        # a consumer may have moved the child away: then only its shell is left
+        # a consumer may have moved the child; then only an empty struct is left
         if s.children[i].release != NULL:
             s.children[i].release(s.children[i])
         free(s.children[i])
@@ -231,7 +231,7 @@ def array(object owner, Py_ssize_t length, list columns):
 # ---- streams
 
 cdef class _Stream:
-    """What a stream needs: (owner, length, columns) one after the other, the first is read for the schema."""
+    """The state of a stream of (owner, length, columns); the first one determines the schema."""
 
     cdef object items
     cdef object first
@@ -309,9 +309,9 @@ cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
 
 
 def stream(items, list empty, metadata=None, failed=None):
-    """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there is none.
-    `metadata` is called for the schema's, when the first item is there.  `failed` is called with an exception that ends
-    the stream: consumers get at most its text."""
+    """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there are no items.
+    `metadata` is called for the schema's metadata once the first item is there.  `failed` is called with an exception
+    that ends the stream: consumers get at most its text."""
     state = _Stream(items, empty, metadata, failed)
     cdef ArrowArrayStream *s = <ArrowArrayStream *>claim(sizeof(ArrowArrayStream))
     Py_INCREF(state)

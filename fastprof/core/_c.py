@@ -1,4 +1,4 @@
-"""Stands in for the compiled core where that is missing: Python prefers the extension module of the same name."""
+"""Imported only if the compiled core is missing: Python prefers an extension module of the same name."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""Stand-ins for names of `typing`.  To load it and make its NamedTuples would take 5 ms of the 32 of a start."""
+"""Replacements for names of `typing`.  Importing it and creating its NamedTuples would take 5 ms of the 32 ms of a
+start."""
 
 from collections import namedtuple
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
     Merger = Any  # a struct that merges runs: fp_merge, fp_fold_tree ...; it has `runs` and `to_refill`
-    Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of sorted records; how many, 0 at the end
+    Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of records, returns how many; 0: end
     Numbers = Sequence[int] | Pointer[int]  # a C array is read like a list
     Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one
 else:

@@ -14,7 +14,7 @@ cdef inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *stop) no
 
 
 cdef inline const uint8_t *strip_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """The end of p up to `stop` without the blanks there."""
+    """The end of p up to `stop` without its trailing blanks."""
     while stop != p and is_blank((stop - 1)[0]):
         stop -= 1
     return stop

@@ -11,7 +11,7 @@ class Changed:
     """Passes batches on, each with a changed copy of its part in the model.
 
     A reader may add to its part until the part ends: a summary, for example, follows
-    the rows.  Then `change` is called again.  After `end` the model has the changed parts.
+    the rows.  `change` is therefore called again at the end.  After `end` the model has the changed parts.
     """
 
     def __init__(self, model: Model) -> None:

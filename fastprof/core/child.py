@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running(command: list[str], **streams: Any) -> Iterator[Popen[bytes]]:
-    """A process that is gone at the end of the `with` block, however that is left.
+    """A process that is ended when the `with` block is left for any reason.
 
-    Popen's own block waits for the process, which may be silent for a long time, and after an interrupt it
-    does not wait at all.  `streams` are Popen's.  Errors: OSError if it cannot begin.
+    Popen's own block waits for the process, which may not end for a long time, but does not wait after an interrupt.
+    `streams` are Popen's.  Errors: OSError if it cannot start.
     """
     from subprocess import Popen
 
-    # interrupts wait until the process is known; it inherits the blocked signals, so it must be killed
+    # interrupts are blocked until the process is known; it inherits the blocked signals, so only SIGKILL ends it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def address_of(pointer: CData) -> int:
-    """The address of a C object: compiled modules take it as a number.  The object is not kept alive by that."""
+    """The address of a C object as a number, for compiled modules.  It does not keep the object alive."""
     return int(ffi.cast("uintptr_t", pointer))
 
 
 class Texts(NamedTuple):
-    """Distinct texts, the values of a column that holds their numbers.  `owner` keeps the memory."""
+    """Distinct texts; a column has their indices.  `owner` keeps the memory."""
 
     n: int
     offsets: int  # address of n + 1 64-bit offsets into the bytes
@@ -34,7 +34,7 @@ class Texts(NamedTuple):
 
 
 class Column(NamedTuple):
-    """`format` is Arrow's, of the items; `valid` the address of a bit for each item, or 0."""
+    """`format`: that of the items in Arrow's notation; `valid`: the address of one bit per item, or 0."""
 
     name: bytes
     format: bytes
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     metadata: dict[bytes, bytes] | None = None
 
     def is_like(self, other: Column) -> bool:
-        """Whether both can be columns of the same stream."""
+        """Whether both can be batches of the same column of a stream."""
         return (self.name, self.format) == (other.name, other.format)
 
 
@@ -90,7 +90,7 @@ class Decoder:
 
 
 def encoded_metadata(metadata: dict[bytes, bytes]) -> bytes:
-    """As Arrow's C data interface has it: 32-bit counts and lengths, in the machine's byte order."""
+    """Metadata in the encoding of Arrow's C data interface: 32-bit counts and lengths in the machine's byte order."""
     from sys import byteorder
 
     parts = [len(metadata).to_bytes(4, byteorder)]

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 # follow each other in memory, so all values of a row would share one cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 _ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
-_RECOGNIZED = 1 << 16  # bytes of the window that are searched for a long name
+_RECOGNIZED = 1 << 16  # bytes of the window searched for a long name
 DRAIN: int = lib.FP_DRAIN  # bytes of output
 
 
 class Summary:
-    """What the rows of an input add up to.  `c` is a struct fp_summary."""
+    """Totals and counts of an input's rows.  `c` is a struct fp_summary."""
 
     def __init__(self) -> None:
         self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
         self.overflowed = False
-        # counts of the input's own entries, before bridges add some to the model
+        # table sizes after the input, before bridges add entries to the model
         self.functions = 0
         self.stacks = 0
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
         self._totals = ffi.NULL
-        self._part = -1  # whose totals `c` has
-        self._others: dict[int, tuple[Pointer[int], int]] = {}  # of other parts
+        self._part = -1  # the part whose totals are in `c`
+        self._others: dict[int, tuple[Pointer[int], int]] = {}  # totals of other parts
 
     def reserve(self, n: int) -> None:
-        """Room for the totals of n value columns."""
+        """Make room for the totals of n value columns."""
         c = self.c
         if n > c.n_totals:
             more = ffi.new("int64_t[]", n)
@@ -64,12 +64,12 @@ class Summary:
         return next((part for part in (*self._others, self._part) if part >= 0), 0)
 
     def count(self, model: Model) -> None:
-        """Note the sizes of the model's tables.  To be called when all rows were added."""
+        """Record the sizes of the model's tables.  Call it after the last row."""
         self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1
         self.threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
 
     def seen(self, batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
-        """Yield `batches`, and add each of them to the totals of its part."""
+        """Yield `batches`, adding each to the totals of its part."""
         c = self.c
         for batch in batches:
             if batch.part != self._part:
@@ -88,18 +88,18 @@ class Input:
     name: str
     format: str
     view: str
-    other_view: str = ""  # that its rows can have instead of `view`, if it is set before they are read
+    other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
-    renews_stacks: bool = False  # adds stacks again after Model.empty_stacks
-    advice: Entry | None = None  # known after the rows: how to get names, for targets that show them
+    renews_stacks: bool = False  # adds its stacks again after Model.empty_stacks
+    advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
-    stated: Mapping[str, Any] = {}  # for `info`: facts of the file other than its parts; set once read
+    stated: Mapping[str, Any] = {}  # for `info`: facts of the file apart from its parts; set after the rows
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
-    time_range: tuple[int, int] | None = None  # what a relative TIME_RANGE is for this input
+    time_range: tuple[int, int] | None = None  # a relative TIME_RANGE, resolved for this input
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
-        """Like `read`, once.  `encoded`: the caller also takes Encoded batches."""
+        """Like `read`; call it once.  `encoded`: the caller also accepts Encoded batches."""
         raise NotImplementedError
 
 
@@ -113,22 +113,19 @@ class Encoded(Batch):
         super().__init__("timeline", 1)
 
     def takers(self, shares: fp_shares, give: Callable[[int], None]) -> list[int]:
-        """Which shares have to take their rows.  `give` gives a thread that has no share to one.
-
-        To be called once.
-        """
+        """The shares that have rows.  `give` assigns a share to a thread without one.  Call it once."""
         raise NotImplementedError
 
     def feed(self, share: int) -> fp_feed:
-        """What gives the rows of one of them."""
+        """The feed of a share's rows."""
         raise NotImplementedError
 
     def answer(self, share: int) -> bool:
-        """Serve the request of its feed.  Returns whether a function got its name.  Errors: that of its status."""
+        """Serve the request of a share's feed.  Returns whether a function got its name."""
         raise NotImplementedError
 
     def taken(self, share: int) -> None:
-        """It has taken them, or will not."""
+        """The share has taken its rows, or will not."""
         raise NotImplementedError
 
 
@@ -138,7 +135,7 @@ class Reader(Input):
     The constructor reads only the head or the index, which is enough for the fields of `Input`.
     """
 
-    # Codes that `finish` counts as not representable but that are not rows: an input with only these is empty.
+    # Codes that `finish` counts as not representable although they are not rows: an input with nothing else is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
@@ -167,12 +164,12 @@ class Reader(Input):
         raise NotImplementedError
 
     def summary(self) -> Summary | None:
-        """What the rows add up to, if the input states it.  The rows are then not read; this puts the parts into
-        the model and the facts into the log.  None: the rows have to be read."""
+        """The totals, if the input states them: then rows are not read, and this adds the parts to the model and the
+        facts to the log.  None: the rows must be read."""
         return None
 
     def finish(self) -> None:
-        """Called once after the last range: put counts and facts into the log."""
+        """Add counts and facts to the log.  Called once, after the last range."""
 
 
 class Writer:
@@ -181,8 +178,8 @@ class Writer:
     format: ClassVar[str]
     view: str
     written: int = 0  # rows in the output; known after `end`
-    advice: ClassVar[Message | None] = None  # what to choose instead if no rows were written
-    first_time: int | None = None  # of a timeline: the time of its first row, if rows come in another order
+    advice: ClassVar[Message | None] = None  # the advice if no rows were written
+    first_time: int | None = None  # timeline: the earliest time, if rows do not come in order of time
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         self.model = model
@@ -206,14 +203,14 @@ class Writer:
         raise NotImplementedError
 
     def take_all(self, take: Callable[[], int], err: fp_err) -> None:
-        """Call `take`, which takes rows of a batch, until it is done (0).  It returns FP_FULL when `out` is full."""
+        """Call `take`, which writes rows of a batch, until it returns FP_DONE.  FP_FULL: `out` is full."""
         while status := take():
             check_sums(status, err, self.model, self.format)
             self.drain()
 
     def drain(self) -> None:
-        """Write `out` to the sink and empty it.  The engine does that after each batch;
-        writers with much output do it earlier."""
+        """Write `out` to the sink and empty it.  The engine does so after each batch; writers with much output do so
+        earlier."""
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:
@@ -228,17 +225,17 @@ class Writer:
         self.out.n += len(data)
 
 
-# How certain a door is that an input has its format.
+# How certain a door is of its format.
 NO, MAYBE, SURE = 0, 1, 2
 
 
 class Holds(NamedTuple):
-    """What a format has room for.  The plan drops everything else, counts it, and adds up rows that are equal then."""
+    """What a format can hold.  The plan drops and counts everything else, and adds up rows that become equal."""
 
     values: bool = True  # several value types at once
     labels: bool = True  # stacks: labels and threads of samples
     threads: bool = False  # stacks: threads of samples, even without `labels`
-    nested: bool = False  # timeline: needs calls that nest, in nanoseconds, because it draws them
+    nested: bool = False  # timeline: draws calls, so they must nest, in nanoseconds
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
@@ -248,13 +245,13 @@ class Holds(NamedTuple):
     # stacks: refers to stacks of earlier batches.  Otherwise a bridge may remove the stacks that it added to the model
     # (fp_model_empty_stacks), so that distinct stacks take no memory.
     keeps_stacks: bool = True
-    of_one: bool = False  # the rows are of one input, and other inputs pass through other operators (set by plans)
+    of_one: bool = False  # rows of one of several inputs, which pass through separate operators (set by plans)
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
     # Keeps stacks as in the source: addresses are symbolized only with --symbols.
     verbatim: bool = False
     model_order: bool = False  # writes entries of the model in the model's order
-    table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
-    unmerged: bool = False  # takes the rows of several inputs without merging them into one part
+    table: bool = False  # accepts rows of a table (bridges/rows/as_table.py), not batches
+    unmerged: bool = False  # accepts the rows of several inputs without merging them into one part
     # With values=False, how well a value type fits the single column: 0 is best, None: it does not fit.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0
     wanted: str = ""  # what `rank` accepts, for errors
@@ -293,7 +290,7 @@ class Budget(NamedTuple):
 
     nbytes: int  # the default of --budget
     call: int  # bytes of a call
-    names: int = 0  # copies of the function's name that a call takes
+    names: int = 0  # copies of the function's name per call
     event: int = 0  # bytes of an event without its payload; 0: the format has no events
     stack: int = 0  # bytes of a distinct stack
     sample: int = 0  # of a sample
@@ -303,11 +300,10 @@ class Budget(NamedTuple):
 class Format(NamedTuple):
     """One entry of the registry, made by a door.
 
-    `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
-    or SURE; it never raises and does not know the file's name.  `claims` returns whether
-    a directory, given by its path, is one input of the format; `could_be` whether an unrecognized input with one of the
-    suffixes may be of this format.  `reader` and
-    `writer` are "module:class" in the format's package, imported when first used.
+    `sniff` gets the first 4 KiB after decompression, not the file's name, and returns NO, MAYBE or SURE; it never
+    raises.  `claims` returns whether a directory, given by its path, is one input of the format.  `could_be` returns
+    whether an unrecognized input with one of the suffixes may be of this format.  `reader` and `writer` are
+    "module:class" in the format's package, imported when first used.
     """
 
     name: str
@@ -321,18 +317,18 @@ class Format(NamedTuple):
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
-    in_order: bool = False  # a graph without calls: its rows are usually sorted by function and line, each place once
+    in_order: bool = False  # a graph without calls: rows are usually sorted by function and line, each position once
     reads: tuple[Option[Any], ...] = ()  # options that its reader uses
     selects: tuple[Option[Any], ...] = ()  # filters that its reader applies; for other inputs an operator does
     writes: tuple[Option[Any], ...] = ()  # options that its writer uses
     room: str = ""  # the format's package; set by the registry
     budget: Budget | None = None  # made for viewers with a size limit
     row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
-    also: str = ""  # another view that it is written from if all inputs have it
+    also: str = ""  # another view that it can be written from, if all inputs have it
     docs: str = ""  # its page, if not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:
-        """The view that its writer gets for inputs of these views, in any order; for "any" the view that holds most."""
+        """The view that its writer gets for inputs of these views; for "any" the most detailed one."""
         views = {*of}
         if self.view == "any":
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
@@ -366,8 +362,8 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 def finish(reader: Reader) -> None:
     """Call the reader's `finish` after its last row.
 
-    Errors: FastprofError if there was no row, and none of the input's content can be represented.  It
-    is not a FormatError, because nothing is damaged.
+    Errors: FastprofError if there was no row because none of the input's content can be represented.  It is not a
+    FormatError, because the input is not damaged.
     """
     before = {entry.code: n for entry, _, n in reader.log.not_representable.counted()}
     reader.finish()
@@ -379,7 +375,7 @@ def finish(reader: Reader) -> None:
         if entry.code not in reader.remarks and n > before.get(entry.code, 0)
     ]
     if content:
-        where = f"{reader.source.name}: {reader.format}: it has no readable {_ROWS[reader.view]}, only "
+        where = f"{reader.source.name}: {reader.format}: no readable {_ROWS[reader.view]}, only "
         raise FastprofError(joined("", [where, joined(", ", content)]))
 
 
@@ -449,6 +445,6 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
         writer.put_all(batches)
     finally:
         if isinstance(batches, Generator):
-            batches.close()  # also after an error, because it may have threads
+            batches.close()  # also after an error: it may have started threads
     writer.end()
     writer.drain()

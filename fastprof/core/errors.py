@@ -1,4 +1,4 @@
-"""Exceptions, and the one place where a C status becomes one of them."""
+"""Exceptions, and the only place that turns a C status into one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class FastprofError(Exception):
     """An error that the user sees as one line, without a traceback.
 
-    It is raised with a text, or with a Message if that names options: str() spells them as Python's keywords,
+    It has a text, or a Message if the text names options: str() spells them as Python keywords,
     `text(flags=True)` as flags.
     """
 
@@ -32,7 +32,7 @@ class FastprofError(Exception):
 
 
 class UsageError(FastprofError):
-    """The request itself cannot be carried out: unknown format, impossible bridge, bad option."""
+    """The request is invalid: unknown format, impossible bridge, bad option."""
 
 
 class UnrecognizedError(FastprofError):
@@ -48,14 +48,14 @@ class NotBuiltError(FastprofError, ImportError):
 
 
 class FileError(FastprofError, OSError):
-    """A file that the system does not let us open: errno, strerror and filename are those of the OSError."""
+    """A file that cannot be opened; errno, strerror and filename are those of the OSError."""
 
     def message(self) -> Message:
         return Message("{what}", what=f"{self.filename}: {self.strerror}")
 
 
 class OutOfOrder(Exception):
-    """A row came too late in input that was expected to be in order: the work starts over and sorts (plan.make)."""
+    """A row was out of order in input expected to be sorted: the work starts over and sorts (plan.make)."""
 
 
 class Outgrown(Exception):
@@ -93,7 +93,7 @@ class FormatError(FastprofError):
         self.code = code
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle, which would call __init__ with the message alone."""
+        """For pickle, which otherwise calls __init__ with the message alone."""
         return _format_error, (self.file, self.format_name, self.detail, self.offset, self.line, self.code)
 
 
@@ -150,8 +150,8 @@ def inputs_of(model: Model) -> str:
 
 
 def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, value_types: Iterable[Any] = ()) -> int:
-    """`check` for a bridge and for a writer, which name the inputs that the rows come from.  Their errors have no byte
-    offset, because they are about sums of many rows, or about rows that a format has no room for.
+    """`check` for bridges and writers, whose errors name the inputs of the rows.  They have no byte offset:
+    they concern sums of many rows, or rows that a format cannot hold.
 
     `value_types` are those of the columns that the bridge adds up.  Raises MemoryError, or FastprofError such as
     "a.pb: stacks to graph: the sum of a stack's samples in value type cpu exceeds 2^63 - 1".
@@ -181,5 +181,5 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines: ends of lines and tabs stay."""
+    """Like `printable`, but keeps line ends and tabs."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))

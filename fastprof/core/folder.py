@@ -1,4 +1,4 @@
-"""A directory as one input: its files, one after the other, as a stream that can seek."""
+"""A directory as one input: a seekable stream of its files, one after the other."""
 
 from __future__ import annotations
 

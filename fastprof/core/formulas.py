@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-# possessive, because blanks that four pieces could match would be tried in each
+# possessive: otherwise blanks that four pieces can match would be tried in each of them
 _TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.ASCII)
 _LARGEST = (1 << 63) - 1
 _DEEPEST = 64  # events nested in events
-_MOST = 1024  # inherited events that are computed; each has a factor for each event
+_MOST = 1024  # maximum number of inherited events; each has a factor for each event
 _SHOWN = 80  # characters of a name in a message; dependent events repeat it
 
 
@@ -47,10 +47,9 @@ def renamed_terms(formula: str, names: Mapping[str, str]) -> str:
 class Formulas:
     """Inherited events as sums of `events`, each with a factor.
 
-    `inherited` maps names to formulas.  `factors` has, for each inherited event
-    that can be computed, one factor for each of `events`; `problems` has the
-    reasons for the others.  If several events have the name in a formula, each
-    gets the factor: readers add them up.
+    `inherited` maps names to formulas.  `factors` maps each inherited event that can be computed to a factor for each
+    of `events`; `problems` maps the others to the reason.  If several events have a name used in a formula, each gets
+    the factor: readers add them up.
     """
 
     def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
@@ -63,7 +62,7 @@ class Formulas:
             if len(self.factors) < _MOST:
                 self._resolve(name, ())
             elif name not in self.factors:
-                self.problems.setdefault(name, f"{_MOST:,} others are computed already")
+                self.problems.setdefault(name, f"only {_MOST:,} events are computed")
 
     def _resolve(self, name: str, path: tuple[str, ...]) -> list[int]:
         """The factors of an event, or [] if it cannot be computed.  `path`: the events whose formulas led to it."""
@@ -98,7 +97,7 @@ class Formulas:
         return total
 
     def values(self, values: Sequence[int]) -> dict[str, int]:
-        """The value of each inherited event, given the values of `events` (trailing values that are missing are 0)."""
+        """The value of each inherited event, given the values of `events` (missing trailing values are 0)."""
         return {
             name: sum(factor * value for factor, value in zip(factors, values, strict=False))
             for name, factors in self.factors.items()

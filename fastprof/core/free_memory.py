@@ -6,7 +6,7 @@ import os
 
 
 def available(root: str = "/") -> int | None:
-    """Available bytes of the machine or of this process's control groups, whichever is less; None if unknown.
+    """Available bytes of the machine or of this process's control groups, whichever are fewer; None if unknown.
 
     The page cache counts as available: the system reclaims it on demand.
     """

@@ -1,4 +1,4 @@
-"""HTML for notebooks: results as tables, a page in a frame.  All text is escaped, whatever names a profile has."""
+"""HTML for notebooks: results as tables, a page in a frame.  All text from profiles is escaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 1000  # rows
 
 
 def cell(value: Any) -> str:
-    """A number is grouped and aligned to the right; control characters are shown escaped."""
+    """A table cell.  Numbers have digit groups and are right-aligned; control characters are escaped."""
     if value is None:
         return "<td></td>"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -23,7 +23,7 @@ def cell(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """The first rows, and how many there are if not all are shown."""
+    """The first rows, and the number of further rows."""
     rows = [*rows]
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows[:_MOST])
     titles = "".join(f'<th style="text-align:left">{escape(printable(title))}</th>' for title in head)
@@ -47,6 +47,6 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, An
 
 
 def frame(page: str) -> str:
-    """A page within the notebook's.  Its scripts run apart from the notebook, which they cannot reach."""
+    """A page in a sandboxed frame: its scripts cannot access the notebook."""
     style = "width:100%;height:700px;border:1px solid #ccc"
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'

@@ -8,7 +8,7 @@ NONE = "(none)"  # of samples without a label
 
 
 def values_of(model: Model, label: int) -> dict[str, str]:
-    """The values of a set of labels by key; of a repeated key the last one."""
+    """The values of a label set by key; a repeated key has its last value."""
     values: dict[str, str] = {}
     while label:
         label, key, *value = model.row("labels", label)
@@ -26,7 +26,7 @@ def label_text(model: Model, label: int) -> str:
 
 
 def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:
-    """Of the words of a label after its key."""
+    """The text of a label's value, given the words after its key."""
     if string:
         return model.string(string).decode("utf-8", "backslashreplace")
     number = low | high << 32

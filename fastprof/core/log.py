@@ -12,20 +12,20 @@ from fastprof.core.words import Message, joined, packed, spelled, unpacked
 
 
 def percent(share: float) -> str:
-    """A share that is more than 0, for a sentence."""
+    """A share above 0, for a sentence."""
     return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
 _COUNTS = ("repairs", "losses", "left_out", "not_representable")
 
-Warn = Callable[..., None]  # as Log.warn
+Warn = Callable[..., None]  # Log.warn
 Values = tuple[tuple[str, Any], ...]  # values of a text's fields, by name
 
 
 class Counts(Mapping[str, int]):
-    """How often each thing happened, by its code; missing codes are 0.
+    """Counts by code; missing codes are 0.
 
-    `lines` and `entries` have the words of codes.  They spell options as in Python, `samples=True reads them`, or as
+    `lines` and `entries` add the texts of codes, with options spelled as in Python (`samples=True reads them`) or as
     flags.
     """
 
@@ -33,7 +33,7 @@ class Counts(Mapping[str, int]):
         self._counts: Counter[tuple[Entry, Values]] = Counter()
 
     def add(self, entry: Entry, n: int = 1, **values: Any) -> None:
-        """Count `n` more.  0 makes no entry."""
+        """Count `n` more.  0 adds no entry."""
         if n:
             self._counts[entry, tuple(values.items())] += int(n)
 
@@ -70,12 +70,12 @@ class Counts(Mapping[str, int]):
         self._counts.update(other._counts)
 
     def lines(self, *, flags: bool = False) -> list[str]:
-        """For a person: `2 orphan exits`, by text."""
+        """For a person: `2 orphan exits`, sorted by text."""
         found = sorted(self.counted(), key=lambda one: one[0].text(one[1], flags=flags))
         return [entry.counted(n, values, flags=flags) for entry, values, n in found]
 
     def data(self) -> list[Any]:
-        """For another process, which takes it with `take_data`: lists, as JSON values."""
+        """For the `take_data` of another process: lists of JSON values."""
         return [[*entry, packed(values), n] for entry, values, n in self.counted()]
 
     def take_data(self, data: Iterable[Any]) -> None:
@@ -83,7 +83,7 @@ class Counts(Mapping[str, int]):
             self._counts[Entry(*entry), unpacked(values)] += n
 
     def entries(self, *, flags: bool = False) -> list[dict[str, Any]]:
-        """For JSON: code, text and count of each, by text."""
+        """For JSON: code, text and count of each, sorted by text."""
         entries = [
             {"code": entry.code, "text": entry.text(values, flags=flags), "count": n}
             for entry, values, n in self.counted()
@@ -115,7 +115,7 @@ class Log:
         return f"Log({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what was found and counted."""
+        """For notebooks: facts and counts."""
         from fastprof.core.html import pairs
 
         counts = {name: getattr(self, name).texts() for name in _COUNTS}
@@ -123,7 +123,7 @@ class Log:
         return pairs(self.facts | {"rows": self.rows} | counts | warnings)
 
     def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
-        """Count `n` more of an entry of a folder's table, with the values of its fields."""
+        """Count `n` more of an entry, with the values of its fields."""
         counts: Counts = getattr(self, entry.kind)
         counts.add(entry, n, **values)
 
@@ -154,7 +154,7 @@ class Log:
         self._warnings.update(other._warnings)
 
     def data(self) -> dict[str, Any]:
-        """Counts and warnings for another process, which takes them with `take_data`, as JSON values."""
+        """Counts and warnings for the `take_data` of another process, as JSON values."""
         warnings = [[*entry, packed(values)] for entry, values in self._warnings]
         return {name: getattr(self, name).data() for name in _COUNTS} | {"warnings": warnings}
 
@@ -164,7 +164,7 @@ class Log:
         self._warnings.update({(Entry(*entry), unpacked(values)): None for *entry, values in data["warnings"]})
 
     def take_all(self, other: Log) -> None:
-        """The same, and its facts."""
+        """Add the counts, warnings and facts of another log."""
         self.take(other)
         self.facts |= other.facts
 

@@ -82,9 +82,8 @@ class ValueType(NamedTuple):
 class Part:
     """The header of a run of batches: one dump, one thread's section, one input.
 
-    Text is bytes where it comes from a file, so that nothing is lost to an
-    encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
-    comments of other formats with key b"".  FIELDS and EXTRA declare their types.
+    Text from a file is bytes, so that no encoding loses anything.  `descriptions` are (key, value) of Callgrind's
+    `desc:` lines, or comments of other formats with key b"".  FIELDS and EXTRA declare the types.
     """
 
     # Written out: importing dataclasses costs a tenth of a short conversion.
@@ -121,7 +120,7 @@ class Part:
         self.extra = extra or {}
 
     def named(self, name: str) -> Any:
-        """A field; `pid` and `thread` as text where they are no numbers."""
+        """A field; `pid` and `thread` are text if they are not numbers."""
         return self.extra.get(f"{name}_text", getattr(self, name))
 
     def __eq__(self, other: object) -> bool:
@@ -131,10 +130,10 @@ class Part:
         return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-# The keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is present only if the source
-# states it.  There are no other keys; core/parts.py merges them.
+# All keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is present only if the source
+# states it.  core/parts.py merges them.
 EXTRA: dict[str, Any] = {
-    # The name of the value type to be shown first.  By pprof; by bridges that make stacks.
+    # The name of the default value type.  By pprof; by bridges that make stacks.
     "default_sample_type": str,
     # The duration of the recording, in nanoseconds.  By pprof.
     "duration_ns": int,
@@ -228,9 +227,8 @@ class Function(NamedTuple):
 class Model:
     """Everything that batches refer to by id: C tables and parts.
 
-    `numbers` are those that functions have in their source where it knows them
-    by number and their names come from elsewhere.  `inputs` are the names of
-    what is read into it, `formats` their formats.  Owns the C model; batches and readers borrow it.
+    `numbers`: the functions' numbers in the source, if names come from another file.  `inputs` are the names of the
+    inputs, `formats` their formats.  Owns the C model; batches and readers borrow it.
     """
 
     def __init__(self) -> None:
@@ -239,18 +237,18 @@ class Model:
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
-        # display names by input, if its own name is meaningless, as for a member of an archive
+        # display names by input, if the name itself is meaningless, as for a member of an archive
         self.titles: dict[str, str] = {}
         self.times: list[Span] = []  # of the inputs that --time-range applies to
-        self.n_cut = 0  # names that were cut, as far as readers reported
+        self.n_cut = 0  # names that readers truncated and reported
         self._checked = 0  # bytes of the tables when check_memory last queried the system
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
-        # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
+        # By input, if its reader knows: bytes of the input by thread (pid, tid).
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Release the lock, which the caller holds, for the block."""
+        """Release the lock, which the caller holds, during the block."""
         self.lock.release()
         try:
             yield
@@ -258,7 +256,7 @@ class Model:
             self.lock.acquire()
 
     def again(self) -> Model:
-        """Start over with the same input: tables and ids stay, parts are added again."""
+        """Start over with the same input: keep tables and ids, drop the parts, which are added again."""
         from copy import copy
 
         model = copy(self)
@@ -270,14 +268,14 @@ class Model:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
 
-    # Below: the id of a row, added if it is new.  Errors: MemoryError; IndexError for an unknown id; FastprofError for
-    # a number that does not fit its column.
+    # These methods return the id of a row, added if new.  Errors: MemoryError; IndexError for an unknown id;
+    # FastprofError for a number that does not fit its column.
 
     def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
         return self._row(lib.fp_model_object, self.intern(name), self.intern(build_id))
 
     def mapping(self, object_id: int, start: int, limit: int, offset: int = 0, flags: int = 0) -> int:
-        """Addresses `start` to `limit` - 1, which show the object's file from `offset` on; FP_MAPPING_* flags."""
+        """Addresses `start` to `limit` - 1, which map the object's file from `offset` on; FP_MAPPING_* flags."""
         object_id = self._known("objects", object_id)
         return self._row(lib.fp_model_mapping, object_id, start, limit, offset, flags)
 
@@ -295,7 +293,7 @@ class Model:
         return self._row(lib.fp_model_function, object_id, *strings, line)
 
     def line(self, function_id: int, line: int = 0, column: int = 0, outer: int = 0) -> int:
-        """An entry of a line chain; `outer` is the earlier entry that it is inlined into."""
+        """An entry of a line chain; `outer` is the entry into which it is inlined."""
         function_id = self._known("functions", function_id)
         outer = self._known("lines", outer)
         return self._row(lib.fp_model_line, function_id, line, column, outer)
@@ -307,7 +305,7 @@ class Model:
         return self._row(lib.fp_model_frame, mapping_id, address, flags, lines)
 
     def stack(self, parent: int, frame_id: int) -> int:
-        """The stack of `frame_id` called from the stack `parent` (0: it is a root)."""
+        """The stack of `frame_id` called from the stack `parent` (0: no caller)."""
         parent = self._known("stacks", parent)
         frame_id = self._known("frames", frame_id)
         return self._row(lib.fp_model_stack, parent, frame_id)
@@ -329,8 +327,8 @@ class Model:
         return self._row(lib.fp_model_thread, input_, pid, tid)
 
     def check_memory(self) -> None:
-        """To be called for each batch.  Errors: FastprofError when names and stacks, which cannot be spilled, need
-        more memory than is available: the machine would swap or kill a process."""
+        """Call it for each batch.  Errors: FastprofError when names and stacks, which cannot be spilled, need more
+        memory than is available: the machine would swap or kill a process."""
         n = int(lib.fp_model_bytes(self.c))
         if n < self._checked + _STEP:
             return
@@ -350,13 +348,13 @@ class Model:
         self._checked = n
 
     def empty_stacks(self) -> None:
-        """Remove all stacks, whose ids then go to others.  Only for stacks that are not needed any more (Holds)."""
+        """Remove all stacks; their ids are reused.  Only if they are not needed any more (Holds.keeps_stacks)."""
         lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:
         """Append a part and return its index, which batches carry.
 
-        Errors: FastprofError for a summary, which may be the sum of several, that does not fit into 64 bits.
+        Errors: FastprofError if a summary, which may be a sum of several, exceeds 64 bits.
         """
         for value_type, value in zip(part.value_types, part.summary or (), strict=False):
             if abs(value) >= 1 << 63:
@@ -375,13 +373,13 @@ class Model:
     def row(self, table: str, row_id: int) -> tuple[int, ...]:
         """The words of a row of "objects", "mappings", "functions", "lines", "frames", ...
 
-        Errors: KeyError for another table, IndexError for an id that is not there.
+        Errors: KeyError for another table, IndexError for an unknown id.
         """
         row_id, t = self._known(table, row_id), self._table(table)
         return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
 
     def count(self, table: str) -> int:
-        """How many ids a table has, the reserved 0 included."""
+        """The number of ids in a table, including the reserved 0."""
         return int(self._table(table).n)
 
     def get_function(self, function_id: int) -> Function:
@@ -391,12 +389,12 @@ class Model:
 
     def _table(self, name: str) -> fp_table:
         if name not in _TABLES:
-            raise KeyError(f"there is no table {name!r:.80}, only {', '.join(_TABLES)}")
+            raise KeyError(f"unknown table {name!r:.80}, expected {', '.join(_TABLES)}")
         table: fp_table = getattr(self.c, name)
         return table
 
     def _known(self, table: str, row_id: int) -> int:
-        """The id as an int: other types may convert to another number each time."""
+        """The id as an int: an object of another type may convert to a different number each time."""
         if table == "strings":
             raise KeyError("strings are not rows; use `string`")
         n, row_id = self._table(table).n, index(row_id)
@@ -435,7 +433,7 @@ class Batch:
         return f"<Batch of {len(self)} rows, {self.view}: {', '.join(self.columns)}>"
 
     def copy(self) -> Batch:
-        """The same rows, which stay valid."""
+        """A copy whose rows stay valid."""
         other = Batch.__new__(Batch)
         other.view = self.view
         other.c = owned(lib.fp_batch_copy(self.c), lib.fp_batch_free, "a batch")
@@ -468,11 +466,11 @@ class Batch:
         return tuple(_COLUMNS[self.view])
 
     def _pointer(self, pointer: T) -> T:
-        """The same pointer, which keeps the batch's memory as long as it lives."""
+        """The pointer, which now keeps the batch's memory alive."""
         c = self.c
 
         def keep(_: T) -> None:
-            assert c  # which a closure keeps
+            assert c  # kept alive by this closure
 
         return ffi.gc(pointer, keep)
 
@@ -491,7 +489,7 @@ class Batch:
         return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
 
     def payload(self, row: int) -> bytes:
-        """The event payload row of a timeline.  Errors: IndexError, ValueError for a row that has none."""
+        """The payload of an event row of a timeline.  Errors: IndexError; ValueError for a row without one."""
         row = index(row)
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
@@ -499,7 +497,7 @@ class Batch:
             raise ValueError(f"row {row} is not an event; only events have a payload")
         slice_ = self["aux"][row]
         if (slice_ >> 32) + (slice_ & 0xFFFFFFFF) > self.c.bytes_n:
-            raise ValueError(f"row {row} is of a batch that is no longer valid")
+            raise ValueError(f"row {row}: the batch is no longer valid")
         return bytes(ffi.buffer(self.c.bytes + (slice_ >> 32), slice_ & 0xFFFFFFFF))
 
     # ---- Arrow (PyCapsule interface) -----------------------------------
@@ -522,8 +520,8 @@ class Batch:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """The rows as an Arrow struct array over the batch's own memory.
 
-        The array keeps that memory, but its rows are, like the batch's, valid
-        only until the reader or bridge is pulled again.
+        The array keeps that memory alive, but like the batch's its rows are valid only until the reader or bridge is
+        pulled again.
         """
         from fastprof.core import _arrow
 

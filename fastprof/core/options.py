@@ -70,12 +70,12 @@ class FolderPath(FilePath):
 
 
 class Switch(Kind):
-    """True or False.  On the command line a flag without a value, which means the opposite of the default; with -O
-    also yes or no."""
+    """True or False.  On the command line a flag without a value sets the opposite of the default; -O takes yes or
+    no."""
 
     values = "yes|no"
     typed = "bool"
-    completes = "word"  # with -O; as a flag it has no value
+    completes = "word"  # with -O; the flag has no value
     words = ("yes", "no")
 
     def parse(self, text: str) -> bool:
@@ -110,7 +110,7 @@ class Words(Kind):
 
 
 class WordList(Words):
-    """Several of a few words, on the command line separated by commas; `none` is an empty list."""
+    """Several of a few words, comma-separated on the command line; `none` is an empty list."""
 
     completes = "words"
 
@@ -153,7 +153,7 @@ class Whole(Kind):
 
 
 class Share(Kind):
-    """A part of a whole, from 0 to 1; as text also with % after it: 0.1% is 0.001."""
+    """A part of a whole, from 0 to 1; text may be in percent: 0.1% is 0.001."""
 
     metavar = "SHARE"
     typed = "float"
@@ -171,7 +171,7 @@ class Share(Kind):
 
 
 class Size(Whole):
-    """A number of bytes; as text also with K, M or G after it: 200M is 200 * 2^20."""
+    """A number of bytes; text may end in K, M or G: 200M is 200 * 2^20."""
 
     metavar = "SIZE"
 
@@ -207,7 +207,7 @@ class Split(Kind):
 
 
 class Range(Kind):
-    """(first, last) of whole numbers, both included; as text A:B (core/times.py), kept as text if it is relative."""
+    """(first, last) of whole numbers, both included, or text A:B (core/times.py); a relative range stays text."""
 
     metavar = "A:B"
     typed = "Sequence[int] | str"
@@ -234,7 +234,7 @@ class Range(Kind):
 
 
 class Pattern(Kind):
-    """A regular expression, as Python has them."""
+    """A Python regular expression."""
 
     metavar = "REGEX"
 
@@ -282,7 +282,7 @@ class Seconds(Kind):
 
 
 class Shard(Kind):
-    """(number, of how many), as text I/N: 1/8 is the first of eight."""
+    """(number, total), or text I/N: 1/8 is the first of eight."""
 
     metavar = "I/N"
     typed = "Sequence[int]"
@@ -314,7 +314,7 @@ class Pair(Kind):
 
 
 class PathPattern(Kind):
-    """The end of a path with fields, dumps/{host}/{date}.prof (core/path_pattern.py)."""
+    """The end of a path with fields: dumps/{host}/{date}.prof (core/path_pattern.py)."""
 
     metavar = "PATTERN"
 
@@ -336,9 +336,9 @@ class Option(Generic[T]):
     `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show
     it.  `key` distinguishes it from options of that name of other formats.
 
-    `kept_unused`: values that are accepted even if nothing uses the option, so that a script may pass them for every
-    file: "do not look up addresses" is true if nothing looks them up.  They include False for a switch that is on by
-    default.  Other values are refused if nothing uses the option.
+    `kept_unused`: values accepted even if nothing uses the option, so that a script may pass them for every file: "do
+    not look up addresses" holds if nothing looks them up.  They include False for a switch that is on by default.
+    Other values are refused if nothing uses the option.
     """
 
     def __init__(
@@ -390,8 +390,8 @@ class Option(Generic[T]):
 class Options:
     """The options that were given, by key in `given`; all others have their defaults.
 
-    A name without a format applies to the options of that name of all formats, of which a conversion uses one.
-    Made by `checked`; code may make one itself from values that are known to be right.
+    A name without a format applies to the options of that name of all formats; a conversion uses one of them.
+    `checked` makes Options; code may also construct them from valid values.
     """
 
     __slots__ = ("_defaults", "given")
@@ -401,13 +401,13 @@ class Options:
         self._defaults: Mapping[str, Any] = {}
 
     def with_defaults(self, **defaults: Any) -> Options:
-        """The same, with these defaults, by name, for options that were not given."""
+        """A copy with these defaults, by name, for options that were not given."""
         other = Options(**self.given)
         other._defaults = defaults
         return other
 
     def with_given(self, **given: Any) -> Options:
-        """The same, with these options as if they had been given."""
+        """A copy with these options as if they had been given."""
         other = Options(**self.given | given)
         other._defaults = self._defaults
         return other
@@ -458,7 +458,7 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
 
 
 def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
-    """The options of this key or name, which several formats may have.  Errors: UsageError for an unknown name."""
+    """The options with this key or name; several formats may have one.  Errors: UsageError for an unknown name."""
     known = [*known]
     if found := [option for option in known if option.key == name] or [o for o in known if o.name == name]:
         return found
@@ -478,7 +478,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, if one is close enough."""
     from difflib import get_close_matches
 
-    # without the dashes, which would make any two flags similar
+    # without dashes, which would make any two flags similar
     stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
     near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
     near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
@@ -509,7 +509,7 @@ CORES: Option[int | None] = Option(
 
 
 def cores_of(options: Options) -> int:
-    """How many threads may work at a time."""
+    """The maximum number of worker threads."""
     cores = options[CORES]
     return available() if cores is None else cores
 
@@ -518,7 +518,7 @@ def available() -> int:
     """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 

@@ -9,10 +9,9 @@ from fastprof.core._typing import T
 
 
 def owned(new: T, free: Callable[[T], None], what: str) -> T:
-    """`new`, just made by C, freed by `free` with the last reference to the result.
+    """The new C object `new`, to be freed by `free` with the last reference to the result.
 
-    Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns NULL without
-    memory.
+    Errors: MemoryError naming `what` if it is NULL, which every constructor of the core returns when out of memory.
     """
     if not new:
         raise MemoryError(f"no memory for {what}")

@@ -1,4 +1,4 @@
-"""Several parts become one: which of their value types are the same, and the header of the merged part.
+"""Merges parts: matches their value types and merges their headers.
 
 Every operator and writer that merges parts uses these rules.
 """
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
-    """For each value of a part its index in `events`, to which new value types are appended.
+    """The index in `events` of each value of a part; new value types are appended to `events`.
 
     Two value types are the same if they have the same name, and the same unit if both have one.  Two values of the
     same part are never the same.
     """
     columns: list[int] = []
-    free: dict[str, list[int]] = {}  # by name, because there may be thousands
+    free: dict[str, list[int]] = {}  # by name, for speed: there may be thousands
     for i, event in enumerate(events):
         free.setdefault(event.name, []).append(i)
     for k in range(n_values):
@@ -44,13 +44,13 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
 
 
 def _same(one: ValueType, other: ValueType) -> bool:
-    """Of two with the same name."""
+    """Whether two value types with the same name are the same."""
     return one.unit == other.unit or not one.unit or not other.unit
 
 
 def match_part(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> list[int]:
-    """As `match_values`, for a part whose rows are added up in a column for each of `events`; a number is one of the
-    model's.
+    """`match_values` for a part, or the number of a part of the model, whose rows are added up in a column for each of
+    `events`.
 
     Errors: FastprofError for more than MAX_VALUE_TYPES.
     """
@@ -62,13 +62,14 @@ def match_part(model: Model, part: int | Part, n_values: int, events: list[Value
 
 
 def match_columns(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> Pointer[int]:
-    """As `match_part`, for C: a uint32_t[]."""
+    """`match_part` for C: a uint32_t[]."""
     return ffi.new("uint32_t[]", match_part(model, part, n_values, events) or [0])
 
 
 def in_any_order(parts: Iterable[Part], events: list[ValueType]) -> list[int]:
-    """The `events` that parts were matched with, as indices, in an order that does not depend on that of the parts, nor
-    on which of them were merged before: as in the part whose names are the least, then what the next one has more.
+    """The indices of `events` in an order that does not depend on the order of the parts or on earlier merges.
+
+    The part whose names sort first comes first, followed by the additional value types of the next part, and so on.
     """
     ordered: list[ValueType] = []
     for order in _orders(parts):
@@ -82,7 +83,7 @@ _MOST_ORDERS = 8
 
 
 def _orders(parts: Iterable[Part]) -> list[list[tuple[str, str]]]:
-    """The orders in which parts have their value types: names and units.  Of many the least."""
+    """The distinct orders of the parts' value types (names and units), sorted; only the first of many."""
     found = set()
     for part in parts:
         own = [(t.name, t.unit) for t in part.value_types]
@@ -96,10 +97,11 @@ def _match(order: Iterable[tuple[str, ...]], events: list[ValueType]) -> list[in
 
 
 def default_value(part: Part, view: str) -> int:
-    """Index of the default value type: named by the source, else a graph's first or stacks' last.
+    """Index of the default value type: the one named by the source, otherwise the first of a graph or the last of
+    stacks.
 
-    Every verb shows or keeps it unless --value chooses another.  It depends on the part's header alone, never
-    on costs, so that it is known before the first row, and is the same for all profiles of a series.
+    Every verb shows or keeps it unless --value chooses another.  It depends on the part's header alone, never on
+    costs, so it is known before the first row and the same for all profiles of a series.
     """
     names = [t.name for t in part.value_types]
     named = part.extra.get("default_sample_type")
@@ -109,21 +111,21 @@ def default_value(part: Part, view: str) -> int:
 
 
 def parts_since(model: Model, n: int) -> range:
-    """Parts that came after the first `n`; all, if none did.  An operator without rows takes them for its input's: the
-    model may have parts of other inputs, too."""
+    """Parts added after the first `n`, or all if there are none.  An operator without rows uses them as its input's:
+    the model may also have parts of other inputs."""
     return range(n if n < len(model.parts) else 0, len(model.parts))
 
 
 def zeros(shown: ValueType, types: Iterable[ValueType]) -> dict[str, str]:
-    """Names for the warning that the default value type is 0 in all rows, though there are others."""
+    """The fields of the warning that the default value type is 0 in all rows although there are others."""
     return {"name": shown.name, "others": ", ".join(t.name for t in types if t != shown)}
 
 
 def program_of(part: Part, names: list[bytes]) -> bytes | None:
     """Which of these object names is the program that the part ran; None if unknown.
 
-    The command begins with its path, or a path that leads to it: `python3` to `python3.11`.  Without a command it is
-    the program chosen by the operator that made the part.
+    The command begins with its path, or with a path that links to it, as `python3` to `python3.11`.  Without a command
+    it is the program chosen by the operator that made the part.
     """
     command = part.command or b""
     found = [name for name in names if name and (command == name or command.startswith(name + b" "))]
@@ -166,12 +168,12 @@ def _of_timelines(part: Part) -> list[tuple[bytes, bytes]]:
 
 
 def comments_of(part: Part) -> list[bytes]:
-    """The same for comments."""
+    """The part's comments, and the differing ones of the parts merged into it."""
     return [*part.comments, *_lines(part, "comments")]
 
 
 def remarks_of(part: Part) -> list[bytes]:
-    """The same for comments after the rows."""
+    """The part's comments after the rows, and the differing ones of the parts merged into it."""
     return [*part.extra.get("remarks", []), *_lines(part, "remarks")]
 
 
@@ -180,7 +182,7 @@ def _lines(part: Part, name: str) -> list[bytes]:
     return [text for _, text in text_counts.lines(merged[name])] if name in merged else []
 
 
-# How the `extra` values of several parts become one.  Other keys are kept if all parts that have them agree.
+# How the `extra` values of several parts are merged.  Other keys are kept if all parts that have them agree.
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
     "threads": sum,
@@ -200,12 +202,12 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
 }
 # Keys that the merged part keeps only if all parts have them.
 _OF_ALL = {"cpu"}
-# Keys that are merged in another way.
+# Keys merged by other code.
 _MERGED_SEPARATELY = {"merged", "remarks", "pid_text", "thread_text"}
 
 
 def _all_of(lists: list[Any]) -> list[Any]:
-    """A list if all are the same; otherwise their union, sorted."""
+    """The list that all share, otherwise their union, sorted."""
     return (
         [*lists[0]] if all([*one] == [*lists[0]] for one in lists) else sorted({item for one in lists for item in one})
     )
@@ -287,7 +289,7 @@ def _n_parts(part: Part) -> int:
 
 
 def _alike(parts: list[Part], name: str, values: list[Any]) -> bool:
-    """Do all parts agree, including those merged into them?"""
+    """Whether all parts agree, including those merged into them."""
     return all(name not in part.extra.get("merged", {}) for part in parts) and all(v == values[0] for v in values)
 
 
@@ -309,7 +311,7 @@ def _counts_of(part: Part, name: str) -> list[text_counts.TextCounts]:
 
 
 def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, text_counts.TextCounts]]]:
-    """The number of descriptions, and counts of texts by key; of too many keys, the first in order."""
+    """The number of descriptions, and counts of texts by key; only the first keys in order if there are too many."""
     total = 0
     found: dict[bytes, list[text_counts.TextCounts]] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Patterns of paths whose fields are labels.
+"""Path patterns with fields that become labels.
 
 dumps/{host}/{service}-{date}.prof    dumps/web1/api-0314.prof    host=web1, service=api, date=0314
 """

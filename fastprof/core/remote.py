@@ -11,19 +11,19 @@ from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.words import install
 
 _CHUNK = 256 * 1024  # bytes read from a download at a time
-_BLOCK = 1024 * 1024  # bytes of one range request
-_KEPT = 8  # such blocks are kept
+_BLOCK = 1024 * 1024  # bytes per range request
+_KEPT = 8  # blocks kept
 # Bytes of a part of an upload.  10,000 parts allow objects of 80 GB; four parts are in memory at a time.
 _PART = 8 * 1024 * 1024
-_WAITING = "60s"  # until the next bytes; an object as a whole may take any time
-RETRIES: dict[str, Any] = {"max_retries": 5}  # 0.1 s apart, then 0.2 ...: an answer of 500 is final after some 3 s
+_WAITING = "60s"  # timeout for the next bytes; a whole object may take any time
+RETRIES: dict[str, Any] = {"max_retries": 5}  # after 0.1 s, 0.2 s, ...: a status of 500 is final after about 3 s
 
 
 class _Cloud(NamedTuple):
     """The sources of a scheme's credentials.
 
-    Without any, obstore asks the machine's metadata service, which only machines of that cloud have; elsewhere it fails
-    after a long time.  So that must be requested explicitly, too.
+    Without credentials obstore queries the machine's metadata service, which exists only on machines of that cloud;
+    elsewhere the query fails after a long time.  So it, too, must be requested explicitly.
     """
 
     prefix: str  # of variables
@@ -86,7 +86,7 @@ def is_url(path: object) -> bool:
 
 
 def shown(path: str) -> str:
-    """The form of a path in messages, logs and outputs: a URL without passwords and signatures.
+    """A path as shown in messages, logs and outputs: URLs without passwords and signatures.
 
     https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
     """
@@ -144,7 +144,7 @@ class _Remote:
     def listed(self) -> list[str]:
         found = self._do(lambda: [o["path"] for part in self._obstore.list(self._store, self._key) for o in part])
         if not found:
-            raise FastprofError(f"{self.name}: there are no objects below this prefix")
+            raise FastprofError(f"{self.name}: no objects below this prefix")
         return [f"{self._bucket}/{key}" for key in found]
 
     def get(self, **options: Any) -> Any:
@@ -171,7 +171,7 @@ class _Remote:
             return FileError(errno.ENOENT, "no such object", self.name)
         import re
 
-        # The first line is a sentence whose addresses may contain signatures; Rust's fields follow.
+        # The first line is a sentence in which URLs may contain signatures; fields of the Rust error follow.
         text = str(error).partition("\n")[0]
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
             return FastprofError(f"{self.name}: the server answered {answer[1]}")
@@ -212,7 +212,7 @@ def _check_credentials(name: str, cloud: _Cloud, to_write: bool) -> None:
     if any(map(os.environ.get, cloud.any_of)):
         return
     skip = f"{cloud.prefix}_SKIP_SIGNATURE"
-    if _is_on(skip) and not (is_google and to_write):  # obstore writes there with a token only
+    if _is_on(skip) and not (is_google and to_write):  # obstore writes to Google only with a token
         return
     if is_google and os.path.isfile(os.path.expanduser("~/.config/gcloud/application_default_credentials.json")):
         return
@@ -228,14 +228,14 @@ def _basic(user: str) -> str:
 
 
 def _identity(meta: Any) -> tuple[Any, ...]:
-    """Equal for the same contents of an object.  It ends like that of a file: bytes, and modification time in ns."""
+    """Equal only for the same contents of an object.  It ends like a file's: size, and modification time in ns."""
     return meta["e_tag"], meta["version"], meta["size"], int(meta["last_modified"].timestamp()) * 1_000_000_000
 
 
 class Download:
-    """An object from its beginning to its end, by one request.
+    """A whole object, read by one request.
 
-    Where the connection ends too early, obstore asks for the rest, if the object is still the same.
+    If the connection ends early, obstore requests the rest, provided that the object is still the same.
     `size` is that of the object; `identity` changes when the object does.
     Errors: FastprofError.
     """
@@ -289,7 +289,7 @@ class Download:
         return self._at
 
     def ranges(self) -> Ranges | None:
-        """The same object, seekable; None if its server does not support ranges."""
+        """The object as a seekable stream; None if its server does not support ranges."""
         ranges = Ranges(self._remote, self.size, self.identity)
         if not self.size:
             return ranges
@@ -304,7 +304,7 @@ class Download:
 
 
 class Ranges:
-    """An object that can seek.  Each MiB read costs a request; the last blocks are cached."""
+    """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached."""
 
     def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
         self._remote, self.size, self._identity = remote, size, identity
@@ -367,10 +367,10 @@ class _Aborted(Exception):
 
 
 class Upload:
-    """An object that appears whole by `commit`, or not at all.
+    """An object that `commit` creates whole, or not at all.
 
-    It is sent in parts while it is written, where the server knows parts (s3, gs, az).  Objects of one part, and
-    those at https or http, are sent by one request at the end.  Errors: FastprofError.
+    It is sent in parts while it is written if the server supports parts (s3, gs, az).  Objects of one part, and those
+    at https or http, are sent by one request at the end.  Errors: FastprofError.
     """
 
     def __init__(self, url: str) -> None:

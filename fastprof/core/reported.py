@@ -1,4 +1,4 @@
-"""Counts and warnings of logs: each folder declares its own as a table of texts, in `reported.py`.
+"""Counts and warnings of logs: each folder declares its texts in a table, in `reported.py`.
 
     REPORTED = reported(
         shared=("orphan-exits",),
@@ -8,8 +8,8 @@
     log.count(REPORTED["blank-lines"], n)
     log.warn(REPORTED["zero-period"], file=source.name)
 
-Scripts rely on codes: they stay when texts change.  A code has the same kind in all folders.  In a text `{file}` is
-a value given when it is reported, `{--period}` an option (core/words.py).
+Scripts rely on codes, so codes stay when texts change.  A code has the same kind in all folders.  In a text, `{file}`
+is a value passed when it is reported, `{--period}` an option (core/words.py).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from collections.abc import Iterable, Mapping
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.words import Message, filled
 
-Words = Mapping[str, tuple[str, str]]  # of one and of several, by code
+Words = Mapping[str, tuple[str, str]]  # by code: singular and plural
 
 
 class Entry(NamedTuple):
     """An entry of a log."""
 
     code: str
-    kind: str  # "repairs", "losses", "not_representable", "left_out", "warnings": the place in a log
-    one: str  # "orphan exit"; of a warning ""
-    several: str  # "orphan exits"; of a warning all of it
+    kind: str  # where it appears in a log: "repairs", "losses", "not_representable", "left_out" or "warnings"
+    one: str  # "orphan exit"; "" for a warning
+    several: str  # "orphan exits"; the whole text of a warning
 
     def text(self, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
-        """In the plural, without a number."""
+        """The plural without a number."""
         return filled(self.several, values, flags=flags)
 
     def counted(self, n: int, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
@@ -51,7 +51,7 @@ def reported(
     left_out: Words | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> dict[str, Entry]:
-    """A folder's table, by code.  `shared`: codes of SHARED that it uses, too."""
+    """A folder's table, by code.  `shared`: codes of SHARED that it also uses."""
     found = {code: SHARED[code] for code in shared}
     kinds = {"repairs": repairs, "losses": losses, "not_representable": not_representable, "left_out": left_out}
     for kind, words in kinds.items():

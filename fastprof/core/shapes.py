@@ -1,8 +1,11 @@
-"""Shapes: what plain values (numbers, texts, lists, maps) may be, declared as data next to their meaning.
+"""Shapes of plain values (numbers, texts, lists, maps), declared as data.
 
-A type: one of these (an int is no bool, and fits into 64 bits).  range(a, b): a whole number of it.  [x]: a list of
-them.  [x, y], (x, y): a list or tuple of just these.  (x, ...): a tuple of them.  {"name": x, str: y}: a map with texts
-as keys, with an x under "name" if that is there and a y, or else anything, under others.
+int                  a value of this type; an int is not a bool and fits 64 bits
+range(a, b)          a whole number in this range
+[x]   (x, ...)       a list, a tuple whose items all have shape x
+[x, y]   (x, y)      a list, a tuple of two items with these shapes
+{"name": x, str: y}  a map with texts as keys: "name", if present, has shape x, other keys have shape y; without
+                     `str` their values are not checked
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ _WORDS = {int: "a whole number of 64 bits", str: "a text", bytes: "a byte string
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Does a value match the shape?"""
+    """Whether a value matches the shape."""
     if isinstance(shape, dict):
         others = shape.get(str, object)
         return isinstance(value, dict) and all(

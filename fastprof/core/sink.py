@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
-_FEW = 1 << 20  # bytes; for fewer, a thread does not pay
+_FEW = 1 << 20  # bytes below which a thread does not pay
 
 
 def _write_whole(raw: Any, view: memoryview) -> None:
-    """Write all of `view`, although a pipe may take only a part at a time."""
+    """Write all of `view`; a pipe may accept only a part at a time."""
     while len(view):
         view = view[_taken(raw.write(view), len(view)) :]
 
@@ -38,8 +38,8 @@ def _taken(done: Any, n: int) -> int:
 
 
 class _Foreign:
-    """The caller's file object.  It may keep the data, or pass it to another thread, so it only gets `bytes`: views
-    would show memory that is reused and freed."""
+    """The caller's file object.  It may keep the data or pass it to another thread, so it gets `bytes`, not views of
+    memory that is reused and freed."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -48,7 +48,7 @@ class _Foreign:
         """Write all of `view`."""
         n = at = 0
         while at < len(view):
-            # in large steps: moving the rest for every few bytes would be quadratic
+            # in large steps: moving the rest after every few bytes would be quadratic
             n = 2 * n or len(view)
             part = bytes(view[at : at + n])
             n = _taken(self._file.write(part), len(part))
@@ -84,9 +84,9 @@ class _Terminal:
 
 
 class _Counted:
-    """The file that a compressor, or a thread, writes to; `written` counts the bytes.
+    """The file that a compressor or a thread writes to; `written` counts the bytes.
 
-    `write` always writes everything, because compressors do not check.  `close` leaves the file open.
+    `write` always writes everything, because compressors do not check its result.  `close` leaves the file open.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -103,17 +103,17 @@ class _Counted:
         self._raw.flush()
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: all data is written already."""
 
 
 class _Gzip:
-    """Compresses with gzip.  isal's own file object takes 5 ms to import, a tenth of a short conversion."""
+    """Compresses with gzip.  Importing isal's own file object takes 5 ms, a tenth of a short conversion."""
 
     def __init__(self, file: Any) -> None:
         from isal import isal_zlib
 
         self._file = file
-        self._deflate = isal_zlib.compressobj(2, isal_zlib.DEFLATED, 31)  # 31: with the header of gzip, without a time
+        self._deflate = isal_zlib.compressobj(2, isal_zlib.DEFLATED, 31)  # 31: with a gzip header, without a time
 
     def write(self, data: bytes | memoryview) -> None:
         self._file.write(self._deflate.compress(data))
@@ -143,17 +143,15 @@ class Sink:
     """The output: a file or a remote object that appears whole or not at all, standard output, or a file object, which
     stays open.
 
-    A file is written without a name, where the system can do that, so that
-    nothing is left of it even if the process is killed; else under a temporary
-    name next to its target.  `commit` flushes it to disk and gives it the
-    target's name; leaving the `with` block without it removes the file.  The
-    target's suffix chooses the compression.
+    A file is written without a name if the system supports that, so that even a killed process leaves nothing behind;
+    otherwise under a temporary name next to its target.  `commit` flushes it to disk and gives it the target's name;
+    leaving the `with` block without `commit` removes the file.  The target's suffix selects the compression.
 
-    With `durable` False the caller synchronizes the file to disk, not `commit`.  With more than one of `cores` much
-    output is compressed in another thread, or written there if it is an uncompressed file.
+    `durable` False: the caller synchronizes the file to disk, not `commit`.  `cores` above 1: another thread compresses
+    large output, or writes it if it is an uncompressed file.
 
-    With `budget`, at most that many bytes are written, before compression; the excess is only counted, in `written`,
-    and `commit` refuses it.  Standard output and the like then get nothing before `commit`.
+    `budget`: at most this many bytes are written, before compression.  The excess is only counted in `written`, and
+    `commit` refuses it.  Standard output, pipes and file objects then get nothing before `commit`.
     """
 
     def __init__(
@@ -235,7 +233,7 @@ class Sink:
         return open(fd, "wb", buffering=0)
 
     def _compress(self, kind: str) -> None:
-        """Errors: FastprofError; some compressors begin to write at once."""
+        """Write through a compressor.  Errors: FastprofError; some compressors write immediately."""
         try:
             self._begin_compression(kind)
         except OSError as error:
@@ -254,15 +252,14 @@ class Sink:
         self._background = self._stream = Background(_compressor(made, kind), made, self._packed, _FEW)
 
     def _write_in_background(self) -> None:
-        """From here on another thread writes."""
+        """Write in another thread from here on."""
         from fastprof.core.workers import Background, Collected
 
         file = _Counted(self._raw)
         self._background = self._stream = Background(file, Collected(), file, 0)
 
     def gzip(self) -> None:
-        """Compress with gzip from here on, unless the name already chose a compression.  Errors: UsageError for a
-        terminal."""
+        """Use gzip from here on, unless the name selects a compression.  Errors: UsageError for a terminal."""
         if self._is_terminal:
             raise UsageError(_NO_TEXT)
         if self._stream is self._raw and not self.written:
@@ -274,7 +271,7 @@ class Sink:
         return self.written if self._packed is None else int(self._packed.written)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
+        """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader has closed the pipe."""
         view = memoryview(data)
         if self._is_terminal and not self.written and min(view[:64], default=32) < 9:
             raise UsageError(_NO_TEXT)
@@ -299,7 +296,7 @@ class Sink:
         return self.budget is not None and self.written > self.budget
 
     def finish(self) -> None:
-        """End writing and synchronize to disk; after that `commit` hardly fails."""
+        """Finish writing and synchronize to disk, after which `commit` is unlikely to fail."""
         if self._finished:
             return
         if self.is_over:
@@ -357,13 +354,13 @@ class Sink:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def take_back(self) -> None:
-        """After `commit`: remove a file that replaced none."""
+        """Undo `commit`: remove the file, unless it replaced another."""
         if self._new is not None:
             with suppress(OSError):
                 os.unlink(self._new)
 
     def _linked(self, name: str) -> bool:
-        """Give the nameless file this name, if no file has it.  So not even a kill leaves a temporary name."""
+        """Give the unnamed file this name if it is free.  So even a killed process leaves no temporary file."""
         try:
             _link(self._raw.fileno(), name)
         except FileExistsError:
@@ -386,7 +383,7 @@ class Sink:
             self._raw.close()
             self._raw, self._real = self._real, None
         if self._owns_file:
-            with suppress(OSError):  # nothing is kept of it
+            with suppress(OSError):  # its content is not needed
                 self._raw.close()
         self._target = None
         self._unlink()
@@ -399,8 +396,8 @@ class Sink:
 
 
 def _temporary_name(target: str) -> str:
-    # without the name of the target, which may be as long as a name can be;
-    # without tempfile: importing it takes as long as a short conversion
+    # not derived from the target's name, which may have the maximum length;
+    # tempfile is not used: importing it takes as long as a short conversion
     return os.path.join(os.path.dirname(target), f".fastprof-{os.urandom(8).hex()}.tmp")
 
 
@@ -417,7 +414,7 @@ def _open_nameless(folder: str, permissions: int) -> int | None:
 
 
 def _link(fd: int, name: str) -> None:
-    """Give a nameless file a name."""
+    """Give an unnamed file a name."""
     # Python follows the link in /proc, which represents the file, only with a dir_fd
     folder = os.open(os.path.dirname(name), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

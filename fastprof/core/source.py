@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 WINDOW = 256 * 1024
 _SHRUNK = "shrank while it was read"
-_FEW = 1 << 20  # decompressed bytes; for fewer a thread does not pay
-_SEARCHED = 1 << 20  # bytes that are searched at a time
-LONGEST = 64 << 20  # bytes of a line or record: of a stack 100,000 functions deep, with long names, 10 MB
+_FEW = 1 << 20  # decompressed bytes below which a thread does not pay
+_SEARCHED = 1 << 20  # bytes searched at a time
+LONGEST = 64 << 20  # maximum size of a line or record; a stack of 100,000 functions with long names has 10 MB
 
 
 class _Rejoined:
-    """A stream whose first bytes (`head`) were already read.  Reading begins with them again."""
+    """A stream whose first bytes, `head`, have been read already; they are read again."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head = head
@@ -64,22 +64,21 @@ class _Rejoined:
 class Source:
     """A window over a file, a pipe, a remote object or bytes, decompressed.
 
-    A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
-    absolute in the decompressed bytes.  `seekable`: `select` may go backwards;
-    `spool` makes that possible, through a temporary file.
-    `again`: another Source can read the same from its beginning.
-    `pinned`: `pin` has set its size and identity.
-    `identity` decides whether a file or object that was opened by its path is
-    still the same and unchanged when it is opened again; None for others.
-    A remote object cannot seek, unless `use_ranges` makes it so.
-    A file object that can seek is read from its beginning.  It is the caller's, and is not closed.
+    A decoder reads the window through `in_`, a `struct fp_in`.  Offsets are absolute in the decompressed bytes.
+
+    `seekable`: `select` may go backwards; `spool` makes that possible through a temporary file, `use_ranges` for a
+    remote object.  `again`: another Source can read the same bytes from the beginning.  `pinned`: `pin` has set size
+    and identity.  `identity` is compared to see whether a file or object opened by path is unchanged when it is opened
+    again; None for others.
+
+    A file object that can seek is read from its beginning; it belongs to the caller and stays open.  For a directory
+    (`folder`), the window shows the files one after the other; `head` is empty and `size` unknown.
+
+    `lost`: a damaged compressed stream ends at the damage, and `lost` is called with the code to count: `Log.count`.
+    `temporary`: errors state that the file is temporary, because its name is that of the input it was made from.
+    `cores` above 1: another thread decompresses a large compressed file ahead of the window.
+
     Errors: FastprofError when the file cannot be opened or decompressed.
-    Of a directory, `folder`, the window shows the files one after the other;
-    `head` is empty and `size` unknown.
-    With `lost`, a damaged compressed stream ends at the damage instead, and
-    `lost` is called with the code to count: `Log.count`.
-    Errors of a `temporary` file say so, because its name is that of the input it was made from.
-    With more than one of `cores` another thread decompresses a large compressed file ahead of the window.
     """
 
     def __init__(
@@ -179,7 +178,7 @@ class Source:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def look_again(self) -> bool:
-        """Take over the current size and identity of the file.  Returns whether they changed."""
+        """Update size and identity from the file.  Returns whether they changed."""
         if self.identity is None or self.pinned or isinstance(self._raw, Download):
             return False
         before, self.identity = self.identity, self._identity()
@@ -188,7 +187,7 @@ class Source:
         return self.identity != before
 
     def pin(self, size: int, identity: tuple[Any, ...]) -> None:
-        """Read a file with this size and identity, without bytes appended later."""
+        """Read the file as it was with this size and identity, without bytes appended since."""
         self.size = self.compressed_size = size
         self.identity, self.pinned = identity, True
 
@@ -200,7 +199,7 @@ class Source:
             raise FastprofError(f"{self.name}: {error.strerror}") from None
 
     def is_locked(self) -> bool:
-        """Whether a process has the file locked (flock), to change it."""
+        """Whether a process holds a lock on the file (flock), which it takes to change it."""
         import fcntl
 
         try:
@@ -208,7 +207,7 @@ class Source:
             fcntl.flock(self._raw.fileno(), fcntl.LOCK_UN)
         except BlockingIOError:
             return True
-        except (AttributeError, OSError):  # no file, or a file system without locks
+        except (AttributeError, OSError):  # not a file, or a file system without locks
             pass
         return False
 
@@ -222,7 +221,7 @@ class Source:
         return int(end)
 
     def _read_some(self, n: int) -> bytes:
-        """`n` bytes from the stream, fewer only at its end."""
+        """Read `n` bytes from the stream; fewer only at its end."""
         parts, have = [], 0
         while have < n:
             part = self._guarded(self._stream.read, n - have)
@@ -268,10 +267,10 @@ class Source:
         return got
 
     def _filled(self, into: memoryview) -> int:
-        """Read into memory once.  A caller's file object may return any number of bytes read."""
+        """Call `readinto` once, and check the number that a caller's file object returns."""
         got = index(self._guarded(self._stream.readinto, into))
         if not 0 <= got <= len(into):
-            raise FastprofError(f"{self.name}: readinto gave {got} bytes, expected 0 to {len(into)}")
+            raise FastprofError(f"{self.name}: readinto returned {got}, expected 0 to {len(into)}")
         return got
 
     # ---- the window ----------------------------------------------------
@@ -284,8 +283,7 @@ class Source:
     def refill(self) -> None:
         """Move the remaining bytes to the front of the window and read as many as fit after them.
 
-        If they fill the window, it becomes twice as large: a record may be
-        longer than a window.
+        If they fill the window, its size is doubled: a record may be longer than the window.
         """
         in_, view = self.in_, self._view
         tail = in_.n - in_.pos
@@ -322,7 +320,7 @@ class Source:
         self._show_progress()
 
     def _check_length(self, nbytes: int) -> None:
-        """Whether a line or record may exceed this many bytes.  Few compressed bytes may expand to any length."""
+        """Check that a line or record may exceed this many bytes: a few compressed bytes can expand to any length."""
         if nbytes < LONGEST:
             return
         raise FastprofError(
@@ -330,12 +328,12 @@ class Source:
         )
 
     def find(self, data: bytes) -> int | None:
-        """The offset in the input at which the window has these bytes; None if it does not."""
+        """The offset in the input of these bytes, searched in the window; None if not found."""
         found = self._window.find(data, 0, self.in_.n)
         return None if found < 0 else int(self.in_.base) + found
 
     def _read_ahead(self, read: int) -> None:
-        """Start the thread when enough bytes were read."""
+        """Start the thread once enough bytes were read."""
         if self._may_read_ahead and self.compression and read >= _FEW:
             from fastprof.core.workers import Ahead
 
@@ -343,16 +341,16 @@ class Source:
             self._stream = self._ahead = Ahead(partial(self._stream.read, WINDOW))
 
     def _check_end(self) -> None:
-        """A file of known size must end there.  Errors: FastprofError, unless losses are counted."""
+        """Check that a file of known size ends at that size.  Errors: FastprofError, unless losses are counted."""
         if self.size is not None and self._at < self.size:
             if self._lost is None:
                 raise FastprofError(f"{self.name}: {_SHRUNK}: {self._at} of {self.size} bytes")
             self._lost(REPORTED["shortened-files"])
 
     def select(self, offset: int, length: int | None = None) -> None:
-        """Go on reading at `offset`, up to `length` bytes (None: to the end).
+        """Continue reading at `offset`, up to `length` bytes (None: to the end).
 
-        Needs `seekable`, unless it only goes forward.
+        Going backwards requires `seekable`.
         """
         in_ = self.in_
         if self.seekable:
@@ -369,14 +367,14 @@ class Source:
         self._end = None if length is None else offset + length
 
     def read_at(self, offset: int, n: int) -> bytes:
-        """Up to `n` bytes at `offset`.  The window is not used, but needs a `select` before it is read on."""
+        """Up to `n` bytes at `offset`, without the window; call `select` before reading the window again."""
         self._stream.seek(offset)
         data = self._read_some(n)
         self._check_got(offset, n, len(data))
         return data
 
     def read_into(self, offset: int, into: memoryview) -> int:
-        """As `read_at`, into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
+        """`read_at` into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
         self._stream.seek(offset)
         have = got = self._filled(into)
         while got and have < len(into):
@@ -385,12 +383,12 @@ class Source:
         return have
 
     def read_next(self, offset: int, into: memoryview) -> None:
-        """Like `read_into`, for callers that read the whole input: counts as progress."""
+        """`read_into` for callers that read the whole input: it reports progress."""
         self.bytes_read += self.read_into(offset, into)
         self._show_progress()
 
     def search(self, pattern: re.Pattern[bytes], longest: int) -> re.Match[bytes] | None:
-        """The first match of a pattern that matches `longest` bytes at most, anywhere in an input that can seek."""
+        """The first match of a pattern anywhere in a seekable input; a match has at most `longest` bytes."""
         window = bytearray(longest + _SEARCHED)
         at = n = 0
         while got := self.read_into(at, memoryview(window)[n:]):
@@ -408,7 +406,7 @@ class Source:
             raise FastprofError(f"{self.name}: {_SHRUNK}: {offset + have} of {self.size} bytes")
 
     def spool(self) -> None:
-        """Make the source seekable.  What cannot seek is copied to a temporary file, from the window's position on.
+        """Make the source seekable: copy a stream that cannot seek to a temporary file, from the window's position on.
 
         The window is then empty, at that position.
         """
@@ -439,7 +437,7 @@ class Source:
         self.select(start)
 
     def use_ranges(self) -> None:
-        """Make a remote object seekable, if its server supports ranges: for formats that read little of it.
+        """Make a remote object seekable if its server supports ranges, for formats that read only parts of it.
 
         The window is then empty, at its position.
         """

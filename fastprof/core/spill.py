@@ -1,4 +1,4 @@
-"""Bytes that exceed memory: an unnamed temporary file."""
+"""Data that does not fit into memory, in an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastprof.core.streams import temporary_failed, temporary_file
 if TYPE_CHECKING:
     from fastprof.core._c import fp_buf, fp_in
 
-not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, but the memory is uninitialized
+not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # like ffi.new, without clearing the memory
 
 
 class Spilled:
@@ -24,7 +24,7 @@ class Spilled:
         self.nbytes = 0
 
     def file(self) -> Any:
-        """The file object, to be read from its beginning."""
+        """The file object, positioned at its beginning."""
         if self._file is None:
             self._file = temporary_file()
         return self._file
@@ -41,19 +41,19 @@ class Spilled:
             raise temporary_failed(error) from None
 
     def read(self, offset: int, into: memoryview) -> None:
-        """Fill `into` from `offset`, which was written: whatever is missing is an error, not an end."""
+        """Fill `into` from `offset`, which was written: missing bytes are an error, not the end."""
         while len(into):
             try:
                 got = os.preadv(self._file.fileno(), [into], offset)
             except OSError as error:
                 raise temporary_failed(error) from None
             if not got:
-                raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
+                raise FastprofError(f"temporary file: ends at byte {offset}, although more was written")
             offset, into = offset + got, into[got:]
 
 
 class Groups(Spilled):
-    """The same for bytes of several groups, written in any order and read back group by group."""
+    """A temporary file for several groups of bytes, written in any order and read back group by group."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Groups(Spilled):
         return sum(n for _, n in self._blocks.get(group, ()))
 
     def windows(self, group: int, buffer: fp_buf) -> Iterator[fp_in]:
-        """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""
+        """All bytes of a group, written or still buffered, as struct fp_in *, each valid until the next."""
         blocks = self._blocks.get(group, ())
         block = not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))
         for offset, n in blocks:

@@ -1,8 +1,7 @@
-"""Compression: how a file is compressed, and its decompressed bytes.
+"""Detects compression and decompresses.
 
-A file may hold several compressed streams, as `cat a.gz b.gz` makes it.  Errors
-are a stream that ends too early, a damaged one, and other bytes after the last
-one.  They name the place in the compressed data.
+A file may hold several compressed streams, as written by `cat a.gz b.gz`.  A truncated or damaged stream, or other
+bytes after the last one, are errors; they name the position in the compressed data.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from fastprof.core.reported import REPORTED
 from fastprof.core.words import Message
 
 PEEK = 4096
-_ROOM = 64 * 1024  # compressed bytes that a decompressor gets at a time
+_ROOM = 64 * 1024  # compressed bytes passed to a decompressor at a time
 
 # suffix, magic bytes of the compressed stream
 _COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
@@ -65,7 +64,7 @@ def _new_decompressor(kind: str) -> Any:
 
 
 def _damage(error: Exception) -> bool:
-    """Does a decompressor raise this on damaged data?"""
+    """Whether a decompressor raises this for damaged data."""
     if isinstance(error, (EOFError, OSError, ValueError)):
         return True
     module = type(error).__module__.partition(".")[0]
@@ -73,7 +72,7 @@ def _damage(error: Exception) -> bool:
 
 
 class _Decompressed:
-    """The common part of decompressed streams.  Damage is an error or, with `lost`, the end: see `decompressed`."""
+    """Base of decompressed streams.  Damage is an error or, with `lost`, the end: see `decompressed`."""
 
     def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         self._raw = raw
@@ -117,15 +116,14 @@ class _Decompressed:
 class _Streams(_Decompressed):
     """Any number of gzip, xz or bzip2 streams, one after the other.
 
-    Zeros between and after them are padding, which tapes and disks add.
-    Anything else is damage; Python's own readers of xz and bzip2 would end
-    there without an error.
+    Zeros between and after them are padding, which tapes and disks add.  Other bytes are damage; Python's own readers
+    of xz and bzip2 silently end there.
     """
 
     def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         super().__init__(raw, kind, lost)
         self._one: Any = None  # the decompressor of the current stream
-        self._data = b""  # compressed bytes that it has not got yet
+        self._data = b""  # compressed bytes not yet passed to it
 
     def _more(self) -> bool:
         part = self._raw.read(_ROOM)
@@ -198,8 +196,8 @@ class _Frames(_Decompressed):
 class _WholeFrames:
     """Passes the bytes of zstandard frames on and follows them from block to block.
 
-    zstandard's reader takes an end inside a frame for the end of the data.
-    Here it is damage, as in the other compressions.
+    zstandard's reader treats an end inside a frame as the end of the data.  Here it is damage, as in the other
+    compressions.
 
     frame: magic 4 | descriptor 1 | window 0..1, dictionary 0..4, size 0..8 | blocks | checksum 0 or 4
     block: last:1 type:2 size:21, little-endian | size bytes (type 1, a run: one byte)
@@ -214,7 +212,7 @@ class _WholeFrames:
         self._garbage = garbage
         self._at = 0  # bytes passed on
         self._got = b""  # the bytes of the current field so far
-        self._want = 4  # and its length
+        self._want = 4  # its length
         self._step: Any = self._magic
         self._skip = 0
         self._checksum = 0
@@ -223,7 +221,7 @@ class _WholeFrames:
         data = self._read(n) if self._step else b""
         if not data and self._step and (self._skip or self._got or self._step != self._magic):
             self._step = None
-            self._cut()  # does not raise if losses are counted: then the decompressor gives what it has
+            self._cut()  # does not raise if losses are counted: then the decompressor returns what it has
         at = 0
         while at < len(data):
             if self._skip:
@@ -269,7 +267,7 @@ class _WholeFrames:
 
 
 def temporary_file() -> Any:
-    """A file without a name that ends when it is closed.  Errors: FastprofError."""
+    """An unnamed file, removed when it is closed.  Errors: FastprofError."""
     import tempfile
 
     try:
@@ -286,16 +284,16 @@ def temporary_failed(error: OSError) -> FastprofError:
 
 
 def name_of(file: IO[bytes] | bytes) -> str:
-    """The name of a file object, or bytes, in messages."""
+    """The name of a file object or of bytes in messages."""
     if isinstance(file, bytes):
         return "<bytes>"
-    name = getattr(file, "name", None)  # a number where it was opened by a descriptor
+    name = getattr(file, "name", None)  # a number if it was opened by descriptor
     return os.fsdecode(name) if name and isinstance(name, (str, bytes)) else "<file>"
 
 
 def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -> None:
-    """`use` reads or writes nothing.  Errors: UsageError if the file object cannot do that, or gives text;
-    FastprofError where the system cannot."""
+    """Check a file object by `use`, which reads or writes 0 bytes.  Errors: UsageError if it cannot do that or is a
+    text file; FastprofError if the system refuses."""
     try:
         binary = not isinstance(use(), str)
     except (AttributeError, TypeError, ValueError):  # no file; a text file; io.UnsupportedOperation and a closed file
@@ -307,9 +305,9 @@ def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -
 
 
 def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:
-    """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
+    """Standard input or output by descriptor, which stays open.  Errors: FastprofError if it is closed."""
     if stream is None:
         raise FastprofError(f"{name}: is closed")
-    # another process may have made it non-blocking; a read without data would then look like the end
+    # another process may have made it non-blocking: a read without data would then look like the end
     os.set_blocking(stream.fileno(), True)
     return open(stream.fileno(), mode, buffering=0, closefd=False)

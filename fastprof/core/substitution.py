@@ -2,7 +2,7 @@ r"""Substitutions as in sed, Perl and cg_annotate: s/old/new/, s/old/new/gi.
 
 `old` is a regular expression of Python's.  In `new` a group is `\1` or `$1`, also `\g<1>`, `\g<name>` and `${1}`, and
 the whole match is `$&` or `\g<0>`.  `\/`, `\\` and `\$` are these characters.  Flags: g, every match and not only the
-first; i, capitals or not.
+first; i, ignore case.
 
     s/(\w+)::/$1./     a::b::c   becomes   a.b::c
 """

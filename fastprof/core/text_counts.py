@@ -1,10 +1,10 @@
-"""The texts of a merged part's parts: how many parts have each text, and of many different texts the least ones.
+"""Counts how many of the parts merged into one have each text; of many different texts it keeps those that sort first.
 
     pids 7, 7, 12 and 9      all are kept: 4 parts have one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
                              if there is room for two: 4 parts; 7: 2, 9: 1                   "7; 9; and 1 more"
 
-Counts are added up in any order and any groups with the same result: a text that is among the least of all is among
-the least of each group that has it, so its count is exact, and so is the number of parts with any text.
+The result does not depend on the order or grouping of merges: a text among the first of all is among the first of each
+group that has it, so its count is exact, and so is the number of parts with any text.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _least(counts: Iterable[tuple[bytes, int, int]]) -> list[tuple[bytes, int, i
 
 
 def _number_or_text(text: bytes) -> tuple[bool, int, bytes]:
-    """Sorts numbers by value, before other texts."""
+    """Sort key: numbers by value, before other texts."""
     return (False, len(text), text) if text.isdigit() else (True, 0, text)
 
 
 def more(it: TextCounts) -> list[bytes]:
-    """The entry "and N more" for the parts whose text is not kept; empty if all are."""
+    """The entry "and N more" for parts whose text is not kept; empty if all are kept."""
     total, counts = it
     n = total - sum(count for _, count, _ in counts)
     return [b"and %d more" % n] if n > 0 else []

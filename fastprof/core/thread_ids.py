@@ -18,16 +18,15 @@ class ThreadIds(NamedTuple):
 
 
 class Threads:
-    """Gives each thread of a model unique process and thread numbers.
+    """Assigns unique process and thread numbers to the threads of a model.
 
-    Viewers take equal numbers for the same thread, although they are of different inputs, and 0 for none.  So a thread
-    whose numbers are taken, unknown or beyond `most_pid` and `most_tid` gets others; `renumbered` counts
-    those whose numbers changed.
+    To viewers, equal numbers are the same thread, even from different inputs, and 0 is none.  So a thread whose numbers
+    are taken, unknown or above `most_pid` and `most_tid` gets others; `renumbered` counts these threads.
     """
 
     def __init__(self, model: Model, most_pid: int, most_tid: int) -> None:
         self._model = model
-        self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid there
+        self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid in the output
         self._pids, self._tids = _Free(most_pid), _Free(most_tid)
         self.renumbered = 0
         # the names in the last part, and the same by id
@@ -49,8 +48,8 @@ class Threads:
         return ThreadIds(process, process_name, own_pid, own_tid, name, new_process)
 
     def called(self, thread: int, ids: ThreadIds, part: Part) -> tuple[str, str]:
-        """The names of the process and the thread, from the source if it has some.  A thread's name from the source is
-        followed by its number there, if that differs here."""
+        """The names of the process and the thread, from the source if it has them.  The name of a renumbered thread is
+        followed by its original number."""
         _, pid, tid = self._model.row("threads", thread)
         names = part.extra.get("process_names"), part.extra.get("thread_names")
         if self._last_names[0] is not names[0] or self._last_names[1] is not names[1]:
@@ -64,7 +63,7 @@ class Threads:
         return process, name if tid in (0, ids.tid) else f"{name} ({tid})"
 
     def _process_name(self, input_: int, part: Part) -> str:
-        """The command, or the only object, or the input; of an archive its profile, which may have no name."""
+        """The command, otherwise the only object, otherwise the input, or the profile of an archive."""
         model = self._model
         names = {model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects"))} - {b""}
         if part.command and part.command.split():

@@ -31,12 +31,12 @@ class Time(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Only times of a kind can be compared without the input."""
+        """Times of the same kind can be compared without the input."""
         return "%" if self.unit == "%" else f"@{bool(self.unit)}" if self.recorded else "since"
 
     @property
     def size(self) -> int:
-        """In units of 10^-12 ticks, percent or nanoseconds."""
+        """The time in units of 10^-12 ticks, percent or nanoseconds."""
         return int(self.digits * 10 ** (12 - self.places) * _UNITS.get(self.unit, 1))
 
 
@@ -53,7 +53,7 @@ class Span(NamedTuple):
 
 
 def parse(text: str) -> tuple[Time | None, Time | None]:
-    """Errors: ValueError."""
+    """The two ends of a range; None: no limit.  Errors: ValueError."""
     first, colon, last = text.partition(":")
     times = _time(first), _time(last)
     wrong = not colon or (times[0] and times[1] and _contradict(times[0], times[1]))
@@ -76,14 +76,14 @@ def _time(text: str) -> Time | None:
 
 
 def _contradict(first: Time, last: Time) -> bool:
-    """Whether they are in the wrong order, or one has a unit and the other, a plain number, has none."""
+    """Whether they are in the wrong order, or one is a plain number and the other has a unit."""
     plain = [time for time in (first, last) if time.recorded and not time.unit and time.digits]
     with_unit = [time for time in (first, last) if not time.recorded]
     return bool(plain and with_unit) or (first.kind == last.kind and first.size > last.size)
 
 
 def as_numbers(text: str) -> tuple[int, int] | None:
-    """The range if its times are ticks as recorded.  Errors: ValueError."""
+    """The range if both ends are ticks as recorded, otherwise None.  Errors: ValueError."""
     first, last = parse(text)
     if any(time and (time.unit or not time.recorded) for time in (first, last)):
         return None
@@ -95,7 +95,7 @@ def needs_clock(text: str) -> bool:
 
 
 def resolved(text: str, span: Span) -> tuple[int, int]:
-    """The range in ticks as recorded; the first is after the last if nothing can be within.
+    """The range in ticks as recorded; first > last if it is empty.
 
     Span(100, 1100, clock=10**9):  500ns:  ->  (600, 2^64 - 1)      10%:20%  ->  (200, 300)
     """

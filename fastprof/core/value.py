@@ -1,11 +1,11 @@
 """The value type to show, or to keep if a format or a verb holds only one.
 
-    --value=NAME    the one of that name
-    else            of the first part in the order of the rows the default (core/parts.py); for a format that only takes
-                    some value types (Holds.rank), the best match
-    other parts     the one of the same name, and of the same unit if both have one; a part without it has none
+    --value=NAME    the value type with that name
+    otherwise       the default (core/parts.py) of the first part that has rows; for a format that accepts only some
+                    value types (Holds.rank), the best match
+    other parts     the value type with the same name, and the same unit if both have one; otherwise none
 
-Convert, top, diff, annotate, report and info all follow this.
+All verbs follow this: convert, top, diff, annotate, report and info.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Column:
         self.name = name
         self.type: ValueType | None = None
         self._flag, self._holds = flag, holds
-        self.others: dict[ValueType, None] = {}  # all that parts have
+        self.others: dict[ValueType, None] = {}  # the value types of all parts
         self.missing = False  # whether some part lacks the value type
 
     def of(self, part: Part, view: str) -> int:
@@ -49,7 +49,7 @@ class Column:
         return -min(ranks)[2] if ranks else -1
 
     def known(self, model: Model) -> ValueType:
-        """After the last part.  Errors: UsageError when no part has it."""
+        """The value type; call it after the last part.  Errors: UsageError if no part has it."""
         if self.type is not None:
             return self.type
         names = dict.fromkeys(t.name for t in self.others)
@@ -76,4 +76,4 @@ class Column:
             )
         if names:
             raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsupported}")
-        return ValueType(self.name or "cost")  # of nothing
+        return ValueType(self.name or "cost")  # there are no parts

@@ -6,7 +6,7 @@ options in it, which are spelled when it is printed:
     Message                                           on the command line             in Python
     a smaller {--prune} shows more                    a smaller --prune shows more    a smaller prune= shows more
     choose {--split:=}thread                          choose --split=thread           choose split=thread
-    {--lenient} reads up to it               --lenient reads ...        lenient=True reads ...
+    {--lenient} reads up to it                        --lenient reads up to it        lenient=True reads up to it
     {--value:name}: there is no value type {name!r}   --value: there is no ...        value: there is no ...
 """
 
@@ -28,11 +28,11 @@ ARGUMENTS = {
 }
 
 
-DISTRIBUTION = "fastprof-tools"  # its name in registries, which have another project called fastprof
+DISTRIBUTION = "fastprof-tools"  # its name in registries, where fastprof is another project
 
 
 def install(extra: str) -> str:
-    """How to install an extra of pyproject.toml: again from the folder that fastprof was installed from, if it was."""
+    """How to install an extra of pyproject.toml: from the source folder if fastprof was installed from one."""
     import json
     from importlib import metadata
 
@@ -61,7 +61,7 @@ class _Spelled:
         self._flag, self._flags = flag, flags
 
     def __getattr__(self, name: str) -> _Spelled:
-        """-O FORMAT.NAME: str.format takes the text after a dot as an attribute."""
+        """-O FORMAT.NAME: str.format reads the text after the dot as an attribute."""
         return _Spelled(f"{self._flag}.{name}", self._flags)
 
     def __format__(self, spec: str) -> str:
@@ -72,7 +72,7 @@ class _Spelled:
 
 
 class _Fields(dict[str, Any]):
-    """Values by the names of their fields; a field that has none is an option."""
+    """Values by field name; a field without a value is an option."""
 
     flags = False
 
@@ -120,13 +120,13 @@ def spelled(flag: str, form: str = "") -> Message:
 
 
 def joined(separator: str, messages: Iterable[Message | str]) -> Message:
-    """One message of several."""
+    """Several messages as one."""
     values = {f"part{i}": message for i, message in enumerate(messages)}
     return Message(separator.join(f"{{{name}}}" for name in values), **values)
 
 
 def packed(values: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Values as lists that JSON keeps."""
+    """Values as lists, which JSON preserves."""
     return [
         [name, *([value.template, packed(value.values)] if isinstance(value, Message) else [value])]
         for name, value in values

@@ -16,15 +16,15 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.words import Message
 
-FEW_ROWS = 1 << 18  # of a timeline; for fewer, threads do not pay
+FEW_ROWS = 1 << 18  # of a timeline; threads do not pay for fewer
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals by which users end a process
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a process to end
 
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
-    """Errors: FastprofError where the system allows no more threads."""
-    # a daemon, so that a process that must exit immediately does not wait for it
+    """Start a thread.  Errors: FastprofError if the system allows no more threads."""
+    # a daemon, so that a process can exit immediately without waiting for it
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
     # Signals belong to the main thread: a signal that it blocks must not be delivered to another thread.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -58,27 +58,27 @@ class _Call:
 
 
 class Workers:
-    """Up to `n` threads that make calls, begun in the order given; `result` returns their results in that order.
+    """Up to `n` threads that execute calls in the order of `give`; `result` returns the results in that order.
 
-    A call that fails ends the work: later ones are not begun, and `result` raises its error in its place.
+    A failing call ends the work: later calls are not started, and `result` raises the error in place of its result.
     Only one thread, the owner, uses the methods; it calls `stop` at the end.
     """
 
     def __init__(self, n: int = 1) -> None:
         self._n = n
         self._threads: list[threading.Thread] = []
-        self._changed = threading.Condition(threading.Lock())  # for all below
-        self._waiting: deque[_Call] = deque()  # not yet begun
+        self._changed = threading.Condition(threading.Lock())  # protects the fields below
+        self._waiting: deque[_Call] = deque()  # not started yet
         self._given: deque[_Call] = deque()  # results not taken yet; the earliest first
         self._n_idle = 0
-        self._ended = False  # nothing more is begun
+        self._ended = False  # no more calls are started
 
     def __len__(self) -> int:
         """The number of calls with results not taken yet."""
         return len(self._given)
 
     def give(self, call: Callable[[], Any]) -> None:
-        """Have a thread make this call.  Errors: FastprofError where the system allows no more threads."""
+        """Queue a call.  Errors: FastprofError if the system allows no more threads."""
         with self._changed:
             are_enough = self._ended or self._n_idle > len(self._waiting) or len(self._threads) == self._n
         if not are_enough:
@@ -111,11 +111,11 @@ class Workers:
             self._changed.notify_all()
 
     def n_ready(self) -> int:
-        """How many calls from the earliest on are done."""
+        """The number of results that `result` returns without waiting."""
         return sum(1 for _ in takewhile(lambda one: one.is_done, self._given))
 
     def result(self) -> Any:
-        """Wait for the earliest call; returns its result.  Errors: that of the call; then there are no others."""
+        """Wait for the earliest call and return its result.  Errors: that of the call, which is then the last."""
         with self._changed:
             while not self._given[0].is_done:
                 self._changed.wait()
@@ -127,10 +127,10 @@ class Workers:
         try:
             raise error
         finally:
-            del error  # its traceback refers to this
+            del error  # its traceback refers to this frame
 
     def stop(self) -> None:
-        """End the threads: finish the calls that have begun, drop the others."""
+        """End the threads: finish started calls and drop the others."""
         with self._changed:
             self._ended = True
             self._waiting.clear()
@@ -142,7 +142,7 @@ class Workers:
 
 
 class Ahead:
-    """Reads the pieces that `make` returns, b"" at the end; another thread makes a few ahead.
+    """A stream of the pieces that `make` returns, b"" at the end; another thread makes a few pieces ahead.
 
     `readinto` raises errors of `make` at their position.
     """
@@ -150,7 +150,7 @@ class Ahead:
     def __init__(self, make: Callable[[], bytes], pieces: int = 4) -> None:
         self._make = make
         self._piece = memoryview(b"")
-        self._is_made = self._ended = False  # everything is made; everything is read
+        self._is_made = self._ended = False  # all pieces are made; all are read
         self._workers = Workers()
         for _ in range(pieces):
             self._workers.give(self._next)
@@ -178,10 +178,10 @@ class Ahead:
         return bytes(data[: self.readinto(memoryview(data))])
 
     def stop(self) -> None:
-        """End the thread, even if it is not done."""
+        """End the thread, even if pieces are left."""
         self._ended = True
         self._workers.stop()
-        self._make = bytes  # it may refer to this
+        self._make = bytes  # the old function may refer to this object
 
 
 class Collected(list[bytes]):
@@ -201,13 +201,13 @@ class Collected(list[bytes]):
 
 
 class Background:
-    """A compressor or a file, to which another thread writes once there is much to write.
+    """A compressor or a file, to which another thread writes once there is enough data.
 
-    A compressor writes to `made`, and the caller's thread passes that on to `target`: so errors of the target
-    occur in the caller's thread.  All errors are raised there, by `write` or `close`.
+    A compressor writes to `made`, and the caller's thread passes that on to `target`.  So all errors are raised in the
+    caller's thread, by `write` or `close`.
     """
 
-    _PIECES = 8  # maximum of pieces not written yet
+    _PIECES = 8  # maximum number of pieces not written yet
 
     def __init__(self, stream: Any, made: Collected, target: Any, few: int) -> None:
         self._stream, self._made, self._target, self._few = stream, made, target, few

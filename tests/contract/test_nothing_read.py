@@ -89,7 +89,7 @@ def test_content_of_which_nothing_is_read_is_an_error(
         reader = type(formats.get(name).reader_class()(source, Model(), Options(), Log()))
     monkeypatch.setattr(reader, "finish", spoiled(reader))
     out = tmp_path / "out.callgrind"
-    with pytest.raises(FastprofError, match=rf"^{path}: {name}: it has no readable .*, only 3 counters"):
+    with pytest.raises(FastprofError, match=rf"^{path}: {name}: no readable .*, only 3 counters"):
         fastprof.convert(path, out, from_=name, lenient=lenient)
     assert not out.exists()
 
@@ -109,7 +109,7 @@ def test_a_trace_of_events_that_are_no_calls_is_an_error(events: str, tmp_path: 
     path = tmp_path / "x.trace.json"
     one = '{{"cat":"r","name":"step","id":"1","ph":"{}","ts":10,"pid":0}}'
     path.write_text(f"[{','.join(one.format(ph) for ph in events.split())}]")
-    with pytest.raises(FastprofError, match=r"it has no readable calls or events, only \d counter"):
+    with pytest.raises(FastprofError, match=r"no readable calls or events, only \d counter"):
         fastprof.convert(path, tmp_path / "out.pb.gz")
-    with pytest.raises(FastprofError, match=r"it has no readable samples, only \d call"):
+    with pytest.raises(FastprofError, match=r"no readable samples, only \d call"):
         fastprof.convert(path, tmp_path / "out.pb.gz", samples=True)

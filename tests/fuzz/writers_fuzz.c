@@ -289,7 +289,7 @@ static void to_firefox(struct fp_model *m, const struct fp_batch *b, uint32_t op
     w->units = units;
     w->n_values = b->view == FP_TIMELINE ? 0 : VALUES;
     w->stride = b->view == FP_TIMELINE ? (uint32_t)FP_FIREFOX_TIMELINE : 1 + VALUES;
-    if (options & 4) w->most_paths = 3;
+    if (options & 4) w->max_paths = 3;
     must(fp_firefox_put(w, b, columns) == FP_DONE);
     if (b->view == FP_TIMELINE) must(fp_firefox_end(w) == FP_DONE);
     for (uint32_t i = 0; i < w->n_dirty; i++) {

@@ -143,7 +143,7 @@ def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
 
         def fp_firefox_new(self, model: object) -> object:
             made = new(model)
-            made.most_paths = 3
+            made.max_paths = 3
             return made
 
     real = write.lib

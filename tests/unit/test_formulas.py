@@ -208,4 +208,4 @@ def test_no_more_are_computed_than_there_may_be_value_types() -> None:
     """30,000 formulas of 1,000 events would have 30 million factors, in less than a megabyte."""
     formulas = Formulas([f"V{i}" for i in range(1_000)], {f"E{i}": "V1" for i in range(3_000)})
     assert len(formulas.factors) == 1_024
-    assert formulas.problems["E2999"] == "1,024 others are computed already"
+    assert formulas.problems["E2999"] == "only 1,024 events are computed"

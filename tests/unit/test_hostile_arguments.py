@@ -73,7 +73,7 @@ def test_ids_from_the_end_are_no_ids() -> None:
         for call in (profile.function_name, profile.model.string, profile.model.get_function):
             with pytest.raises(IndexError, match="-1 of"):
                 call(-1)
-    with pytest.raises(KeyError, match="there is no table 'n_inputs'"):
+    with pytest.raises(KeyError, match="unknown table 'n_inputs'"):
         profile.model.count("n_inputs")
     with pytest.raises(ValueError, match="a batch of 0 rows"):
         Batch("stacks", 0, 1)

@@ -10,13 +10,13 @@ MARKERS = Option(
     Switch(),
     False,
     format="firefox",
-    help="read markers as a timeline, instead of samples",
-    details="Formats of timelines get them anyway.",
+    help="read markers as a timeline instead of samples",
+    details="Timeline formats get them anyway.",
 )
 
 
 def sniff(head: bytes) -> int:
-    """The version of a processed profile; else what `meta` has in raw ones, or the tables of threads."""
+    """Recognized by the version of a processed profile, fields of `meta` in raw ones, or the tables of threads."""
     from re import search
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         fp_in,
     )
 
-_MOST_ROUNDS = 1 << 34  # bytes of markers in memory, as far as C counts them
+_MOST_ROUNDS = 1 << 34  # bytes of markers in memory, as counted in C
 _NONE = -(1 << 63)
 _NEWEST = 70  # the last version whose changes are known
-_MOST_ID = (1 << 31) - 1  # of processes and threads, as viewers accept it
-_PLACE = 1 << 40  # bytes of addresses for each library
+_MOST_ID = (1 << 31) - 1  # of processes and threads; viewers accept no larger ones
+_PLACE = 1 << 40  # size of the address range of each library
 _BUILD_ID = re.compile(r"(?:[0-9a-f]{2}){4,64}")
 _BREAKPAD_ID = re.compile(r"([0-9A-F]{8})([0-9A-F]{4})([0-9A-F]{4})([0-9A-F]{16})[0-9A-F]{0,8}")
 _CPU = {  # by unit: value type; the divisor of numbers with 3 decimals
@@ -44,13 +44,13 @@ _CPU = {  # by unit: value type; the divisor of numbers with 3 decimals
 _JS = ValueType("js_alloc_space", "bytes")
 _NATIVE = ValueType("native_alloc_space", "bytes")
 _RETAINED = ValueType("native_inuse_space", "bytes")
-_OURS = "fastprof-"  # how a product begins that this project writes
+_OURS = "fastprof-"  # the product of profiles written by fastprof begins with this
 
 
 def _build_id(code_id: str, breakpad_id: str) -> str:
-    """The build id of an ELF file, or the first 16 bytes of it; "" if there is none.
+    """The build id of an ELF file, or its first 16 bytes; "" if there is none.
 
-    A Breakpad id is a GUID, of which the first three groups are numbers, and an age.
+    A Breakpad id is a GUID, whose first three groups are numbers, followed by an age.
     """
     if _BUILD_ID.fullmatch(code_id.lower()):
         return code_id.lower()
@@ -61,7 +61,7 @@ def _build_id(code_id: str, breakpad_id: str) -> str:
 
 
 class FirefoxReader(Reader):
-    """Samples and allocations, which have value types each; or markers, as a timeline."""
+    """Samples and allocations with their value types, or markers as a timeline."""
 
     format = "firefox"
     other_view = "timeline"
@@ -111,7 +111,7 @@ class FirefoxReader(Reader):
     # ---- tables
 
     def _order(self) -> Iterator[int]:
-        """The tables in the order in which they are read: what all threads share, then thread by thread."""
+        """The tables in reading order: the shared ones, then those of each thread."""
         r = self._r
         of_threads: dict[int, list[tuple[int, int]]] = {}
         for i in range(r.n_tables):
@@ -128,7 +128,7 @@ class FirefoxReader(Reader):
         return kind != lib.FP_FIREFOX_MARKERS
 
     def _begin_next(self, err: fp_err) -> bool:
-        """Begin with the next table.  False: an error."""
+        """Start the next table.  False: an error."""
         assert self._tables is not None
         self._windows, self._window = {}, {}
         self._table = next(self._tables, -1)
@@ -157,13 +157,13 @@ class FirefoxReader(Reader):
         else:
             self._spilled.read(r.rounds.offset, there)
 
-    # ---- what the file is about
+    # ---- threads, libraries and values
 
     def _text(self, string: int) -> str:
         return self.model.string(string).decode("utf-8", "replace")
 
     def _plan(self) -> None:
-        """Threads, libraries and value types of the model."""
+        """Define threads, libraries and value types of the model."""
         r, model = self._r, self.model
         processes = [r.processes[i] for i in range(r.n_processes)]
         self._check_version(processes[0].preprocessed if processes else -1)
@@ -177,7 +177,7 @@ class FirefoxReader(Reader):
         if self.view == "stacks":
             self._choose_types()
             part.value_types = self._types
-            if len(self._types) > 1 and not self._ours:  # the last one is the default otherwise
+            if len(self._types) > 1 and not self._ours:  # without this the last one is the default
                 part.extra["default_sample_type"] = self._types[0].name
             if processes and processes[0].interval_ns > 0 and not self._ours:
                 part.extra |= {"period": int(processes[0].interval_ns), "period_type": ("time", "nanoseconds")}
@@ -188,12 +188,12 @@ class FirefoxReader(Reader):
             self.log.warn(REPORTED["newer-version"], file=self.source.name, version=version, newest=_NEWEST)
 
     def _name_threads(self, part: Part) -> None:
-        """A thread of the model for each, by its numbers; these may be texts, missing, or used again."""
+        """Add a thread of the model for each thread of the file.  Its ids may be texts, missing or reused."""
         r, model = self._r, self.model
         input_ = model.input()
         free = _MOST_ID
         used: dict[tuple[int, int], str] = {}
-        texts: dict[str, int] = {}  # numbers for process ids that are none
+        texts: dict[str, int] = {}  # numbers for process ids that are not numbers
         process_names: dict[int, bytes] = {}
         start = self._start_of(0)
         for i in range(r.n_threads):
@@ -207,7 +207,7 @@ class FirefoxReader(Reader):
                 if pid_text not in texts:
                     texts[pid_text], free = free, free - 1
                 pid = texts[pid_text]
-            # of a profile that fastprof wrote, a thread comes once for each value type
+            # fastprof writes a thread once for each value type
             mine = f"{tid_text} {name if not thread.has_value else ''}"
             if tid < 0 or used.get((pid, tid), mine) != mine or ((pid, tid) in used and not thread.has_value):
                 tid, free = free, free - 1
@@ -239,7 +239,7 @@ class FirefoxReader(Reader):
         return int(r.processes[process].start_ns) if process < r.n_processes else _NONE
 
     def _times_from(self, thread: fp_firefox_thread_in, start: int) -> int:
-        """Where times of a thread count from: of a timeline since the profile begins, otherwise since 1970."""
+        """The origin of a thread's times: the start of the profile for a timeline, otherwise 1970."""
         own = self._start_of(thread.process)
         if self.view == "timeline":
             return own - start if _NONE not in (own, start) else 0
@@ -248,8 +248,8 @@ class FirefoxReader(Reader):
     # ---- libraries
 
     def _place_libs(self) -> None:
-        """Objects and mappings.  Addresses are relative to their library, so each gets a range of its own; in
-        profiles that fastprof wrote they are offsets in its file."""
+        """Define objects and mappings.  Addresses are relative to their library, so each library gets its own range.
+        In profiles written by fastprof they are file offsets."""
         r, model = self._r, self.model
         lib.fp_firefox_sort_libs(r)
         flags = 0 if self._ours else lib.FP_MAPPING_FROM_BASE

@@ -19,18 +19,18 @@ REPORTED = reported(
     ),
     repairs={
         "overlapping-markers": (
-            "thread added for markers that overlap others of theirs",
-            "threads added for markers that overlap others of theirs",
+            "thread added for overlapping markers",
+            "threads added for overlapping markers",
         ),
         "shortened-markers": (
-            "marker that overlaps too many others, ended with another",
-            "markers that overlap too many others, ended with another",
+            "marker cut because it overlaps too many others",
+            "markers cut because they overlap too many others",
         ),
     },
     losses={
         "circular-stacks": (
-            "stack whose prefix is not before it, taken as a root",
-            "stacks whose prefixes are not before them, taken as roots",
+            "stack whose prefix does not come before it, read as a root",
+            "stacks whose prefixes do not come before them, read as roots",
         ),
         "short-columns": ("table with a column that is too short", "tables with columns that are too short"),
         "unreadable-values": ("unreadable value of a table", "unreadable values of tables"),
@@ -52,12 +52,12 @@ REPORTED = reported(
         ),
         "samples": ("sample, left out of a timeline of markers", "samples, left out of a timeline of markers"),
         "unpaired-markers": (
-            "marker that begins or ends without the other",
-            "markers that begin or end without the other",
+            "begin marker without an end, or the reverse",
+            "begin markers without an end, or the reverse",
         ),
     },
     warnings={
-        "newer-version": "{file}: the profile has version {version}, later than {newest}; what is read as before may "
-        "have changed",
+        "newer-version": "{file}: the profile has version {version}, later than {newest}; fields may "
+        "have changed their meaning",
     },
 )

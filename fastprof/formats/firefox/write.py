@@ -30,8 +30,8 @@ _MOST_NUMBER = (1 << 31) - 1  # of processes and threads
 _UNITS = {
     "seconds": lib.FP_FIREFOX_SECONDS,
     "s": lib.FP_FIREFOX_SECONDS,
-    "milliseconds": lib.FP_FIREFOX_AS_IT_IS,
-    "ms": lib.FP_FIREFOX_AS_IT_IS,
+    "milliseconds": lib.FP_FIREFOX_UNCHANGED,
+    "ms": lib.FP_FIREFOX_UNCHANGED,
     "microseconds": lib.FP_FIREFOX_MICROSECONDS,
     "us": lib.FP_FIREFOX_MICROSECONDS,
     "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
@@ -83,7 +83,7 @@ class FirefoxWriter(Writer):
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Pointer[int]] = {}  # by part: for fp_firefox_put
         self._units: Pointer[int] = ffi.NULL
-        self._named = False  # whether threads have their own names instead of the value type's
+        self._named = False  # threads are named after themselves, not after the value type
         self._start = 0  # the first time of all threads
 
     # ---- rows -----------------------------------------------------------
@@ -94,7 +94,7 @@ class FirefoxWriter(Writer):
             self._write_away()
 
     def _begun(self, index: int) -> fp_firefox:
-        """The writer, ready for rows of a part."""
+        """The writer, prepared for rows of a part."""
         w, part = self._w, self.model.parts[index]
         if self._types is None:
             timeline = self.view == "timeline"
@@ -160,7 +160,7 @@ class FirefoxWriter(Writer):
         )
 
     def _thread(self, k: int, threads: Threads) -> None:
-        """A thread; of stacks one for each value type."""
+        """Write a thread; for stacks, one per value type."""
         w, t = self._w, self._w.threads[k]
         part = self.model.parts[t.part]
         ids = threads.ids_of(t.thread, part)
@@ -223,7 +223,7 @@ class FirefoxWriter(Writer):
         w = self._w
 
         def table(name: str, n: int, columns: dict[str, int | bytes]) -> None:
-            """A column of numbers, or of one repeated item."""
+            """Write a table.  A column is an array of numbers or one repeated item."""
             self.text(b'"%b":{' % name.encode())
             for key, column in columns.items():
                 self._array(key, self._repeated(column, n) if isinstance(column, bytes) else self._spilled(column))
@@ -328,11 +328,11 @@ class FirefoxWriter(Writer):
     # ---- arrays ---------------------------------------------------------
 
     def _object(self, fields: dict[str, Any]) -> None:
-        """An object that is not closed."""
+        """Write an object without its closing brace."""
         self.text(_text(fields)[:-1])
 
     def _array(self, key: str, pieces: Iterable[None]) -> None:
-        """ "key":[...], of pieces that each append items, with a comma after each."""
+        """Write "key":[...].  Each piece appends items, each followed by a comma."""
         self.text(b'"%b":[' % key.encode())
         before = self.sink.written + self.out.n
         for _ in pieces:
@@ -343,14 +343,14 @@ class FirefoxWriter(Writer):
         self.text(b"],")
 
     def _drain_but_one(self) -> None:
-        """The last byte stays: it may be a comma too many."""
+        """Drain the output except its last byte, which may be a trailing comma."""
         last = self.out.p[self.out.n - 1]
         self.out.n -= 1
         self.drain()
         self.text(bytes([last]))
 
     def _trim(self) -> None:
-        """Takes away the comma at the end."""
+        """Remove the trailing comma."""
         self.out.n -= 1
 
     def _spilled(self, column: int) -> Iterator[None]:
@@ -362,7 +362,7 @@ class FirefoxWriter(Writer):
             yield
 
     def _times_at(self, times: Pointer[int], n: int) -> Iterator[None]:
-        """Times in nanoseconds as milliseconds since the first one of all threads."""
+        """Write times in nanoseconds as milliseconds since the earliest time of all threads."""
         self._check(lib.fp_firefox_times(ffi.cast("uint8_t *", times), n, self._start, self.out))
         yield
 

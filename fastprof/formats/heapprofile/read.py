@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HeapprofileReader(Reader):
-    """The tree of nodes: bytes that are in use."""
+    """A tree of nodes with the bytes in use."""
 
     format = "heapprofile"
     view = "stacks"

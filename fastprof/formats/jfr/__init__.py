@@ -49,7 +49,7 @@ EVENTS = Option(
     Switch(),
     False,
     format="jfr",
-    help="read events with durations as a timeline, instead of samples",
+    help="read events with durations as a timeline instead of samples",
     details="Timeline formats get them anyway.",
 )
 

@@ -8,8 +8,8 @@ REPORTED = reported(
     shared=("damaged-records", "samples-without-stack", "skipped-bytes"),
     repairs={
         "overlapping-events": (
-            "thread added for events that overlap others of theirs",
-            "threads added for events that overlap others of theirs",
+            "thread added for overlapping events",
+            "threads added for overlapping events",
         ),
         "shortened-events": (
             "event that overlaps too many others, ended with another",

@@ -7,7 +7,7 @@ import re
 from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
 from fastprof.core.model import ValueType
 
-# A dict of marshal whose first key is a tuple of three; or an empty one.
+# A marshal dict whose first key is a tuple of three items, or an empty dict.
 _DICT = re.compile(
     rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]"
 )
@@ -39,7 +39,7 @@ FORMATS = (
             values=False,
             together=VALUE_TYPES,
             rank=rank,
-            same=("time", "calls"),  # of timelines: call arcs have their numbers of calls
+            same=("time", "calls"),  # of timelines: call rows have the numbers of calls
             lacks=frozenset(
                 {
                     "addresses",

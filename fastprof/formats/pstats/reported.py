@@ -8,8 +8,8 @@ REPORTED = reported(
     shared=("replaced-bytes", "units", "unreadable-rest", "value-names"),
     repairs={
         "callers-without-times": (
-            "caller without times, which gets a part of the function's",
-            "callers without times, which get parts of the function's",
+            "caller without times, given a part of the function's",
+            "callers without times, given parts of the function's",
         ),
         "trailing-bytes": ("byte after the profile", "bytes after the profile"),
     },
@@ -21,8 +21,8 @@ REPORTED = reported(
     },
     not_representable={
         "cost-lines": (
-            "cost or call at another line than its function's, added to it",
-            "costs and calls at other lines than their functions', added to them",
+            "cost or call on a line other than its function's, added to it",
+            "costs and calls on lines other than their functions', added to them",
         ),
         "jumps": ("jump", "jumps"),
         "like-functions": (

@@ -15,7 +15,7 @@ from fastprof.formats.pstats.reported import REPORTED
 
 
 class PstatsWriter(Writer):
-    """Functions and their callers, added up; written at the end."""
+    """Adds up functions and their callers, and writes them at the end."""
 
     format = "pstats"
     view = "graph"

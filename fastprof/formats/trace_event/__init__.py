@@ -35,8 +35,8 @@ _FIRST = (
 
 
 def sniff(head: bytes) -> int:
-    """An object with an array of events or with the fields before it, or that array alone: objects, one of them with a
-    phase."""
+    """An object with an array of events or with fields that precede it, or such an array alone: objects, at least one
+    of them with a phase."""
     from re import match, search, sub
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -51,7 +51,7 @@ def sniff(head: bytes) -> int:
 
 
 def sniff_cpuprofile(head: bytes) -> int:
-    """An object with V8's nodes (before 2016 a `head`), or that begins with something else of a profile."""
+    """An object with V8's nodes (a `head` before 2016), or one that begins with another field of a profile."""
     from re import match, search
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()

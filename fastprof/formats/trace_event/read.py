@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
-_LONGEST = 32  # bytes that match, at most
-_RUN = 1 << 17  # bytes of each run in memory while runs are merged
+_LONGEST = 32  # maximum length of a match in bytes
+_RUN = 1 << 17  # bytes of each run kept in memory during a merge
 
 
 class TraceEventReader(Reader):
-    """A timeline in nanoseconds.  Loses categories; and arguments that are no numbers and events that are neither calls
-    nor instants, which are counted."""
+    """A timeline in nanoseconds.  Drops categories; drops and counts non-numeric arguments and events other than calls
+    and instants."""
 
     format = "trace-event"
     view = "timeline"
@@ -40,14 +40,14 @@ class TraceEventReader(Reader):
         self._r: fp_trace_read = ffi.NULL
         self._threads = ThreadNames(model)
         self._file = Spilled()
-        self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
-        self._merged, self._left = self._file, self._blocks  # the same, of runs that are being merged
+        self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes left
+        self._merged, self._left = self._file, self._blocks  # file and blocks of the runs being merged
         self._windows: list[fp_trace_record] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
         self._part = model.add_part(Part(extra={"ticks_per_second": ticks}))
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        self.source.spool()  # it may have to be read again
+        self.source.spool()  # out-of-order events require a second pass
         self._begin(by_time=False)
         yield 0, None
         if self._r.out_of_order:
@@ -143,7 +143,7 @@ class TraceEventReader(Reader):
 
 
 def reader(source: Source, model: Model, options: Options, log: Log) -> Reader:
-    """The reader of a trace's calls; of its samples if the options select them, or if it has nothing else."""
+    """The reader of a trace's calls, or of its samples if the options select them or it has nothing else."""
     source.spool()
     samples = options[SAMPLES] or (not source.search(_CALLS, _LONGEST) and source.search(_SAMPLED, _LONGEST))
     return (SamplesReader if samples else TraceEventReader)(source, model, options, log)

@@ -41,7 +41,8 @@ def count_ends(log: Log, r: fp_trace_read | fp_trace_samples_read) -> None:
 
 
 class SamplesReader(Reader):
-    """Stacks with times.  Samples of V8 count 1 and last until the next one; others have a weight by their name."""
+    """Stacks with times.  A sample of V8 counts 1 and lasts until the next one; other samples have a weight, with
+    their name as its value type."""
 
     format = "trace-event"
     view = "stacks"
@@ -51,10 +52,10 @@ class SamplesReader(Reader):
         self._err = ffi.new("struct fp_err *")
         self._threads = ThreadNames(model)
         self._parts: list[Part] = []
-        self._files: list[Spilled] = []  # of the columns of an event
+        self._files: list[Spilled] = []  # by column of an event
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        self.source.spool()  # there are two passes
+        self.source.spool()  # two passes
         new = lib.fp_trace_samples_read_new(self.model.c, self.options[LENIENT])
         self._r = owned(new, lib.fp_trace_samples_read_free, "the reader of samples")
         yield 0, None
@@ -63,7 +64,7 @@ class SamplesReader(Reader):
         yield 0, None
 
     def _plan(self) -> None:
-        """The values of samples."""
+        """Define the value types of samples."""
         r, model = self._r, self.model
         names = [model.string(r.types.words[2 * i]).decode("utf-8", "replace") for i in range(1, r.types.n)]
         if len(names) > MAX_VALUE_TYPES:
@@ -140,6 +141,6 @@ class SamplesReader(Reader):
 
 
 class CpuProfileReader(SamplesReader):
-    """The same for a file that is one V8 profile."""
+    """Samples of a file that is a single V8 profile."""
 
     format = "cpuprofile"

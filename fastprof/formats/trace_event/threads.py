@@ -1,4 +1,4 @@
-"""Processes and threads of Chrome's JSON, as the model has them (csrc/trace_event/threads.h)."""
+"""Maps processes and threads of Chrome's JSON to those of the model (csrc/trace_event/threads.h)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LANES = 1 << 31  # lanes get numbers below this, which viewers accept
 
 
 class ThreadNames:
-    """Ids of an input.  Lookups take a struct fp_trace_ids."""
+    """Process and thread ids of an input, looked up by struct fp_trace_ids."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._input: int | None = None  # its number in the model
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
-        self._n_new = 0  # names that the parts do not have yet
+        self._n_new = 0  # names not yet copied to the parts
         self._numbers: dict[tuple[Any, ...], int] = {}  # our numbers for ids that are not 32-bit numbers
         self._free = _NO_ID
-        self._tids: set[int] = set()  # that threads have
+        self._tids: set[int] = set()  # in use
         self._lane = _LANES
 
     def _number(self, id_: fp_trace_id, *scope: int) -> int:
@@ -50,7 +50,7 @@ class ThreadNames:
         return pid, self._number(ids.tid, pid)
 
     def set_thread(self, ids: fp_trace_ids) -> None:
-        """Tell the reader its thread."""
+        """Set the thread that the reader requested."""
         if self._input is None:
             self._input = self._model.input()
         pid, tid = self._ids(ids)
@@ -63,7 +63,7 @@ class ThreadNames:
         self._n_new += 1
 
     def lane(self, thread: int, lane: int) -> int:
-        """The model's thread for a lane of a thread, whose name is known."""
+        """The model's thread for a lane of a thread.  The thread's name must be known."""
         input_, pid, tid = self._model.row("threads", thread)
         self._lane -= 1
         while self._lane in self._tids:
@@ -74,7 +74,7 @@ class ThreadNames:
         return self._model.thread(pid, self._lane, input_)
 
     def note(self, ids: fp_trace_ids, text: fp_buf) -> None:
-        """Take the name that an event of metadata gives."""
+        """Record the name from a metadata event."""
         pid, tid = self._ids(ids)
         name = bytes(ffi.buffer(text.p, text.n))
         if ids.meta == 1:
@@ -86,7 +86,7 @@ class ThreadNames:
         self._n_new += 1
 
     def add_names(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
-        """Put the names into the parts, if many are new or these are all: a new list for each name would take quadratic
+        """Copy the names to the parts, if many are new or `at_end`: copying them for each new name would take quadratic
         time."""
         if not self._n_new or (not at_end and self._n_new < (len(self._processes) + len(self._threads)) // 2):
             return
@@ -95,5 +95,5 @@ class ThreadNames:
             if self._processes:
                 part.extra["process_names"] = [*self._processes.items()]
             if self._threads:
-                part.extra.pop("thread_names", None)  # for a fixed order of keys
+                part.extra.pop("thread_names", None)  # keeps the order of keys fixed
                 part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]

@@ -15,11 +15,11 @@ from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
 from fastprof.formats.trace_event.reported import REPORTED
 
-_MOST = (1 << 31) - 1  # the largest id of a process or thread in Perfetto
+_MOST = (1 << 31) - 1  # Perfetto's largest process or thread id
 
 
 class TraceEventWriter(Writer):
-    """One object with an array of events, in the order of the rows, which is that of time in each thread."""
+    """One object with an array of events, in the order of the rows; each thread's rows are in order of time."""
 
     format = "trace-event"
     view = "timeline"
@@ -63,7 +63,7 @@ class TraceEventWriter(Writer):
         if lib.fp_trace_write_end(w, self.out):
             raise MemoryError("no memory for output")
         self.written = int(w.rows)
-        # Viewers accept names anywhere, and readers may learn them late.
+        # At the end: viewers accept names anywhere, and a reader may find them only late.
         rows = [row for seen in self._seen for row in self._named(*seen)]
         self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
         if w.zero:
@@ -80,7 +80,7 @@ class TraceEventWriter(Writer):
         )
 
     def _named(self, thread: int, ids: ThreadIds, part: Part) -> list[str]:
-        """Rows with the name of a thread, and of its process if it is the first of that process."""
+        """Metadata events: the name of a thread, and the name of its process before its first thread."""
         from json import dumps
 
         process, name = self._threads.called(thread, ids, part)
