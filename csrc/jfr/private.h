@@ -288,14 +288,21 @@ struct fp_jfr_op {
     uint32_t n;
 };
 
+struct fp_jfr_pool;
+
 struct fp_jfr_program {
     uint32_t op, n_ops;
-    uint32_t most;    /* bytes of a value, if it is plain */
-    uint32_t slots;   /* + 1: in the reader's `slots`; 0: none yet.  Of an event that is plain */
-    uint32_t varints; /* their number, if there is nothing else */
-    int32_t is_plain; /* only compressed numbers and bytes: fp_jfr_run_plain */
-    int32_t has_keys; /* whether it is plain and thread, state and class are keys or absent */
-    int32_t is_bad;   /* it cannot be compiled; `what`: why */
+    uint32_t n_until_set; /* operations up to the last one that sets a slot */
+    uint32_t most;        /* bytes of a value, if it is plain */
+    uint32_t slots;       /* + 1: in the reader's `slots`; 0: none yet.  Of an event that is plain */
+    uint32_t varints;     /* their number, if there is nothing else */
+    int32_t is_plain;     /* only compressed numbers and bytes: fp_jfr_ahead */
+    int32_t has_keys;     /* whether it is plain and thread, state and class are keys or absent */
+    /* of an event that was decoded ahead */
+    uint32_t epoch;             /* the chunk's that the following were set for */
+    int32_t is_usual;           /* a time, one sample each, a stack that is a constant, a value without a unit */
+    struct fp_jfr_pool *stacks; /* NULL: none */
+    int32_t is_bad;             /* it cannot be compiled; `what`: why */
     const char *what;
     uint64_t got;
 };
@@ -333,17 +340,26 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots);
 
-/* fp_jfr_run for a plain program: writes only the numbers of slots; fp_jfr_plain_slots has set their kinds.  Bytes up
- * to `readable` can be read, which may be after `end`. */
-const uint8_t *fp_jfr_run_plain(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
-                                const uint8_t *end, const uint8_t *readable, struct fp_jfr_slot *slots);
 /* Room for the slots of n types of events.  0 or FP_E_NOMEM. */
 int fp_jfr_slots_room(struct fp_jfr_reader *r, uint32_t n);
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
 
+static inline struct fp_jfr_slot *fp_jfr_slots_of(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {
+    return r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS;
+}
+
+/* The lowest 2, 4 or 8 bytes as a signed number. */
+static inline uint64_t fp_jfr_narrow(uint64_t v, unsigned width) {
+    const unsigned unused = 64 - 8 * width;
+    return (uint64_t)((int64_t)(v << unused) >> unused);
+}
+
 /* Decodes a value of a type at p into slots.  Returns as fp_jfr_run; NULL also when memory ran out. */
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots);
+/* The same without looking for the end of the value: 1, or 0 for NULL. */
+int fp_jfr_peek(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                struct fp_jfr_slot *slots);
 
 /* The slots of values, by role. */
 enum { FP_JFR_STACK_CUT, FP_JFR_STACK_FRAMES };
@@ -360,8 +376,24 @@ enum {
     FP_JFR_EVENT_STATE,
     FP_JFR_EVENT_CLASS,
     FP_JFR_EVENT_WEIGHT,
-    FP_JFR_EVENT_VALUE
+    FP_JFR_EVENT_VALUE,
+    FP_JFR_EVENT_SLOTS
 };
+
+/* An event that was decoded ahead: the numbers of its slots, whose kinds are those of fp_jfr_slots_of its program. */
+struct fp_jfr_ready {
+    const uint8_t *p, *body; /* the record, whole in the window */
+    uint64_t size;
+    struct fp_jfr_constant *stack;  /* NULL: not looked up */
+    struct fp_jfr_context *context; /* fp_jfr_context_at its keys */
+    uint32_t type;
+    uint64_t slots[FP_JFR_EVENT_SLOTS];
+};
+enum { FP_JFR_AHEAD = 32 };
+
+/* Decodes up to `most` events that become rows, from the window's position on; it stops at one that it cannot decode.
+ * Returns their number; if it is 0, the position moves past records that become no rows. */
+uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
 
 /* An event that becomes rows. */
 struct fp_jfr_event {
@@ -464,8 +496,10 @@ struct fp_jfr_context {
     uint32_t thread, label, class_, state, metric;
 };
 enum { FP_JFR_CONTEXTS = 1 << 11 };
-static inline uint32_t fp_jfr_context_place(const struct fp_jfr_context *keys) {
-    return fp_mix(keys->thread_key ^ keys->class_key << 32, keys->state_key ^ keys->type) % FP_JFR_CONTEXTS;
+/* The context of events with these keys, if it is there; else another one, or an unused entry. */
+static inline struct fp_jfr_context *fp_jfr_context_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t thread,
+                                                       uint64_t state, uint64_t class_) {
+    return &r->contexts[fp_mix(thread ^ class_ << 32, state ^ type) % FP_JFR_CONTEXTS];
 }
 
 /* A frame of the model, by its bytes in the file: those of a chunk with the same bytes are equal. */
@@ -487,11 +521,10 @@ static inline int64_t fp_jfr_nanoseconds(const struct fp_jfr_reader *r, int64_t 
     return FP_LIKELY(r->ticks_per_second == 1000000000) ? n : fp_jfr_nanoseconds_of(r, n);
 }
 
-/* The time of an event in nanoseconds since 1970. */
-static inline uint64_t fp_jfr_time(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
+/* A time in ticks, in nanoseconds since 1970; 0: before then, or out of range. */
+static inline uint64_t fp_jfr_time(const struct fp_jfr_reader *r, uint64_t ticks) {
     int64_t ns;
-    if (slot->kind != FP_JFR_IS_NUMBER) return 0;
-    if (__builtin_sub_overflow((int64_t)slot->n, r->start_ticks, &ns)) return 0;
+    if (__builtin_sub_overflow((int64_t)ticks, r->start_ticks, &ns)) return 0;
     if (__builtin_add_overflow(fp_jfr_nanoseconds(r, ns), r->start_ns, &ns)) return 0;
     return ns > 0 ? (uint64_t)ns : 0;
 }

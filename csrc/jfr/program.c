@@ -4,10 +4,6 @@
  *   StackFrame  method key, line int, bytecode int, type key
  *   program     get byte into slot 0 | mark slot 1 | a count, then that many times 4 varints
  */
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
 #include "jfr/private.h"
 
 enum { MOST_OPS = 1 << 14 }; /* per type; JDK 25's have up to 60 */
@@ -179,6 +175,8 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
     struct fp_jfr_program *program = &r->programs[r->n_programs];
     *program = (struct fp_jfr_program){
         .op = c.first, .n_ops = r->n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        if (r->ops[program->op + i].code >= FP_JFR_OP_GET_INT) program->n_until_set = i + 1;
     if (r->compressed && !c.what) find_shape(r, program);
     t->program = ++r->n_programs;
     return program;
@@ -207,12 +205,6 @@ static const uint8_t *skip_text(const struct fp_jfr_reader *r, const uint8_t *p,
     }
 }
 
-/* The lowest 2, 4 or 8 bytes as a signed number. */
-static inline uint64_t narrow(uint64_t v, unsigned width) {
-    const unsigned unused = 64 - 8 * width;
-    return (uint64_t)((int64_t)(v << unused) >> unused);
-}
-
 /* The value of a number of a slot's operation. */
 static const uint8_t *get_number(const struct fp_jfr_reader *r, const struct fp_jfr_op *op, const uint8_t *p,
                                  const uint8_t *end, struct fp_jfr_slot *slot) {
@@ -223,7 +215,7 @@ static const uint8_t *get_number(const struct fp_jfr_reader *r, const struct fp_
     } else if (!(p = fp_jfr_number(r, p, end, op->width, &v))) {
         return NULL;
     }
-    if (op->code == FP_JFR_OP_GET_INT) v = narrow(v, op->width);
+    if (op->code == FP_JFR_OP_GET_INT) v = fp_jfr_narrow(v, op->width);
     if (op->code == FP_JFR_OP_GET_CHAR) v &= 0xffff;
     slot->kind = FP_JFR_IS_NUMBER;
     slot->unit = op->unit;
@@ -324,79 +316,17 @@ int fp_jfr_slots_room(struct fp_jfr_reader *r, uint32_t n) {
     return fp_array_room(&r->slots, &r->cap_slots, (uint64_t)n * FP_JFR_SLOTS, sizeof *r->slots);
 }
 
-/* fp_jfr_run_plain where as many bytes can be read as the program can take. */
-static inline __attribute__((always_inline)) const uint8_t *run_by(uint64_t (*join)(uint64_t),
-                                                                   const struct fp_jfr_op *op, uint32_t n,
-                                                                   const uint8_t *p, struct fp_jfr_slot *slots) {
-    for (const struct fp_jfr_op *stop = op + n; op < stop; op++) {
-        if (FP_LIKELY(op->code >= FP_JFR_OP_GET_INT && op->code != FP_JFR_OP_GET_BYTE)) {
-            uint64_t v;
-            p = fp_jfr_varint_by(join, p, &v);
-            slots[op->slot].n = narrow(v, op->width);
-        } else if (op->code == FP_JFR_OP_VARINTS) {
-            for (uint32_t i = 0; i < op->n; i++) {
-                const uint64_t stops = fp_jfr_stops(fp_u64(p));
-                p += stops ? (__builtin_ctzll(stops) >> 3) + 1 : FP_JFR_LONGEST;
-            }
-        } else if (op->code == FP_JFR_OP_BYTES) {
-            p += op->n;
-        } else {
-            slots[op->slot].n = *p++;
-        }
-    }
-    return p;
-}
-
-static inline const uint8_t *run_unchecked(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
-                                           struct fp_jfr_slot *slots) {
-    return run_by(fp_jfr_join, op, n, p, slots);
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-/* The same with an instruction that joins the groups. */
-#define BMI2_TARGET __attribute__((target("bmi,bmi2")))
-BMI2_TARGET static inline uint64_t join_bmi2(uint64_t groups) {
-    return _pext_u64(groups, UINT64_C(0x7f7f7f7f7f7f7f7f));
-}
-BMI2_TARGET static const uint8_t *run_bmi2(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
-                                           struct fp_jfr_slot *slots) {
-    return run_by(join_bmi2, op, n, p, slots);
-}
-#define HAVE_BMI2() __builtin_cpu_supports("bmi2")
-#else
-#define run_bmi2 run_unchecked
-#define HAVE_BMI2() 0
-#endif
-
-const uint8_t *fp_jfr_run_plain(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
-                                const uint8_t *end, const uint8_t *readable, struct fp_jfr_slot *slots) {
-    if (FP_UNLIKELY(!program->n_ops)) return p; /* there may be no operations at all */
-    const struct fp_jfr_op *op = r->ops + program->op;
-    if (FP_LIKELY(readable - p >= program->most)) {
-        p = (HAVE_BMI2() ? run_bmi2 : run_unchecked)(op, program->n_ops, p, slots);
-        return p <= end ? p : NULL;
-    }
-    for (const struct fp_jfr_op *stop = op + program->n_ops; op < stop; op++) {
-        if (op->code <= FP_JFR_OP_BYTES) {
-            p = op->code ? skip_bytes(p, end, op->n) : fp_jfr_skip_varints(p, end, op->n);
-            if (!p) return NULL;
-            continue;
-        }
-        uint64_t v;
-        if (op->code == FP_JFR_OP_GET_BYTE) {
-            if (p == end) return NULL;
-            slots[op->slot].n = *p++;
-        } else {
-            if (!(p = fp_jfr_varint(p, end, &v))) return NULL;
-            slots[op->slot].n = narrow(v, op->width);
-        }
-    }
-    return p;
-}
-
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots) {
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
     return program ? fp_jfr_run(r, program, p, end, slots) : NULL;
+}
+
+int fp_jfr_peek(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
+                struct fp_jfr_slot *slots) {
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
+    memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
+    if (!program || program->is_bad) return 0;
+    return !program->n_until_set || run(r, r->ops + program->op, program->n_until_set, p, end, slots) != NULL;
 }

@@ -23,13 +23,10 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
 
 /* ---- labels ---- */
 
-/* What the last events like this one were to their rows; `keys`: the context to be found.  NULL if there were none. */
-static const struct fp_jfr_context *find_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *keys) {
-    const struct fp_jfr_context *known = &r->contexts[fp_jfr_context_place(keys)];
-    const int is_known = known->epoch == keys->epoch && known->type == keys->type &&
-                         known->thread_key == keys->thread_key && known->state_key == keys->state_key &&
-                         known->class_key == keys->class_key;
-    return FP_LIKELY(is_known) ? known : NULL;
+static int is_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *one, uint32_t type, uint64_t thread,
+                      uint64_t state, uint64_t class_) {
+    return one->epoch == r->epoch && one->type == type && one->thread_key == thread && one->state_key == state &&
+           one->class_key == class_;
 }
 
 /* The state and class of a new context.  0 or FP_E_NOMEM. */
@@ -97,49 +94,34 @@ static void begin_batch(struct fp_batch *out) {
         memset(out->values + (size_t)k * out->cap, 0, out->cap * sizeof *out->values);
 }
 
-/* Reads the fields of an event.  NULL if it is too short, or memory ran out. */
-static const struct fp_jfr_slot *fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record,
-                                        const uint8_t *readable) {
-    const struct fp_jfr_type *t = &r->types[type];
-    if (FP_UNLIKELY(!t->program) && !fp_jfr_program_of(r, type)) return NULL;
-    struct fp_jfr_program *program = &r->programs[t->program - 1];
-    if (!program->is_plain) return fp_jfr_decode(r, type, record->body, record->end, r->slots) ? r->slots : NULL;
-    if (FP_UNLIKELY(!program->slots)) {
-        if (fp_jfr_slots_room(r, r->n_slots + 1)) return NULL;
-        program->slots = ++r->n_slots;
-        fp_jfr_plain_slots(r, program, r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS);
-    }
-    struct fp_jfr_slot *slots = r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS;
-    return fp_jfr_run_plain(r, program, record->body, record->end, readable, slots) ? slots : NULL;
-}
-
 static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
     if (!r->types[type].program) return fp_no_memory(err);
     const struct fp_jfr_program *program = &r->programs[r->types[type].program - 1];
-    if (program->is_plain && !program->slots) return fp_no_memory(err);
     return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
 }
 
-static void put(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const struct fp_jfr_context *context,
-                uint32_t stack, const int64_t amounts[2], struct fp_batch *out) {
+static int has_columns(const struct fp_jfr_reader *r, uint32_t metric, const struct fp_batch *out) {
+    const uint32_t column = r->column[metric];
+    return column != FP_JFR_NO_COLUMN && column + (uint32_t)r->has_value[metric] < out->n_values;
+}
+
+FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, const struct fp_jfr_context *context, uint32_t stack,
+                   int64_t count, int64_t value, struct fp_batch *out) {
     const uint32_t column = r->column[context->metric];
-    if (!out->n) begin_batch(out);
+    if (FP_UNLIKELY(!out->n)) begin_batch(out);
     const uint32_t i = out->n++;
-    out->time[i] = fp_jfr_time(r, &slots[FP_JFR_START]);
+    out->time[i] = time;
     out->stack[i] = stack;
     out->thread[i] = context->thread;
     out->label[i] = context->label;
-    out->values[(size_t)column * out->cap + i] = amounts[0];
-    if (r->has_value[context->metric]) out->values[(size_t)(column + 1) * out->cap + i] = amounts[1];
+    out->values[(size_t)column * out->cap + i] = count;
+    if (r->has_value[context->metric]) out->values[(size_t)(column + 1) * out->cap + i] = value;
     r->counts.rows++;
 }
 
-/* Adds the row of an event.  0, FP_FULL, FP_ASK, or FP_E_*. */
-static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, const uint8_t *readable,
-               struct fp_batch *out, struct fp_err *err) {
-    if (out->n == out->cap) return FP_FULL;
-    const struct fp_jfr_slot *slots = fields(r, type, record, readable);
-    if (FP_UNLIKELY(!slots)) return no_fields(r, type, record, err);
+/* Adds the row of an event with these fields.  0, FP_ASK, or FP_E_*. */
+static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record,
+               const struct fp_jfr_slot *slots, struct fp_batch *out, struct fp_err *err) {
     const struct fp_jfr_event *event = &fp_jfr_events[r->types[type].event - 1];
     const int has_keys = r->programs[r->types[type].program - 1].has_keys;
     struct fp_jfr_context made = {.thread_key = slots[FP_JFR_EVENT_THREAD].n,
@@ -147,12 +129,14 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
                                   .class_key = slots[FP_JFR_EVENT_CLASS].n,
                                   .epoch = r->epoch,
                                   .type = type};
-    const struct fp_jfr_context *known = has_keys ? find_context(r, &made) : NULL, *context = known ? known : &made;
+    struct fp_jfr_context *place = fp_jfr_context_at(r, type, made.thread_key, made.state_key, made.class_key);
+    const int known = has_keys && is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
+    const struct fp_jfr_context *context = known ? place : &made;
     const uint64_t before = r->counts.dangling;
     if (!known && begin_context(r, slots, record->end, event->metric, &made)) return fp_no_memory(err);
     const uint64_t missing = r->counts.dangling - before;
-    const uint32_t metric = context->metric, column = r->column[metric];
-    if (column == FP_JFR_NO_COLUMN || column + (uint32_t)r->has_value[metric] >= out->n_values) {
+    const uint32_t metric = context->metric;
+    if (FP_UNLIKELY(!has_columns(r, metric, out))) {
         r->counts.dangling -= missing; /* the event comes again */
         r->request = FP_JFR_COLUMNS;
         r->requested_metric = metric;
@@ -167,10 +151,62 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         const uint64_t between = r->counts.dangling;
         if (end_context(r, slots, record->end, &made)) return fp_no_memory(err);
         /* what is missing is counted each time */
-        if (has_keys && !missing && r->counts.dangling == between) r->contexts[fp_jfr_context_place(&made)] = made;
+        if (has_keys && !missing && r->counts.dangling == between) *place = made;
     }
-    put(r, slots, context, stack, amounts, out);
+    const struct fp_jfr_slot *start = &slots[FP_JFR_START];
+    put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context, stack, amounts[0], amounts[1], out);
     return 0;
+}
+
+/* Adds the row of an event whose context and stack are known already, as of most events.  1, or 0: it is not. */
+static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, struct fp_batch *out) {
+    const struct fp_jfr_constant *stack = one->stack;
+    const struct fp_jfr_type *type = &r->types[one->type];
+    if (!r->programs[type->program - 1].is_usual || !stack || !stack->at || !stack->known || r->class_leaf) return 0;
+    const struct fp_jfr_context *context = one->context;
+    const int is_known = is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
+                                    one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
+    if (FP_UNLIKELY(!is_known || r->n_emptied != r->model->n_emptied)) return 0;
+    const struct fp_jfr_event *event = &fp_jfr_events[type->event - 1];
+    const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->period[context->metric];
+    if (FP_UNLIKELY(!has_columns(r, context->metric, out))) return 0;
+    r->counts.no_stack += stack->known == 1;
+    r->counts.truncated += stack->also;
+    put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context, stack->known - 1, 1, value, out);
+    return 1;
+}
+
+/* Adds the rows of events that can be decoded ahead, one or more: FP_MORE if there are none, 0, FP_ASK, or FP_E_*. */
+static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct fp_jfr_ready ready[FP_JFR_AHEAD];
+    const uint32_t room = out->cap - out->n;
+    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
+    if (!n) return FP_MORE;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct fp_jfr_ready *one = &ready[k];
+        if (FP_LIKELY(usual_row(r, one, out))) continue;
+        struct fp_jfr_slot *slots = fp_jfr_slots_of(r, &r->programs[r->types[one->type].program - 1]);
+        for (uint32_t i = 0; i < FP_JFR_EVENT_SLOTS; i++) slots[i].n = one->slots[i];
+        const struct fp_jfr_record record = {.at = in->base + (size_t)(one->p - in->p),
+                                             .size = one->size,
+                                             .type = one->type,
+                                             .body = one->body,
+                                             .end = one->p + one->size};
+        const int status = row(r, one->type, &record, slots, out, err);
+        in->pos = (size_t)(one->p - in->p);
+        if (status) return status;
+    }
+    in->pos = (size_t)(ready[n - 1].p - in->p) + (size_t)ready[n - 1].size;
+    return 0;
+}
+
+/* Adds the row of one event.  0, FP_FULL, FP_ASK, or FP_E_*. */
+static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
+                  struct fp_err *err) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    if (out->n == out->cap) return FP_FULL;
+    if (FP_UNLIKELY(!fp_jfr_decode(r, type, record->body, record->end, slots))) return no_fields(r, type, record, err);
+    return row(r, type, record, slots, out, err);
 }
 
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
@@ -178,9 +214,13 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     uint32_t type;
     int status;
     if (fp_jfr_index(r)) return fp_no_memory(err);
-    while ((status = fp_jfr_next(r, in, &record, &type, err)) == FP_FULL) {
-        if ((status = row(r, type, &record, in->p + in->n, out, err))) return status;
+    for (;;) {
+        if (fp_jfr_skipped(r, in)) return FP_MORE;
+        while (!(status = rows_ahead(r, in, out, err))) {
+        }
+        if (status != FP_MORE) return status;
+        if ((status = fp_jfr_next(r, in, &record, &type, err)) != FP_FULL) return status;
+        if ((status = row_of(r, type, &record, out, err))) return status;
         r->skip = record.size;
     }
-    return status;
 }

@@ -62,7 +62,8 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         r->counts.instants++;
         return 0;
     }
-    struct fp_span span = {.begin = fp_jfr_time(r, &slots[FP_JFR_START])};
+    const struct fp_jfr_slot *start = &slots[FP_JFR_START];
+    struct fp_span span = {.begin = start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0};
     if (__builtin_add_overflow(span.begin, (uint64_t)ns, &span.end)) span.end = UINT64_MAX;
     if (fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], record->end, &thread, &label)) return fp_no_memory(err);
     if (!thread) thread = fp_model_thread(r->model, r->virtual_input, r->pid, 0);

@@ -298,7 +298,7 @@ static uint32_t node_of(struct fp_jfr_reader *r, uint32_t n) {
 /* Reads the stack at p. */
 static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    if (r->types[type].role != FP_JFR_STACK || !fp_jfr_decode(r, type, p, end, slots)) return 0;
+    if (r->types[type].role != FP_JFR_STACK || !fp_jfr_peek(r, type, p, end, slots)) return 0;
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
     uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);

@@ -124,10 +124,17 @@ static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32
         s->unlabelled += (in->label[i] && !labels) || (in->thread[i] && !threads);
 }
 
+/* The key of a row; most are what is guessed.  FP_NO_ID when memory ran out. */
+static inline uint32_t key_of(struct fp_sum *s, uint32_t guess, const uint32_t *row, uint32_t hash) {
+    const uint32_t *found = fp_table_row(&s->keys, guess);
+    if (FP_LIKELY(guess && found[0] == row[0] && found[1] == row[1] && found[2] == row[2])) return guess;
+    return fp_table_intern_hashed(&s->keys, row, hash);
+}
+
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns,
                struct fp_err *err) {
     struct {
-        uint32_t row[WIDTH], hash;
+        uint32_t row[WIDTH], hash, guess;
     } keys[GROUP];
     for (; from < in->n; from += GROUP) {
         const uint32_t n = in->n - from < GROUP ? in->n - from : GROUP;
@@ -143,11 +150,11 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
             fp_table_prefetch(&s->keys, keys[k].hash);
         }
         for (uint32_t k = 0; k < n; k++) {
-            const uint32_t guess = fp_table_guess(&s->keys, keys[k].hash);
+            const uint32_t guess = keys[k].guess = fp_table_guess(&s->keys, keys[k].hash);
             if (guess < s->cap) __builtin_prefetch(&s->sums[(size_t)guess * s->n_values], 1);
         }
         for (uint32_t k = 0; k < n; k++) {
-            const uint32_t key = fp_table_intern_hashed(&s->keys, keys[k].row, keys[k].hash);
+            const uint32_t key = key_of(s, keys[k].guess, keys[k].row, keys[k].hash);
             if (key == FP_NO_ID || sums_room(s, key)) return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
             int64_t *sums = s->sums + (size_t)key * s->n_values;
             const int64_t *values = in->values + from + k;

@@ -1,0 +1,179 @@
+/* Decodes events in groups, ahead of the rows made from them, so that they wait for memory at the same time.
+ *
+ * Only events that are numbers, keys and bytes of fixed size, whole in the window; the caller decodes others one by
+ * one.
+ */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+#include "jfr/private.h"
+
+/* Decodes the fields of an event at p, where as many bytes can be read as they can have.  Its end. */
+FP_INLINE const uint8_t *fields_by(uint64_t (*join)(uint64_t), const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
+                                   uint64_t *slots) {
+    for (const struct fp_jfr_op *stop = op + n; op < stop; op++) {
+        if (FP_LIKELY(op->code >= FP_JFR_OP_GET_INT && op->code != FP_JFR_OP_GET_BYTE)) {
+            uint64_t v;
+            p = fp_jfr_varint_by(join, p, &v);
+            slots[op->slot] = fp_jfr_narrow(v, op->width);
+        } else if (op->code == FP_JFR_OP_VARINTS) {
+            for (uint32_t i = 0; i < op->n; i++) {
+                const uint64_t stops = fp_jfr_stops(fp_u64(p));
+                p += stops ? (__builtin_ctzll(stops) >> 3) + 1 : FP_JFR_LONGEST;
+            }
+        } else if (op->code == FP_JFR_OP_BYTES) {
+            p += op->n;
+        } else {
+            slots[op->slot] = *p++;
+        }
+    }
+    return p;
+}
+
+enum { SHORT = 32, READ = SHORT + 8 }; /* bytes of a short event, and those that decoding it reads */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define BMI2_TARGET __attribute__((target("bmi,bmi2")))
+
+BMI2_TARGET static inline uint64_t join_bmi2(uint64_t groups) {
+    return _pext_u64(groups, UINT64_C(0x7f7f7f7f7f7f7f7f));
+}
+
+/* The same for short events: all ends of varints are found at once, so that no varint waits for the one before.
+ *
+ *   e5 8e 26 | 07 | ac 02 | 05      bits of `stops`: 0, 0, 1, 1, 0, 1, 1
+ *
+ * NULL if the event is not short, or a varint may have 9 bytes. */
+BMI2_TARGET static inline const uint8_t *short_fields(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
+                                                      uint64_t *slots) {
+    const __m128i low = _mm_loadu_si128((const __m128i *)p), high = _mm_loadu_si128((const __m128i *)(p + 16));
+    uint32_t open = (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16, stops = ~open, at = 0;
+    open &= open >> 1;
+    open &= open >> 2;
+    if (FP_UNLIKELY(open & open >> 4)) return NULL; /* 8 in a row */
+    for (const struct fp_jfr_op *stop = op + n; op < stop; op++) {
+        if (FP_LIKELY(op->code >= FP_JFR_OP_GET_INT && op->code != FP_JFR_OP_GET_BYTE)) {
+            if (FP_UNLIKELY(!stops)) return NULL;
+            const uint32_t end = _tzcnt_u32(stops) + 1;
+            const uint64_t v = join_bmi2(_bzhi_u64(fp_u64(p + at), 8 * (end - at)));
+            slots[op->slot] = op->width == 8 ? v : fp_jfr_narrow(v, op->width);
+            stops = _blsr_u32(stops);
+            at = end;
+        } else if (op->code == FP_JFR_OP_VARINTS) {
+            for (uint32_t i = op->n; i > 1; i--) stops = _blsr_u32(stops);
+            if (FP_UNLIKELY(!stops)) return NULL;
+            at = _tzcnt_u32(stops) + 1;
+            stops = _blsr_u32(stops);
+        } else {
+            if (FP_UNLIKELY(op->n >= SHORT - at)) return NULL;
+            if (op->code == FP_JFR_OP_GET_BYTE) slots[op->slot] = p[at];
+            at += op->n;
+            stops = stops >> at << at;
+        }
+    }
+    return p + at;
+}
+
+BMI2_TARGET static inline const uint8_t *fields_bmi2(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p,
+                                                     uint64_t *slots) {
+    const uint8_t *end = short_fields(op, n, p, slots);
+    return FP_LIKELY(end != NULL) ? end : fields_by(join_bmi2, op, n, p, slots);
+}
+#endif
+
+static inline const uint8_t *fields_of(const struct fp_jfr_op *op, uint32_t n, const uint8_t *p, uint64_t *slots) {
+    return fields_by(fp_jfr_join, op, n, p, slots);
+}
+
+/* Whether events are like most: a time, one sample each, and a stack that is a constant. */
+static int is_usual(const struct fp_jfr_program *program, const struct fp_jfr_slot *slots,
+                    const struct fp_jfr_event *event) {
+    const struct fp_jfr_slot *value = &slots[FP_JFR_EVENT_VALUE];
+    return program->has_keys && slots[FP_JFR_START].kind == FP_JFR_IS_NUMBER &&
+           slots[FP_JFR_EVENT_STACK].kind == FP_JFR_IS_KEY && !event->weight && !value->unit;
+}
+
+/* Prepares the program of a type for events of this chunk.  NULL if they cannot be decoded ahead. */
+static const struct fp_jfr_program *prepared(struct fp_jfr_reader *r, uint32_t type) {
+    const struct fp_jfr_type *t = &r->types[type];
+    if (!fp_jfr_program_of(r, type)) return NULL;
+    struct fp_jfr_program *program = &r->programs[t->program - 1];
+    if (!program->is_plain || !program->n_ops) return NULL;
+    if (!program->slots) {
+        if (fp_jfr_slots_room(r, r->n_slots + 1)) return NULL;
+        program->slots = ++r->n_slots;
+        fp_jfr_plain_slots(r, program, fp_jfr_slots_of(r, program));
+    }
+    const struct fp_jfr_slot *slots = fp_jfr_slots_of(r, program);
+    const uint32_t stacks = slots[FP_JFR_EVENT_STACK].type, number = r->types[stacks].pool;
+    const int is_stack = number && r->types[stacks].role == FP_JFR_STACK;
+    program->epoch = r->epoch;
+    program->is_usual = is_usual(program, slots, &fp_jfr_events[t->event - 1]);
+    program->stacks = is_stack ? &r->pools[number - 1] : NULL;
+    return program;
+}
+
+static inline const struct fp_jfr_program *program_of(struct fp_jfr_reader *r, uint32_t type) {
+    const uint32_t number = r->types[type].program;
+    if (FP_LIKELY(number && r->programs[number - 1].epoch == r->epoch)) return &r->programs[number - 1];
+    return prepared(r, type);
+}
+
+FP_INLINE uint32_t ahead_by(const uint8_t *(*fields)(const struct fp_jfr_op *, uint32_t, const uint8_t *, uint64_t *),
+                            struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+    const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
+    const uint8_t *p = in->p + in->pos, *end = p + (left < there ? left : there), *readable = in->p + in->n;
+    uint32_t n = 0;
+    while (n < most && end - p >= 2 * FP_JFR_LONGEST) {
+        struct fp_jfr_ready *to = &ready[n];
+        uint64_t size, id;
+        const uint8_t *body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &size), &id);
+        if (size < (uint64_t)(body - p) || size > (uint64_t)(end - p)) break;
+        const uint32_t type = id > 1 ? fp_jfr_find_type(r, id) : 0;
+        if (type && r->types[type].is_row) {
+            const struct fp_jfr_program *program = program_of(r, type);
+            if (!program || readable - body < program->most || readable - body < READ) break;
+            memset(to->slots, 0, sizeof to->slots);
+            if (fields(r->ops + program->op, program->n_ops, body, to->slots) > p + size) break;
+            to->p = p;
+            to->body = body;
+            to->size = size;
+            to->type = type;
+            const uint64_t stack =
+                program->stacks ? to->slots[FP_JFR_EVENT_STACK] - program->stacks->first : UINT64_MAX;
+            to->stack = NULL;
+            to->context = fp_jfr_context_at(r, type, to->slots[FP_JFR_EVENT_THREAD], to->slots[FP_JFR_EVENT_STATE],
+                                            to->slots[FP_JFR_EVENT_CLASS]);
+            __builtin_prefetch(to->context);
+            if (FP_LIKELY(stack != UINT64_MAX && stack < program->stacks->n_dense)) {
+                to->stack = &program->stacks->constants[stack];
+                __builtin_prefetch(to->stack);
+            }
+            n++;
+        } else if (r->types[type].is_bad) {
+            break;
+        }
+        p += size;
+    }
+    if (!n) in->pos = (size_t)(p - in->p);
+    return n;
+}
+
+static uint32_t ahead_of(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+    return ahead_by(fields_of, r, in, ready, most);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+BMI2_TARGET static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
+                                       uint32_t most) {
+    return ahead_by(fields_bmi2, r, in, ready, most);
+}
+#define AHEAD (__builtin_cpu_supports("bmi2") ? ahead_bmi2 : ahead_of)
+#else
+#define AHEAD ahead_of
+#endif
+
+uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+    return r->compressed ? AHEAD(r, in, ready, most) : 0;
+}
