@@ -77,7 +77,7 @@ files that become a call graph or sums of functions.""",
     ),
     "c": (
         """A page lists callers and callees of functions, so distinct arcs of stacks stay in memory in addition to
-contexts, and what the page shows takes 50 MiB while it is made.  If contexts exceed the limit, their smaller half is
+contexts, and what the page shows takes 30 MiB while it is made.  If contexts exceed the limit, the smaller ones are
 dropped; a timeline's arcs are written away.""",
         {"timeline": "report", "stacks": "report"},
     ),

@@ -30,12 +30,12 @@ struct fp_contexts {
     int64_t *self;         /* value k of context i: self[k * n + i] */
     struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
     struct fp_context_labels labels;
+    double above; /* the share up to which contexts were cut by the last fp_contexts_shrink; 0: none were */
 
     /* private from here on */
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
     double *share;   /* by node */
-    double above;    /* the share up to which contexts were cut by the last fp_contexts_shrink; 0: none were */
     double total[2]; /* of a timeline, by enum fp_fold_column: in ticks, and calls */
 };
 

@@ -55,7 +55,7 @@ static void rank_pages(const struct fp_durations *in, const struct page *pages, 
     for (uint32_t i = 0, to; i < n; i = to) {
         for (to = i; to < n && pages[to].page == pages[i].page;) to++;
         for (uint32_t b = 0; b < FP_DURATIONS_PAGE; b++) {
-            for (uint32_t p = i; p < to; p++) seen += in->counts[pages[p].row][b];
+            for (uint32_t p = i; p < to; p++) seen += fp_durations_count(in, pages[p].row, b);
             for (uint64_t rank; k < RANKS && (rank = (uint64_t)((u128)d->calls * percent[k] / 100)) < seen; k++)
                 *found[k] = duration_in(d, rank, pages[i].page * FP_DURATIONS_PAGE + b);
         }

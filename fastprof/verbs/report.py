@@ -234,17 +234,22 @@ class _Page:
         places = Places(self._model, self._shown)
         table = Table(self._model, self._shown, kept, _ALL if chosen == 0 else _FUNCTIONS, places)
 
-        made_of, last = (0, 0, 0), None
+        made_of, rows, contexts = (-1, -1, -1), None, None
+        last: tuple[Content, bytes] | None = None
 
         def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
-            nonlocal made_of, last
+            nonlocal made_of, rows, contexts, last
             self._shown.cut(chosen or 0, n_contexts, fits=chosen is None)
-            if last and made_of == (n_rows, self._shown.contexts.n, n_calls):
+            before, made_of = made_of, (n_rows, self._shown.contexts.n, n_calls)
+            if last and made_of == before:
                 return last
-            made_of = n_rows, self._shown.contexts.n, n_calls
-            content = Content(self._model, self._shown, kept, table.first(n_rows), places, n_calls)
-            if self._source:
-                self._source.add_to(content.columns, content.head, self._shown, kept)
+            if not rows or n_rows != before[0]:
+                rows, contexts = Content(self._model, self._shown, kept, table.first(n_rows), places), None
+            if not contexts or made_of[1] != before[1]:
+                contexts = rows.with_contexts()
+                if self._source:
+                    self._source.add_to(contexts.columns, contexts.head, self._shown, kept)
+            content = contexts.with_calls(n_calls)
             last = content, html(content.columns.packed(self._head(command) | content.head))
             return last
 
@@ -293,7 +298,7 @@ class _Page:
         chosen, shown = self._chosen[PRUNE], self._shown
         first, title, unit = self._drawn()
         shown.cut(chosen or 0, _ALL)
-        content = Content(self._model, shown, first, [], Places(self._model, shown), 0)
+        content = Content(self._model, shown, first, [], Places(self._model, shown)).with_contexts().with_calls(0)
         text, self._log.rows["boxes"] = Picture(content, range(len(first)), unit).svg(title)
         self._say_pruned(content.head, len(content.columns["context up"]))
         return text

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bridges/fold/arc_runs.h"
+#include "bridges/fold/durations.h"
 #include "bridges/fold/fold.h"
 #include "ends/contexts.h"
 #include "ends/top.h"
@@ -335,12 +336,35 @@ static struct totals divided(const uint8_t *data, size_t n, int by) {
     return t;
 }
 
+/* Histograms: each byte adds many calls of a function with one duration, so that counts carry; then twice as many. */
+static void durations(const uint8_t *data, size_t n) {
+    enum { FEW = 4, SHORT = 64, MOST = 6 };
+    uint64_t calls[FEW][SHORT] = {{0}};
+    struct fp_durations *once = fp_durations_new(), *twice = fp_durations_new();
+    if (fp_durations_room(once, FEW)) abort();
+    for (size_t i = 0; i < n && i < MOST; i++) {
+        for (uint32_t k = 0; k <= data[i]; k++)
+            if (fp_durations_add(once, data[i] % FEW, data[i] / FEW)) abort();
+        calls[data[i] % FEW][data[i] / FEW] += data[i] + 1u;
+    }
+    if (fp_durations_end(once) || fp_durations_join(twice, once) || fp_durations_join(twice, once)) abort();
+    for (uint32_t function = 0; function < FEW; function++)
+        for (uint32_t duration = 0; duration < SHORT; duration++) {
+            const uint32_t key[] = {function, duration / FP_DURATIONS_PAGE}, place = duration % FP_DURATIONS_PAGE;
+            const uint32_t row = fp_table_find(&twice->pages, key);
+            if ((row ? fp_durations_count(twice, row, place) : 0) != 2 * calls[function][duration]) abort();
+        }
+    fp_durations_free(once);
+    fp_durations_free(twice);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static const int by[] = {0, FP_FOLD_BY_THREAD, FP_FOLD_BY_CPU | FP_FOLD_BY_NAME,
                              FP_FOLD_BY_THREAD | FP_FOLD_BY_CPU};
     if (n < 2) return 0;
     const int spill = data[n - 1] | (data[n - 2] >> 4 & 3) << 8, i = (data[n - 2] & 15) % 5;
     n = n - 2 < 512 ? n - 2 : 512; /* switches of threads and CPUs take time linear in the depth */
+    durations(data, n);
     const struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
     const struct totals shared = divided(data, n, spill & 1 ? FP_FOLD_INCLUSIVE : 0);
     if (first.status == FP_DONE && shared.status == FP_DONE &&

@@ -164,6 +164,18 @@ static void spans(const struct fp_model *m, const struct fp_batch *b, uint32_t r
     must(fp_spans_put(s, b, &err) == FP_DONE && fp_spans_end(s, &err) == FP_DONE);
     must(s->n <= room);
     for (uint32_t i = 1; i < s->n; i++) must(s->spans[i - 1].thread <= s->spans[i].thread);
+    const uint32_t most = s->n / 2;
+    const struct fp_spans_columns to = {calloc(most + 1, 8), calloc(most + 1, 8), calloc(most + 1, 4),
+                                        calloc(most + 1, 4), calloc(most + 1, 4)};
+    uint64_t shortest;
+    const uint32_t n = fp_spans_longest(s, most, &to, &shortest);
+    must(n <= most);
+    for (uint32_t i = 0; i < n; i++) must(to.durations[i] >= shortest);
+    free(to.starts);
+    free(to.durations);
+    free(to.threads);
+    free(to.functions);
+    free(to.depths);
     fp_spans_free(s);
 }
 

@@ -28,6 +28,7 @@ void fp_durations_free(struct fp_durations *d) {
     fp_table_clear(&d->pages);
     for (uint32_t i = 0; i < d->n_functions; i++) free(d->by_function[i].rows);
     free(d->counts);
+    free(d->carries);
     free(d->by_function);
     free(d);
 }
@@ -59,6 +60,18 @@ static uint32_t bucket_of(uint64_t duration) {
     return (shift << FP_DURATIONS_BITS) + (uint32_t)(duration >> shift);
 }
 
+/* Counts `n` calls in a place of a page.  0 or FP_E_NOMEM. */
+static inline int count(struct fp_durations *d, uint32_t row, uint32_t place, uint64_t n) {
+    const uint64_t sum = d->counts[row][place] + n;
+    d->counts[row][place] = (fp_durations_low)sum;
+    for (uint64_t carries = sum >> FP_DURATIONS_LOW; FP_UNLIKELY(carries); carries--) {
+        if (fp_array_room(&d->carries, &d->cap_carries, (uint64_t)d->n_carries + 1, sizeof *d->carries))
+            return FP_E_NOMEM;
+        d->carries[d->n_carries++] = (uint64_t)row * FP_DURATIONS_PAGE + place;
+    }
+    return 0;
+}
+
 int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {
     __builtin_prefetch(&d->by_function[function]);
     d->waiting[d->n_waiting++] = (struct fp_durations_call){.duration = duration, .function = function};
@@ -82,7 +95,8 @@ int fp_durations_end(struct fp_durations *d) {
         if (!calls[i].row) return FP_E_NOMEM;
         __builtin_prefetch(&d->counts[calls[i].row][bucket % FP_DURATIONS_PAGE], 1);
     }
-    for (uint32_t i = 0; i < n; i++) d->counts[calls[i].row][bucket_of(calls[i].duration) % FP_DURATIONS_PAGE]++;
+    for (uint32_t i = 0; i < n; i++)
+        if (count(d, calls[i].row, bucket_of(calls[i].duration) % FP_DURATIONS_PAGE, 1)) return FP_E_NOMEM;
     d->n_waiting = 0;
     return 0;
 }
@@ -101,7 +115,8 @@ int fp_durations_join(struct fp_durations *d, const struct fp_durations *other) 
         const uint32_t *page = fp_table_row(&other->pages, i);
         const uint32_t row = row_of(d, page[FUNCTION], page[PAGE]);
         if (!row) return FP_E_NOMEM;
-        for (int k = 0; k < FP_DURATIONS_PAGE; k++) d->counts[row][k] += other->counts[i][k];
+        for (uint32_t k = 0; k < FP_DURATIONS_PAGE; k++)
+            if (count(d, row, k, fp_durations_count(other, i, k))) return FP_E_NOMEM;
     }
     return 0;
 }

@@ -31,10 +31,19 @@ struct fp_durations_call {
 };
 enum { FP_DURATIONS_WAITING = 512 };
 
+#if defined(FP_DEBUG)
+typedef uint8_t fp_durations_low; /* so that fuzzers reach carries */
+#else
+typedef uint32_t fp_durations_low;
+#endif
+enum { FP_DURATIONS_LOW = 8 * sizeof(fp_durations_low) };
+
 struct fp_durations {
-    struct fp_table pages;                 /* (function, page) */
-    uint64_t (*counts)[FP_DURATIONS_PAGE]; /* by row of `pages` */
+    struct fp_table pages;                         /* (function, page) */
+    fp_durations_low (*counts)[FP_DURATIONS_PAGE]; /* by row of `pages`, modulo 2^32 */
     uint32_t cap_counts;
+    uint64_t *carries; /* row * FP_DURATIONS_PAGE + place of a count, once for each 2^32 calls */
+    uint32_t n_carries, cap_carries;
     struct fp_durations_function *by_function; /* by id */
     uint32_t n_functions;
     /* Counts are all over memory, so calls are counted many at a time, which the cache fetches side by side. */
@@ -57,6 +66,14 @@ int fp_durations_end(struct fp_durations *d);
 
 /* Adds the calls of `other`, after its end.  0 or FP_E_NOMEM. */
 int fp_durations_join(struct fp_durations *d, const struct fp_durations *other);
+
+/* A count of a page. */
+static inline uint64_t fp_durations_count(const struct fp_durations *d, uint32_t row, uint32_t place) {
+    uint64_t count = d->counts[row][place];
+    for (uint32_t i = 0; i < d->n_carries; i++)
+        if (d->carries[i] == (uint64_t)row * FP_DURATIONS_PAGE + place) count += (uint64_t)1 << FP_DURATIONS_LOW;
+    return count;
+}
 
 /* The middle of a bucket, rounded down. */
 static inline uint64_t fp_durations_middle(uint32_t bucket) {

@@ -124,3 +124,36 @@ int fp_spans_end(struct fp_spans *s, struct fp_err *err) {
     if (s->n) qsort(s->spans, s->n, sizeof *s->spans, by_time);
     return FP_DONE;
 }
+
+/* The duration with k longer ones, byte by byte: the highest byte first, then the next one among those that share it.
+ */
+static uint64_t kth_longest(const struct fp_spans *s, uint32_t k) {
+    uint64_t found = 0, known = 0; /* bits */
+    for (unsigned shift = 56;; shift -= 8) {
+        uint32_t with[256] = {0}, byte = 255;
+        for (uint32_t i = 0; i < s->n; i++)
+            if ((s->spans[i].duration & known) == found) with[s->spans[i].duration >> shift & 255]++;
+        for (; byte && k >= with[byte]; byte--) k -= with[byte];
+        found |= (uint64_t)byte << shift;
+        known |= (uint64_t)255 << shift;
+        if (!shift) return found;
+    }
+}
+
+uint32_t fp_spans_longest(const struct fp_spans *s, uint32_t most, const struct fp_spans_columns *to,
+                          uint64_t *shortest) {
+    const uint64_t too_short = s->n > most ? kth_longest(s, most) : 0;
+    uint32_t n = 0;
+    *shortest = s->n > most ? too_short + (too_short < UINT64_MAX) : 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct fp_spans_call *call = &s->spans[i];
+        if (s->n > most && call->duration <= too_short) continue;
+        to->starts[n] = call->start;
+        to->durations[n] = call->duration;
+        to->threads[n] = call->thread;
+        to->functions[n] = call->function;
+        to->depths[n] = call->depth;
+        n++;
+    }
+    return n;
+}

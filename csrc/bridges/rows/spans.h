@@ -46,6 +46,18 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
 /* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE or FP_E_NOMEM. */
 int fp_spans_end(struct fp_spans *s, struct fp_err *err);
 
+/* The longest calls as columns. */
+struct fp_spans_columns {
+    uint64_t *starts, *durations;
+    uint32_t *threads, *functions, *depths;
+};
+
+/* After fp_spans_end: copies the longest calls, at most `most`, in the same order; of equally long ones all or none.
+ * The caller has room for `most` items in each column.  Returns their number; *shortest becomes a lower bound of their
+ * durations, 0 if all calls were copied. */
+uint32_t fp_spans_longest(const struct fp_spans *s, uint32_t most, const struct fp_spans_columns *to,
+                          uint64_t *shortest);
+
 /* cffi-end */
 
 #endif

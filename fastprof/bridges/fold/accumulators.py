@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
+_TAKEN_CONTEXTS = 1 << 14  # the same beside another machine, for Given
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
 
 
@@ -164,8 +165,8 @@ class Given(Accumulator):
     """Call paths that someone else takes whenever there are many."""
 
     def __init__(self, fold: fp_fold, check: Check, lock: RLock, take: Callable[[fp_fold], None]) -> None:
-        super().__init__(fold, _MANY_CONTEXTS * _ARC_BYTES, check, lock)
-        fold.many = _MANY_CONTEXTS
+        super().__init__(fold, _TAKEN_CONTEXTS * _ARC_BYTES, check, lock)
+        fold.many = _TAKEN_CONTEXTS
         self._take = take
 
     def end(self) -> None:

@@ -35,7 +35,14 @@ class Columns:
 
     def __init__(self) -> None:
         self._columns: dict[str, array[Any]] = {}
-        self._packed: dict[str, int] = {}  # compressed bytes of each
+        self._packed: dict[str, tuple[array[Any], bytes]] = {}  # as they were compressed last, also by copies
+        self._nbytes: dict[str, int] = {}  # compressed bytes of each
+
+    def copy(self) -> Columns:
+        """The same columns in another object.  A column is only compressed again if it is another one."""
+        other = Columns()
+        other._columns, other._packed = dict(self._columns), self._packed
+        return other
 
     def add(self, name: str, type_: str, items: Sequence[Any]) -> None:
         if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE:
@@ -47,21 +54,30 @@ class Columns:
 
     def nbytes(self, prefix: str) -> int:
         """The approximate size in the packed page of the columns with this prefix."""
-        return sum(nbytes for name, nbytes in self._packed.items() if name.startswith(prefix)) * 4 // 3
+        return sum(nbytes for name, nbytes in self._nbytes.items() if name.startswith(prefix)) * 4 // 3
 
     def packed(self, head: dict[str, Any]) -> bytes:
-        """`head` and the columns, compressed."""
+        """`head` and the columns, compressed: zlib's format, each of them in blocks that refer to no others."""
         described = [[name, _TYPES[c.typecode], len(c)] for name, c in self._columns.items()]
         text = json.dumps(head | {"columns": described}, ensure_ascii=False, separators=(",", ":"))
         data = text.encode("utf-8", "backslashreplace")
-        compressor = zlib.compressobj(6)
-        packed = [compressor.compress(len(data).to_bytes(4, "little") + data)]
+        data = len(data).to_bytes(4, "little") + data
+        blocks, check = [b"\x78\x9c", _deflated(data)], zlib.adler32(data)
         for name, column in self._columns.items():
-            # a separate block, so that its size is known
-            packed.append(compressor.compress(_planes(column)) + compressor.flush(zlib.Z_BLOCK))
-            self._packed[name] = len(packed[-1])
-        packed.append(compressor.flush())
-        return b"".join(packed)
+            planes = _planes(column)
+            check = zlib.adler32(planes, check)
+            before, packed = self._packed.get(name, (None, b""))
+            if before is not column:
+                packed = _deflated(planes)
+                self._packed[name] = column, packed
+            self._nbytes[name] = len(packed)
+            blocks.append(packed)
+        return b"".join([*blocks, b"\x03\x00", check.to_bytes(4, "big")])  # an empty last block
+
+
+def _deflated(data: bytes) -> bytes:
+    compressor = zlib.compressobj(6, wbits=-15)
+    return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
 
 
 def _planes(column: array[Any]) -> bytes:

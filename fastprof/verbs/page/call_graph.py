@@ -88,10 +88,11 @@ class CallGraph:
         at = {row.place: i for i, (row, *_) in enumerate(large)}
         self._arcs: list[_Arc] = []
         for i, (row, *_) in enumerate(large):
-            for arc in row.arcs:
-                costs_ = (itself.get(row.place) if arc.place == row.place else None) or arc.costs
-                if arc.is_callee and arc.place in at and _size(costs_) >= LEAST * self._total:
-                    self._arcs.append(_Arc(i, at[arc.place], costs_, max(arc.calls)))
+            arcs = row.arcs
+            for k, place in enumerate(arcs.places[arcs.n_callers :], arcs.n_callers):
+                costs_ = (itself.get(row.place) if place == row.place else None) or [of[k] for of in arcs.costs]
+                if place in at and _size(costs_) >= LEAST * self._total:
+                    self._arcs.append(_Arc(i, at[place], costs_, max(calls[k] for calls in arcs.calls)))
         loops = {arc.caller for arc in self._arcs if arc.caller == arc.callee}
         self._nodes = [
             _Node(row.place, own, all_, calls, self._lines(row.place, own, all_), _LOOP * (i in loops))

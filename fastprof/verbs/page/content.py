@@ -14,12 +14,15 @@ A value column is a value type of one side; the old profile is side 0, the new o
 
 from __future__ import annotations
 
+from copy import copy
+from itertools import chain, count, repeat
+
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
-from fastprof.verbs.page.figures import Arc, Cost, Figures, Place, Places
+from fastprof.verbs.page.figures import Arcs, Cost, Figures, Place, Places
 from fastprof.verbs.top_costs import Durations, thread_name
 
 if TYPE_CHECKING:
@@ -27,12 +30,10 @@ if TYPE_CHECKING:
 
 
 class Content:
-    """The columns, and their description in the head."""
+    """The columns, and their description in the head: those of the table, to which contexts and calls are added."""
 
-    def __init__(
-        self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places, n_calls: int
-    ) -> None:
-        """`kept`: the value columns to write; `figures`: the rows of the table; `n_calls`: the most calls to write."""
+    def __init__(self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places) -> None:
+        """`kept`: the value columns to write; `figures`: the rows of the table."""
         self._model, self._shown, self._kept, self._places = model, shown, kept, places
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
@@ -42,13 +43,29 @@ class Content:
         self._rows([row.costs for row in figures])
         self._durations([row.durations for row in figures])
         self._arcs([row.arcs for row in figures])
-        self._contexts()
-        if shown.times is not None and not shown.times.mixed:
-            self._calls(shown.times, n_calls)
+
+    def _copy(self) -> Content:
+        other = copy(self)
+        other.columns, other.head = self.columns.copy(), dict(self.head)
+        other._texts, other._functions = dict(self._texts), dict(self._functions)
+        return other
+
+    def with_contexts(self) -> Content:
+        """These columns and those of the contexts."""
+        other = self._copy()
+        other._contexts()
+        return other
+
+    def with_calls(self, n: int) -> Content:
+        """All columns; at most `n` calls in time order."""
+        other, times = self._copy(), self._shown.times
+        if times is not None and not times.mixed:
+            other._calls(times, n)
         for name in Place._fields:
-            self.columns.add(f"function {name}", "I", [self._text(getattr(f, name)) for f in self._functions])
-        self.columns.add("function line", "I", [places.lines.get(f, 0) for f in self._functions])
-        self.head["texts"] = [*self._texts]
+            other.columns.add(f"function {name}", "I", [other._text(getattr(f, name)) for f in other._functions])
+        other.columns.add("function line", "I", [self._places.lines.get(f, 0) for f in other._functions])
+        other.head["texts"] = [*other._texts]
+        return other
 
     def name(self, function: int) -> str:
         return str(self.head["texts"][self.columns["function name"][function]])
@@ -89,15 +106,17 @@ class Content:
     def _side(self, column: int) -> int:
         return self._shown.columns[column].side
 
-    def _arcs(self, by_row: list[list[Arc]]) -> None:
-        arcs = [arc for row in by_row for arc in row]
-        self.columns.add("arc row", "I", [i for i, row in enumerate(by_row) for _ in row])
-        self.columns.add("arc function", "I", [self._function(arc.place) for arc in arcs])
-        self.columns.add("arc callee", "B", [arc.is_callee for arc in arcs])
+    def _arcs(self, by_row: list[Arcs]) -> None:
+        sizes = [len(arcs.places) for arcs in by_row]
+        self.columns.add("arc row", "I", [*chain.from_iterable(map(repeat, count(), sizes))])
+        self.columns.add("arc function", "I", [self._function(place) for arcs in by_row for place in arcs.places])
+        callers = [arcs.n_callers for arcs in by_row]
+        callees = (bytes(n) + b"\1" * (size - n) for n, size in zip(callers, sizes, strict=True))
+        self.columns.add("arc callee", "B", b"".join(callees))
         for k in range(len(self._kept)):
-            self.columns.add(f"arc cost {k}", "d", [arc.costs[k] for arc in arcs])
+            self.columns.add(f"arc cost {k}", "d", [*chain.from_iterable(arcs.costs[k] for arcs in by_row)])
         for side in (0, 1):
-            calls = [arc.calls[side] for arc in arcs]
+            calls = [*chain.from_iterable(arcs.calls[side] for arcs in by_row)]
             if any(calls):
                 self.columns.add(f"arc calls {side}", "d", calls)
 

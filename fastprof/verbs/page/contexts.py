@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import compress
 from struct import iter_unpack
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
@@ -144,7 +143,10 @@ class Shown:
     def _take_tree(self, fold: fp_fold) -> None:
         self._fits(lib.fp_contexts_take(self.contexts, fold, self._err))
         # fewer than 2^19 including those of a batch; above it arrays would double
-        self._shrink(2, _CONTEXT_BYTES + 13)
+        most = self._most(_CONTEXT_BYTES + 13, 2)
+        if self.contexts.above:  # more than a page shows came, so fewer are kept, which are found quicker
+            most //= 2
+        self._shrink(most, most // (2 if self.contexts.above else 4))
 
     def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         self.times = self.times or Times(self._model)
@@ -191,7 +193,8 @@ class Shown:
         """Adds the stacks of a projection so far, and empties it."""
         self._fits(lib.fp_project_end(project, self._err))
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
-        self._shrink(len(self.columns))
+        most = self._most(_CONTEXT_BYTES, len(self.columns))
+        self._shrink(most, most // 2)
         self.labels.shrink(self._most(_LABEL_BYTES, len(self.columns)))
         if project == self._project:
             mine = [k for k, column in enumerate(self.columns) if column.side == side]
@@ -207,11 +210,10 @@ class Shown:
     def _has_many_labels(self) -> bool:
         return bool(self.labels.c.samples.n > self._most(_LABEL_BYTES, len(self.columns)))
 
-    def _shrink(self, n_values: int, nbytes: int = _CONTEXT_BYTES) -> None:
-        """Cuts the smaller half of the contexts if there are too many."""
-        most = self._most(nbytes, n_values)
+    def _shrink(self, most: int, to: int) -> None:
+        """Keeps the `to` largest contexts if there are more than `most`."""
         if self.contexts.nodes.n > most:
-            self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
+            self._fits(lib.fp_contexts_shrink(self.contexts, to, self._err))
 
     def _most(self, nbytes: int, n_values: int) -> int:
         """The number of sums to keep, each of `nbytes` and its values."""
@@ -316,6 +318,15 @@ class Calls(NamedTuple):
     left_out: int
 
 
+_CALL_COLUMNS = (
+    ("starts", "uint64_t"),
+    ("durations", "uint64_t"),
+    ("threads", "uint32_t"),
+    ("functions", "uint32_t"),
+    ("depths", "uint32_t"),
+)
+
+
 class Times:
     """The calls of a timeline (csrc/bridges/rows/spans.h)."""
 
@@ -338,18 +349,18 @@ class Times:
 
     def longest(self, most: int) -> Calls:
         """The longest calls, at most `most`, sorted by thread and begin."""
-        n, size = self.c.n, ffi.sizeof("struct fp_spans_call")
-        raw = bytes(ffi.buffer(self.c.spans, n * size)) if n else b""
-        wide, narrow = array("Q", raw), array("I", raw)
-        durations = wide[1 :: size // 8]
-        shortest = sorted(durations, reverse=True)[most] + 1 if n > most else 0
-        columns = [wide[0 :: size // 8], durations, *(narrow[at :: size // 4] for at in (4, 5, 6))]
-        if shortest:
-            kept = [duration >= shortest for duration in durations]
-            columns = [array(column.typecode, compress(column, kept)) for column in columns]
-        begins, durations, threads, functions, depths = columns
-        left_out = self.c.left_out + n - len(begins)
-        return Calls(begins, durations, threads, functions, depths, max(shortest, self.c.pixel), left_out)
+        most = min(most, self.c.n)
+        columns, shortest = ffi.new("struct fp_spans_columns *"), ffi.new("uint64_t *")
+        found = [(name, type_, ffi.new(f"{type_}[]", most)) for name, type_ in _CALL_COLUMNS]
+        for name, _, pointer in found:
+            setattr(columns, name, pointer)
+        n = lib.fp_spans_longest(self.c, most, columns, shortest)
+        begins, durations, threads, functions, depths = (
+            array("Q" if type_ == "uint64_t" else "I", bytes(ffi.buffer(pointer))[: n * ffi.sizeof(type_)])
+            for _, type_, pointer in found
+        )
+        left_out = self.c.left_out + self.c.n - n
+        return Calls(begins, durations, threads, functions, depths, max(shortest[0], self.c.pixel), left_out)
 
     def _fits(self, status: int) -> None:
         check_sums(status, self._err, self._model, "report", [])

@@ -6,7 +6,10 @@ depends on its size, not on the profile's.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from itertools import product
+from operator import add
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model
@@ -51,13 +54,13 @@ class Cost(NamedTuple):
     cycle: int | None
 
 
-class Arc(NamedTuple):
-    """A caller or callee of a row."""
+class Arcs(NamedTuple):
+    """The callers and then the callees of a row, as columns: a page may have 100,000 of them."""
 
-    place: Place
-    is_callee: int
-    costs: list[int]  # by kept value column
-    calls: list[int]  # by side
+    places: list[Place]
+    n_callers: int
+    costs: list[Sequence[int]]  # by kept value column
+    calls: list[Sequence[int]]  # by side
 
 
 class Figures(NamedTuple):
@@ -65,11 +68,13 @@ class Figures(NamedTuple):
 
     place: Place
     costs: dict[int, Cost]
-    arcs: list[Arc]
+    arcs: Arcs
     is_cycle: bool
     durations: Durations | None  # of its single calls
 
 
+# a caller or callee, its costs by kept value column, its calls by side
+_Arc = tuple[Place, list[int], list[int]]
 # callers or callees in a value column, the most expensive first: cost, calls
 _Calls = list[tuple[Place, int, int | None]]
 
@@ -152,14 +157,15 @@ class Table:
 
     # ---- callers and callees
 
-    def _arcs(self, found: dict[int, int | Row]) -> list[Arc]:
-        arcs = []
+    def _arcs(self, found: dict[int, int | Row]) -> Arcs:
         functions = dict.fromkeys(of for of in found.values() if isinstance(of, int))
         if len(functions) == 1 and self._shown.listed is not None:
             return self._listed(next(iter(functions)))
         if len(functions) == 1 and not self._has_cycles:
             return self._arcs_of(next(iter(functions)), found)
-        for is_callee, into in enumerate((True, False)):
+        rows = list[_Arc]()
+        n_callers = 0
+        for into in (True, False):
             others = {function: self._others(function, into) for function in functions}
             by_place: dict[Place, dict[int, tuple[int, int | None]]] = {}
             for c, of in found.items():
@@ -170,32 +176,33 @@ class Table:
                 counts = [0, 0]
                 for c in reversed(by):
                     counts[self._shown.columns[c].side] = by[c][1] or 0
-                arcs.append(Arc(place, is_callee, [by[c][0] if c in by else 0 for c in self._kept], counts))
-        return arcs
+                rows.append((place, [by[c][0] if c in by else 0 for c in self._kept], counts))
+            n_callers = len(rows) if into else n_callers
+        return _columns(rows, n_callers, len(self._kept))
 
-    def _listed(self, function: int) -> list[Arc]:
+    def _listed(self, function: int) -> Arcs:
         """The same for a timeline, whose value columns are time and calls."""
-        arcs = list[Arc]()
-        for is_callee, into in enumerate((True, False)):
-            by_place = dict[Place, Arc]()
+        rows = list[_Arc]()
+        kept, places, n_callers = self._kept, self._places, 0
+        for into in (True, False):
+            by_place = dict[Place, _Arc]()
             for other, *values, calls in self._shown.listed_arcs(function, into):
-                place = self._places[other]
-                arc = by_place.get(place)
-                if arc is None:
-                    arc = by_place[place] = Arc(place, is_callee, [0] * len(self._kept), [0, 0])
-                for k, c in enumerate(self._kept):
-                    arc.costs[k] += values[c]
-                arc.calls[0] += calls
-            arcs += sorted(by_place.values(), key=_by_cost)
-        return arcs
+                arc = places[other], [values[c] for c in kept], [calls, 0]
+                before = by_place.setdefault(arc[0], arc)
+                if before is not arc:
+                    before[1][:] = map(add, before[1], arc[1])
+                    before[2][0] += calls
+            rows += sorted(by_place.values(), key=_by_cost)
+            n_callers = len(rows) if into else n_callers
+        return _columns(rows, n_callers, len(kept))
 
-    def _arcs_of(self, function: int, found: dict[int, int | Row]) -> list[Arc]:
+    def _arcs_of(self, function: int, found: dict[int, int | Row]) -> Arcs:
         """The same without cycles, where each other function has one arc."""
-        arcs = list[Arc]()
-        kept, columns, places = self._kept, self._shown.columns, self._places
+        rows = list[_Arc]()
+        kept, columns, places, n_callers = self._kept, self._shown.columns, self._places, 0
         positions = {c: k for k, c in enumerate(kept)}
-        for is_callee, into in enumerate((True, False)):
-            listed, by_other = self._others(function, into), dict[int, Arc]()
+        for into in (True, False):
+            listed, by_other = self._others(function, into), dict[int, _Arc]()
             for c in reversed(found):  # of several columns of a side, the first has its calls
                 costs, k, side = self._shown.costs[c], positions[c], columns[c].side
                 known = costs.calls_known
@@ -203,12 +210,13 @@ class Table:
                     other = caller if into else callee
                     arc = by_other.get(other)
                     if arc is None:
-                        arc = by_other[other] = Arc(places[other], is_callee, [0] * len(kept), [0, 0])
-                    arc.costs[k] = cost
+                        arc = by_other[other] = places[other], [0] * len(kept), [0, 0]
+                    arc[1][k] = cost
                     if known:
-                        arc.calls[side] = calls
-            arcs += sorted(by_other.values(), key=_by_cost)
-        return arcs
+                        arc[2][side] = calls
+            rows += sorted(by_other.values(), key=_by_cost)
+            n_callers = len(rows) if into else n_callers
+        return _columns(rows, n_callers, len(kept))
 
     def _others(self, function: int, into: bool) -> list[int]:
         """The listed callers or callees: the most expensive ones of each value column."""
@@ -236,8 +244,21 @@ class Table:
         return [(place, cost, calls if known else None) for _, _, place, cost, calls in rows]
 
 
-def _by_cost(arc: Arc) -> tuple[int, Place]:
-    return -abs(arc.costs[0]), arc.place
+def _by_cost(arc: _Arc) -> tuple[int, Place]:
+    return -abs(arc[1][0]), arc[0]
+
+
+def _columns(rows: list[_Arc], n_callers: int, n_values: int) -> Arcs:
+    costs = [_packed([row[1][k] for row in rows]) for k in range(n_values)]
+    calls = [_packed([row[2][side] for row in rows]) for side in (0, 1)]
+    return Arcs([row[0] for row in rows], n_callers, costs, calls)
+
+
+def _packed(items: list[int]) -> Sequence[int]:
+    try:
+        return array("q", items)
+    except OverflowError:  # arcs of functions with the same place are added up
+        return items
 
 
 def _of_cycle(row: Row, into: bool) -> _Calls:
