@@ -484,22 +484,6 @@ def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
     assert seen and min(seen) >= 100
 
 
-def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> None:
-    lines = (f"main;a{a};b{b};c{c} {1 + (a * b * c) % 13}\n" for a, b, c in product(range(50), repeat=3))
-    (tmp_path / "a.folded").write_text("".join(lines))
-    report(tmp_path / "a.folded", tmp_path / "page.html", prune=0)
-    nodes, drawn, zoomed = drive(
-        tmp_path / "page.html",
-        value("fastprof.view.tree.n"),
-        value("fastprof.flame.drawn.length"),
-        click_box("a49"),
-        value("fastprof.flame.drawn.length"),
-    )
-    assert nodes == 1 + 1 + 50 + 2500 + 125_000
-    assert 50 < drawn < 10_000
-    assert 50 < zoomed < 10_000
-
-
 # by row: what is drawn of it, and what is there, as shares of what is seen; then how many runs are drawn
 COVERED = """(() => {
     const {flame, view: {tree}} = fastprof, {from, to} = flame, width = flame.holder.clientWidth;

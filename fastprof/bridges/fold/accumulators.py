@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
-_TAKEN_CONTEXTS = 1 << 14  # the same beside another machine, for Given
+_TAKEN_CONTEXTS = 1 << 14  # the same with another machine in it, for Given
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
 
 
