@@ -82,9 +82,9 @@ def ours(*arguments: str | Path) -> Contestant:
 
 
 def make_pprof(path: Path, nbytes: int) -> None:
-    """Stacks of a gperftools profile, which is more than four times as large."""
+    """Stacks of a gperftools profile, which is more than ten times as large."""
     samples = path.with_suffix(".samples")
-    inputs.walked(samples, nbytes * 9 // 2)
+    inputs.walked(samples, nbytes * 12)
     Run(fastprof("convert", "-q", "--no-symbols", samples, "-t", "pprof", "-o", path))
     samples.unlink()
 
@@ -120,7 +120,7 @@ def xray_races(mb: int) -> Iterator[Race]:
 def races(mb: int) -> list[Race]:
     n = mb * 1_010_000
     gperf = made(f"{mb}.prof", lambda part: inputs.gperftools(part, n))
-    pprof = made(f"{mb}.pb", lambda part: make_pprof(part, n))
+    pprof = made(f"{mb}w.pb", lambda part: make_pprof(part, n))
     a = made(f"{mb}a.cachegrind", lambda part: inputs.cachegrind(part, n, 1))
     b = made(f"{mb}b.cachegrind", lambda part: inputs.cachegrind(part, n, 2))
     callgrind = made("real110.callgrind", inputs.callgrind) if shutil.which("valgrind") else None

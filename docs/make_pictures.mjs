@@ -25,14 +25,15 @@ const pause = milliseconds => new Promise(done => setTimeout(done, milliseconds)
 // large.png with 256 colours
 const shrink = name => run('pngquant', '--force', '--strip', '--output', picture(name), '256', 'large.png');
 
-// Takes a picture of a page once `ready(page)` is done.
-async function shot(name, height, url, ready) {
+// Takes a picture of a page once `ready(page)` is done; the value of `shown` becomes the lines of a text next to it.
+async function shot(name, height, url, ready, shown) {
   await withPage(async page => {
     const metrics = {width: WIDTH, height, deviceScaleFactor: 1, mobile: false};
     await page.send('Emulation.setDeviceMetricsOverride', metrics);
     await page.open(url);
     await ready(page);
     await pause(1500);      // what moves comes to rest
+    if (shown) writeFileSync(join(target, name + '.txt'), (await page.value(shown)).join('\n') + '\n');
     const {data} = await page.send('Page.captureScreenshot', {format: 'png'});
     writeFileSync(made('large.png'), Buffer.from(data, 'base64'));
     shrink(name);
@@ -44,6 +45,15 @@ async function click(page, x, y) {
     await page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
 }
 
+// What a picture of our page shows, whatever the fonts: its texts, and boxes wider than 4 pixels as row, place and width in
+// thousandths, name.  A test makes it again and compares, so that a picture of an older page is noticed.
+const SHOWN = `(() => {
+  const {flame, view} = fastprof, share = x => Math.round(1000 * x / flame.holder.clientWidth);
+  const boxes = flame.drawn.filter(d => d.w > 4).map(d => [d.row, share(d.x), share(d.w),
+    d.many ? d.many.length + ' small ones' : view.name(d.fn, d.id)].join(' '));
+  return [...document.body.innerText.split('\\n').map(line => line.trim()).filter(line => line), ...boxes];
+})()`;
+
 async function report() {
   fastprof('report', 'pool.fpa', '-o', 'pool.html');
   const page = pathToFileURL(made('pool.html')).href;
@@ -51,12 +61,12 @@ async function report() {
     await page.until('document.documentElement.dataset.ready');
     await page.value(`fastprof.flame.click(fastprof.flame.drawn.find(box => fastprof.view.name(box.fn) === 'Pool::worker'))`);
     await page.value(`document.getElementById('reset').click()`);
-  });
+  }, SHOWN);
   await shot('report-time-dark', 420, page, async page => {
     await page.until('document.documentElement.dataset.ready');
     await page.value(`(view => { view.value = 'time'; view.dispatchEvent(new Event('change')); })(order)`);
     await page.value(`document.getElementById('theme').click()`);
-  });
+  }, SHOWN);
 }
 
 async function speedscope() {

@@ -10,14 +10,18 @@ from tests.support.paths import REPO
 
 
 def test_the_pictures_of_the_page_are_made(tmp_path: Path) -> None:
-    """As wide and high as those in docs, and with something in them: what was not drawn compresses to a few KB."""
+    """They show the boxes and texts of those in docs, as wide and high; what was not drawn compresses to a few KB."""
     for program in ("chromium", "pngquant"):
         need(program)
     command = [node(), "docs/make_pictures.mjs", "--into", str(tmp_path), "report"]
     subprocess.run(command, cwd=REPO, check=True, capture_output=True, timeout=120)
-    names = ["report-time-dark.png", "report.png"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    names = ["report", "report-time-dark"]
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(f"{name}.{ending}" for name in names for ending in ("png", "txt"))
     for name in names:
-        found, shown = (tmp_path / name).read_bytes(), (REPO / "docs/pictures" / name).read_bytes()
+        pictures = REPO / "docs/pictures"
+        found, shown = ((folder / f"{name}.png").read_bytes() for folder in (tmp_path, pictures))
         assert found[:24] == shown[:24]  # PNG's signature, and the size
         assert len(found) > len(shown) / 2
+        texts = (tmp_path / f"{name}.txt").read_text(), (pictures / f"{name}.txt").read_text()
+        assert texts[0] == texts[1], "the pictures show an older page: make pictures"

@@ -61,9 +61,31 @@ for at, text in enumerate(LINES):
 
 
 def build(folder: Path, compiler: str, *options: str) -> Path:
-    (folder / "s.cpp").write_text(SOURCE)
-    subprocess.run([need(compiler), *options, "-w", "s.cpp", "-o", "s"], cwd=folder, check=True, capture_output=True)
+    source = "s.rs" if compiler == "rustc" else "s.cpp"
+    (folder / source).write_text(RUST if compiler == "rustc" else SOURCE)
+    quiet = "-Awarnings" if compiler == "rustc" else "-w"
+    subprocess.run([need(compiler), *options, quiet, source, "-o", "s"], cwd=folder, check=True, capture_output=True)
     return folder / "s"
+
+
+# Generic code of the standard library is inlined many times over.
+RUST = """
+use std::collections::HashMap;
+#[inline(always)]
+fn twice(x: u64) -> u64 { x.wrapping_mul(2) }
+#[inline(never)]
+fn area(sides: &[u64], k: u64) -> u64 { sides.iter().map(|s| twice(*s) * k).filter(|a| a % 3 != 0).sum() }
+#[inline(never)]
+fn words(text: &str) -> HashMap<String, usize> {
+    let mut found = HashMap::new();
+    for word in text.split_whitespace() { *found.entry(word.to_lowercase()).or_insert(0) += 1; }
+    found
+}
+fn main() {
+    let sides: Vec<u64> = (0..std::env::args().count() as u64 + 9).collect();
+    println!("{} {}", area(&sides, 3), words("a b a c").len());
+}
+"""
 
 
 def short(name: str) -> str:
@@ -179,17 +201,20 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
         ("clang++-19", ("-O3", "-g", "-ffunction-sections", "-Wl,--gc-sections")),
         ("clang++-19", ("-O2", "-g", "-gdwarf-4", "-gdwarf64")),
         ("clang++-19", ("-O1", "-gline-tables-only")),
+        ("rustc", ("-O", "-g")),
+        ("rustc", ("-Copt-level=0", "-g")),
     ],
 )
 def test_inlined_functions_are_those_of_llvm_symbolizer(
     tmp_path: Path, compiler: str, options: tuple[str, ...]
 ) -> None:
-    """At every address of the program, with the files and lines of their calls."""
+    """At every address of the program (Rust: at some), with the files and lines of their calls."""
     path = build(tmp_path, compiler, *options)
     tables, elf = LineTables(ElfFile(path)), ElfFile(path)
     text = elf.section(".text")
     assert text is not None
-    addresses = range(text.address, text.address + text.size)
+    # most of a Rust program is the standard library
+    addresses = range(text.address, text.address + text.size, 97 if compiler == "rustc" else 1)
     command = [need("llvm-symbolizer-19"), f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
     asked = subprocess.run(command, input="\n".join(map(hex, addresses)), capture_output=True, text=True, check=True)
     deepest = 0
