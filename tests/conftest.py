@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +26,11 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     os.environ.pop("COLUMNS", None)  # it would be the width of tables
     os.unsetenv("COLUMNS")  # also where readline set it, which os.environ does not know
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are not looked through again at each garbage collection."""
+    gc.freeze()
 
 
 def _refuse_skip(log: Any) -> None:

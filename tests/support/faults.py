@@ -1,7 +1,8 @@
 """What fastprof does when calls of the system fail: run in a process of its own with tests/support/shim.c preloaded.
 
-`python -m tests.support.faults SHIM FOLDER NAME` makes the faults of `PLANS[NAME]` below FOLDER one after the other,
-and prints a line of JSON: how many there were, and what was wrong.
+`python -m tests.support.faults SHIM` reads lines of a folder, a tab and a name.  For each it makes the faults of
+`PLANS[name]` below the folder one after the other, writes there `result`, JSON that says how many there were and what
+was wrong, and `stderr`, and prints the exit status as a line of JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import io
 import json
 import os
 import shutil
+import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -462,11 +465,30 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
 
 
 def main() -> None:
-    faults = Faults(Shim(sys.argv[1]), Path(sys.argv[2]))
-    plan, of = PLANS[sys.argv[3]]
+    """A process forked for each plan, so that the imports, most of a second, happen once."""
+    shim = Shim(sys.argv[1])
     formats.formats()
-    plan(faults, of)
-    print(json.dumps({"made": faults.made, "wrong": faults.wrong}))
+    gc.freeze()  # nor are they looked through after each fault
+    for line in sys.stdin:
+        folder, name = line.rstrip("\n").split("\t")
+        if pid := os.fork():
+            print(json.dumps({"status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}), flush=True)
+            continue
+        signal.alarm(500)
+        with open(Path(folder, "stderr"), "wb") as said:
+            os.dup2(said.fileno(), 2)
+        status = 1
+        try:
+            faults = Faults(shim, Path(folder, "faults"))
+            plan, of = PLANS[name]
+            plan(faults, of)
+            Path(folder, "result").write_text(json.dumps({"made": faults.made, "wrong": faults.wrong}))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,19 +22,27 @@ from tests.support.preload import library
 
 
 @pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return library("shim", tmp_path_factory.mktemp("shim"), "-ldl")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    shim = library("shim", tmp_path_factory.mktemp("shim"), "-ldl")
+    environment = os.environ | {"LD_PRELOAD": f"{shim} {os.environ.get('LD_PRELOAD', '')}"}
+    command = [sys.executable, "-m", "tests.support.faults", str(shim)]
+    with subprocess.Popen(
+        command, cwd=REPO, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        assert process.stdin
+        process.stdin.close()
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_faults_name_the_file_and_leave_nothing(plan: str, shim: Path, tmp_path: Path) -> None:
-    environment = os.environ | {"LD_PRELOAD": f"{shim} {os.environ.get('LD_PRELOAD', '')}"}
-    command = [sys.executable, "-m", "tests.support.faults", str(shim), str(tmp_path), plan]
-    done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, timeout=500)
-    assert (done.returncode, done.stderr) == (0, "")
-    said = json.loads(done.stdout)
-    assert said["wrong"] == []
-    assert said["made"] > 5
+def test_faults_name_the_file_and_leave_nothing(plan: str, server: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert server.stdin and server.stdout
+    print(tmp_path, plan, sep="\t", file=server.stdin, flush=True)
+    done = json.loads(server.stdout.readline())
+    assert (done, (tmp_path / "stderr").read_text()) == ({"status": 0}, "")
+    result = json.loads((tmp_path / "result").read_text())
+    assert result["wrong"] == []
+    assert result["made"] > 5
 
 
 def test_every_format_has_its_faults() -> None:
