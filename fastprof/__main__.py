@@ -7,17 +7,17 @@ import os
 import signal
 import sys
 
-_INTERRUPTED = 130  # what cli.main returns then, and what a shell shows of a process that SIGINT ended
+_INTERRUPTED = 130  # the result of cli.main after an interrupt; shells report it for a process ended by SIGINT
 
 
 def main() -> int:
     """Run the command line.
 
-    Ctrl-C ends the process by SIGINT itself, after everything is cleaned up, because a shell continues its loop if the
-    command exits normally.  While modules are imported, and at the end, it ends the process immediately: there is
-    nothing to clean up, and Python would print a traceback.  (It does so before this module is found.)
+    After cleaning up, Ctrl-C ends the process by SIGINT, because a shell loop would continue after a normal exit.
+    During imports and at the end it does so immediately: there is nothing to clean up, and Python would print a
+    traceback (as it does before this module is loaded).
     """
-    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it is ignored
+    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not in the background
     if handled:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     code = 0

@@ -1,6 +1,6 @@
 """The plan from inputs to an end: the operators for their rows, and the options used.
 
-The plan is data.  Each input's rows go through the operators of its branch; then the rows of all branches go together
+The plan is data.  The rows of each input pass through the operators of its branch; then the rows of all branches pass
 through the operators in `joined`:
 
     trace.xray   timeline ── fold ──┐
@@ -30,17 +30,17 @@ class End(NamedTuple):
     """The end of a plan: a writer, or the table of a verb.  verbs/run.py runs it.
 
     `code` is "module:function" of fastprof, imported when first used: run(pipelines, model, options, log, ...) ->
-    result, which pulls the rows of each pipeline.  `...`: what the verb passes on, such as the path of an output.  That
-    of a writer is a context manager of its outputs, so that the runner looks at them before they become visible.
+    result, which pulls the rows of each pipeline.  `...` are arguments of the verb, such as the path of an output.  The
+    result of a writer is a context manager of its outputs, so that the runner checks them before they become visible.
     """
 
     name: str
-    # The view that it takes: one for all inputs, which may depend on theirs, or "": each input's own.
+    # The view of its rows: one for all inputs, which may depend on their views; "": each input keeps its own.
     view: str | Callable[[Iterable[str]], str] = ""
     holds: Holds = EVERYTHING
-    options: tuple[Option[Any], ...] = ()  # that it uses itself
+    options: tuple[Option[Any], ...] = ()  # that its code uses
     does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
-    fixes: Mapping[Option[Any], Any] = {}  # options that users cannot set, and their values here
+    fixes: Mapping[Option[Any], Any] = {}  # options with fixed values, which users cannot set
     writes: bool = False  # a profile, in the format of its name
     single: bool = False  # takes one input, which may be a directory if its format is one
     code: str = ""
@@ -62,16 +62,16 @@ class Branch(NamedTuple):
 
     inputs: list[Input]
     operators: list[Operator]  # within the view of the inputs
-    bridge: list[Operator]  # to the view of the target, if that is another
+    bridge: list[Operator]  # to the view of the target, if different
 
     @property
     def renews_stacks(self) -> bool:
-        """Whether the source of its stacks does not need those of earlier batches."""
+        """Whether the source of its stacks adds them again after the model has dropped them."""
         return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
 
 
 class Remaining:
-    """Whether filters leave any row of all inputs, and whether any has the value types to be renamed."""
+    """Records whether filters leave any row of all inputs, and whether any input has the value types to rename."""
 
     def __init__(self, n_pipelines: int) -> None:
         self._any = False
@@ -87,13 +87,13 @@ class Remaining:
         return self._names
 
     def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches.  An empty part of a source counts as rows."""
+        """Pass batches on and record that there are rows; an empty part of a source also counts."""
         for batch in batches:
             self._any = self._any or not len(batch) or batch.has_rows
             yield batch
 
     def end(self, model: Model, options: Options, log: Log) -> None:
-        """A pipeline is done.  Errors: UsageError if it is the last and filters left nothing."""
+        """End a pipeline.  Errors: UsageError if it is the last one and filters left nothing."""
         self._n_pipelines -= 1
         if self._names and not self._n_pipelines:
             self._names.log_to(log)
@@ -121,10 +121,10 @@ class Pipeline(NamedTuple):
         return chain.from_iterable(branch.inputs for branch in self.branches)
 
     def rows(self, model: Model, log: Log, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
-        """The batches for the end.  `capacity`: the most rows that readers put into a batch.  `encoded`: the caller
-        takes Encoded batches as well.
+        """The batches for the end.  `capacity`: maximum rows of a reader's batch.  `encoded`: the caller also accepts
+        Encoded batches.
 
-        Inputs are read one after the other, each when those before it have been read.
+        Inputs are read one after the other.
         Errors: UsageError if filters leave nothing of all inputs.
         """
         options = self.options
@@ -142,7 +142,7 @@ class Pipeline(NamedTuple):
         def rows_of(branch: Branch) -> Iterator[Batch]:
             stacks = branch.inputs[0].view == "stacks"
             rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
-            # stacks have their value types when they are read, a timeline's are made by a bridge
+            # stacks have value types when they are read; those of a timeline are made by a bridge
             if stacks:
                 rows = self._valued(rows, model, agreement)
             rows = self.remaining.seen(through(rows, branch.operators, holds))
@@ -178,11 +178,11 @@ class Pipeline(NamedTuple):
             yield from watch.taken(through(joined, self.joined, self.holds))
             watch.log_counts()
             self.remaining.end(model, options, log)
-        finally:  # a query may take only some of the rows
+        finally:  # a query may read only some of the rows
             self._advise(log)
 
     def _valued(self, rows: Iterator[Batch], model: Model, agreement: Any) -> Iterator[Batch]:
-        """The rows with the names of value types that the user wants, on which inputs have to agree."""
+        """The rows with renamed value types, which must agree between inputs."""
         names = self.remaining.names(self.options) if self.view != "timeline" else None
         if names:
             from fastprof.bridges.rows.value_names import renamed
@@ -191,7 +191,7 @@ class Pipeline(NamedTuple):
         return agreement.compared(rows) if agreement else rows
 
     def _advise(self, log: Log) -> None:
-        """Warn of inputs whose functions have no names but could have them, where names are shown."""
+        """If the target shows names, warn of inputs whose functions lack names but could have them."""
         if self.holds.names:
             for input_ in self.inputs:
                 if input_.advice:
@@ -211,7 +211,7 @@ class Pipeline(NamedTuple):
 class Plan(NamedTuple):
     end: End
     inputs: list[Input]
-    pipelines: list[Pipeline]  # by side, then by view; of an end with one view there is one for each side
+    pipelines: list[Pipeline]  # by side, then by view; an end with one view has one per side
     used: set[Option[Any]]  # by readers, operators and the end, or because they would add an operator
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
@@ -234,7 +234,7 @@ def selected(
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows.
 
-    `labels`: those that its samples get before.
+    `labels`: labels added to its samples before.
     """
     operator = bridges.SELECT[input_.view]
     filters_here = [option for option in operator.options if option in options and option not in input_.selects]
@@ -251,7 +251,7 @@ def selected(
     return operator.load()(rows, model, filters, log, EVERYTHING)
 
 
-_MOST_STREAMS = 16  # inputs read at the same time; each has an open file, and windows
+_MOST_STREAMS = 16  # maximum inputs read at the same time; each has an open file and windows
 
 
 def make(
@@ -259,7 +259,7 @@ def make(
 ) -> Plan:
     """The plan from the inputs to an end, which has one side or compares two.
 
-    `merge`: a single input is treated as one of several, its parts become one.
+    `merge`: the parts of a single input are merged, as those of several inputs are.
     `optimistic`: see Plan.
 
     Errors: UsageError for a view that cannot be reached.
@@ -267,7 +267,7 @@ def make(
     inputs = [*chain.from_iterable(sides)]
     fixed = {option.name: value for option, value in end.fixes.items() if options[option] != value}
     options = options.with_given(**fixed) if fixed else options
-    if not isinstance(end.view, str) and end.view(["stacks"]) == "timeline":  # a format of timelines alone
+    if not isinstance(end.view, str) and end.view(["stacks"]) == "timeline":  # a format that holds only timelines
         for input_ in inputs:
             input_.view = input_.other_view or input_.view
     view = end.view if isinstance(end.view, str) else end.view(input_.view for input_ in inputs)
@@ -294,7 +294,7 @@ def checked(
 ) -> Plan:
     """The plan of a verb for open inputs.
 
-    `idle` is called with options that do nothing here, instead of refusing them.
+    `idle` is called with options without effect, which are otherwise refused.
     Errors: UsageError for a view that cannot be reached, and for options without effect.
     """
     made = make(sides, end, options, merge=merge, optimistic=optimistic)
@@ -340,7 +340,7 @@ def _pipeline(
         facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
-        # similar inputs share a branch, so that arcs, contexts and symbols are shared from the beginning
+        # similar inputs share a branch, and so their arcs, contexts and symbols
         key = input_.view, *(operator.place for operator in operators + bridge)
         is_separate = labelled and input_.view != view
         if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
@@ -364,9 +364,9 @@ def _pipeline(
 
 
 def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
-    """As in Facts."""
+    """The `profiles` of Facts."""
     if len(branches) == 1 and branches[0].inputs[0].view == "timeline":
-        return 0  # the stack machine gives each stack once, and as the target holds it
+        return 0  # the stack machine yields each stack once, in the form that the target holds
     if holds.unmerged:
         return 1
     # bridges have already merged several inputs into one profile
@@ -379,7 +379,7 @@ def _in_order(plan: Plan) -> bool:
 
 
 def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> None:
-    """Errors: UsageError for options that contradict each other or the view."""
+    """Check the options.  Errors: UsageError if they contradict each other or the view."""
     table = options[bridges.TABLE] if holds.table else None
     if table and table not in bridges.TABLES[view]:
         raise UsageError(
@@ -399,7 +399,7 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
 
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
-    """Errors: UsageError if rows were read, but nothing of them was written."""
+    """Check that something was written.  Errors: UsageError if rows were read but none were written."""
     from fastprof.bridges.rows.unrepresentable import CODES
 
     no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
@@ -435,7 +435,7 @@ def reading_options() -> list[Option[Any]]:
 
 
 def options_of(end: End) -> list[Option[Any]]:
-    """The options that some plan for this end uses: those of the end first, then those of readers and operators."""
+    """The options that any plan for this end may use: those of the end, then those of readers and operators."""
     found = {*reading_options()}
     found.update(*(one.options for one in (*end.does, *_reachable(end))))
     found -= end.fixes.keys()
@@ -444,7 +444,7 @@ def options_of(end: End) -> list[Option[Any]]:
 
 
 def _reachable(end: End) -> Iterator[Operator]:
-    """The operators that some plan for this end has."""
+    """The operators that any plan for this end may have."""
     views, unmerged, done = [*bridges.SELECT], end.holds.unmerged, {one.place for one in end.does}
     targets = [end.view] if end.view in views else views
     pairs = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
@@ -476,7 +476,7 @@ def _of_each_input(targets: Iterable[str]) -> Iterator[Operator]:
 def idle(options: Options, plan: Plan) -> list[Option[Any]]:
     """The options that nothing uses on the way from the inputs to the end."""
     used = {option.key for option in plan.used}
-    met: dict[str, list[Option[Any]]] = {}  # by names that were given without their format
+    met: dict[str, list[Option[Any]]] = {}  # by names given without a format
     for option in plan.used:
         if option.format and option.name in options.given:
             met.setdefault(option.name, []).append(option)
@@ -489,8 +489,7 @@ def idle(options: Options, plan: Plan) -> list[Option[Any]]:
 def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]], None] | None = None) -> None:
     """Refuse options that nothing uses, unless the plan satisfies them anyway.  Errors: UsageError.
 
-    `passed_over` is called with options instead of refusing them; never with filters, since ignoring those would
-    change the rows.
+    `passed_over` is called with such options instead, except filters: ignoring these would change the rows.
     """
     for option in idle(options, plan) if options.given else ():
         value = options[option]

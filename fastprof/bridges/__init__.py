@@ -1,7 +1,7 @@
-"""The operators that a plan consists of, and their options.  The code of each operator is in a wing of this folder.
+"""The operators of a plan and their options.  The code of the operators is in the folders of this package.
 
-An operator is a function (batches, model, options, log, holds) -> batches.  `holds` is what the target has room
-for.  Each operator declares `when` a plan needs it; they run in the order BEFORE, BRIDGES, AFTER.
+An operator is a function (batches, model, options, log, holds) -> batches.  `holds` is what the target can hold.
+Each operator declares `when` a plan needs it; they run in the order BEFORE, BRIDGES, AFTER.
 docs/bridges.md shows with small examples what each operator keeps and loses.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
 _THREAD = frozenset({"thread", "process"})
 
-# Bytes of a name that a regular expression is matched against.  Names come from files, and matching may take time
+# Regular expressions are matched against this many bytes of a name.  Names come from files, and matching may take time
 # quadratic in their length.
 LONGEST_NAME = 1 << 14
 
@@ -163,8 +163,8 @@ RENAME_VALUE: Option[tuple[str, ...]] = Option(
     several=True,
     group="values",
     help="rename a value type, e.g. ns=time/nanoseconds",
-    details="For inputs that call the same quantity differently; those without OLD stay as they are.  With /UNIT "
-    "values are converted from the unit they have.  Repeatable.",
+    details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are converted to "
+    "that unit.  Repeatable.",
 )
 UNION = Option(
     "union",
@@ -282,7 +282,7 @@ MAX_DEPTH = Option(
 
 
 def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
-    """Which of thread, process, part and cpu separate rows that would otherwise be added up."""
+    """The labels, of thread, process, part and cpu, that keep rows separate that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
     separating = frozenset(options[LABELS] or ()) - {"own"}
@@ -298,7 +298,7 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
 
 
 def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
-    """Warn of requested labels that no row has.  `found`: those that some rows have, of LABEL_WORDS."""
+    """Warn of requested labels that no row has.  `found`: the LABEL_WORDS that some row has."""
     requested = options[LABELS] if holds.labels else ()
     for name in sorted({*(requested or ())} - {"own"} - found):
         log.warn(REPORTED["missing-labels"], name=name)
@@ -314,7 +314,7 @@ class Facts(NamedTuple):
     merged: bool = False  # several profiles become one
     several: bool = False  # rows of several profiles, merged or not, that have value types
     profiles: int = 1  # profiles not merged yet; 0 for stacks: nothing to add up
-    in_order: bool = False  # rows of each input come by function and line
+    in_order: bool = False  # rows of each input are sorted by function and line
     addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
 
@@ -328,14 +328,14 @@ class Operator(NamedTuple):
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
     when: Callable[[Facts], bool] = lambda facts: True
-    # Skipped unless one of these options is set.  Every plan that has a place for it uses these options.
+    # Skipped unless one of these options is set.  Every plan that could include the operator accepts these options.
     switches: tuple[Option[Any], ...] = ()
-    each: bool = False  # takes the rows of a single input, not those of several in sequence
-    encoded: bool = False  # takes Encoded batches if it may use several cores
-    streams: bool = False  # takes a list with the batches of each input, and reads them in parallel
+    each: bool = False  # processes each input separately, not several in sequence
+    encoded: bool = False  # accepts Encoded batches if it may use several cores
+    streams: bool = False  # gets a list with the batches of each input and reads them in parallel
 
     def has_place(self, facts: Facts) -> bool:
-        """Whether a plan with these facts needs it, or would with one of its switches set."""
+        """Whether a plan with these facts needs it, or would need it with one of its switches set."""
         return self.source in ("any", facts.source) and self.when(facts)
 
     def is_requested(self, options: Options) -> bool:
@@ -350,7 +350,7 @@ class Operator(NamedTuple):
 
 
 def _in(view: str, place: str, title: str, options: tuple[Option[Any], ...] = (), **more: Any) -> Operator:
-    """An operator within a view."""
+    """An operator that keeps the view."""
     return Operator(view, view, place, title, options, **more)
 
 
@@ -375,13 +375,13 @@ SELECT = {
     "graph": _in("graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
 
-# Of stacks it comes before the filters, of other views after the bridge to stacks: the plan does so for each input.
+# For stacks it precedes the filters, for other views it follows the bridge to stacks: the plan places it per input.
 LABEL_INPUTS = _in("stacks", "rows.label:labelled", "stacks", INPUT_LABELS, switches=INPUT_LABELS)
 
-# Of timelines it comes after the bridge, which makes their values: the plan does so for each input.
+# For timelines it follows the bridge, which makes their values: the plan places it for each input.
 RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (RENAME_VALUE,), switches=(RENAME_VALUE,))
 
-# Before a bridge, for the rows of one input or of several that need the same operators.
+# Before the bridge, for one input or for several that need the same operators.
 NAME_ADDRESSES = _in(
     "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
 )
@@ -398,7 +398,7 @@ COMPUTE = _in(
 )
 BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE)
 
-# From one view to another.  Each pair has at most one bridge.
+# From one view to another.  A pair of views has at most one bridge.
 FOLD_TO_GRAPH = Operator(
     "timeline",
     "graph",

@@ -61,8 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGHUP, _terminated)
     _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it: names may be in any script
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # by fastprof/__main__.py, until here
+        sys.stdout.reconfigure(errors="backslashreplace")  # like standard error: names may be in any script
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # set by fastprof/__main__.py until here
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return ended(lambda: _run(args))
 
@@ -90,23 +90,23 @@ def ended(work: Callable[[], int]) -> int:
 
 
 def print_message(message: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     from fastprof.core.errors import printable
 
     print_raw(f"fastprof: {printable(message)}\n")
 
 
 def print_raw(text: str) -> None:
-    """Text on standard error, as it is.  A message that cannot be written must not fail the command."""
+    """Print text on standard error unchanged.  A message that cannot be written must not fail the command."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
     except OSError:
-        sys.stderr = open(os.devnull, "w")  # Python would try to write the rest of the buffer at exit, and fail
+        sys.stderr = open(os.devnull, "w")  # at exit Python would try to write the rest of the buffer, and fail
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that was closed when the process began."""
+    """Stands for standard output if it was closed when the process started."""
 
     def write(self, text: str) -> int:
         raise self._error()
@@ -122,7 +122,7 @@ class _Closed(io.TextIOBase):
 
 
 def _replace_closed_streams() -> None:
-    """A file that we open must not take the place of a standard stream: libraries write there, too."""
+    """Prevent a file that we open from getting the descriptor of a closed standard stream, to which libraries write."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
     while (free := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -135,11 +135,12 @@ def _replace_closed_streams() -> None:
 
 
 def _done_and_flushed(work: Callable[[], int]) -> int:
-    """Errors: BrokenPipeError when the reader of a pipe has closed it, FastprofError when output cannot be written."""
+    """Run `work` and flush its output.  Errors: BrokenPipeError when the reader has closed the pipe; FastprofError when
+    output cannot be written."""
     try:
         return work()
     except OSError as error:
-        # Errors of files name the file; those of print do not.
+        # An error of a file names it; an error of print does not.
         if isinstance(error, BrokenPipeError) or error.filename is not None:
             raise
         raise _of_output(error) from None
@@ -148,7 +149,7 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OSError as error:
-            # Python tries to write the rest of the buffer at exit: without another error
+            # at exit Python writes the rest of the buffer; this must not cause another error
             with open(os.devnull, "wb") as null:
                 os.dup2(null.fileno(), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
@@ -163,7 +164,7 @@ def _of_output(error: OSError) -> Exception:
 
 
 def _terminated(number: int, frame: object) -> None:
-    # an exception, so that temporary files are removed on the way out
+    # an exception, so that temporary files are removed
     raise SystemExit(128 + number)
 
 

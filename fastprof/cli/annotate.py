@@ -76,7 +76,7 @@ class _Page:
     """The text for a person."""
 
     def __init__(self, found: Annotation, screen: Screen, short: bool) -> None:
-        """`short`: names of C++ as `top` prints them."""
+        """`short`: shorten C++ names as `top` does."""
         self._found, self._screen, self._short = found, screen, short
         self._shown = self._that_fit()
 
@@ -92,7 +92,7 @@ class _Page:
         self._print(rows)
 
     def _that_fit(self) -> list[int]:
-        """The value types to show: on a terminal at least one, and as many as leave half the width to the source."""
+        """The value types to show: on a terminal as many as leave half the width to the source, but at least one."""
         found = self._found
         order = [found.value, *(k for k in range(len(found.totals)) if k != found.value)][: len(found.totals)]
         if self._screen.width is None:
@@ -118,7 +118,7 @@ class _Page:
         return titles
 
     def _figures(self, scales: list[Scale], values: list[int] | None) -> list[object]:
-        """A value and its percentage for each value type; 0 without a percentage, no value as a dot."""
+        """A value and its percentage for each value type.  0 has no percentage; a missing value is a dot."""
         if values is None:
             return [".", ""] * len(scales)
         cells: list[object] = []
@@ -171,7 +171,7 @@ class _Page:
         print()
 
     def _print(self, rows: list[list[object]], shares: Sequence[float | None] = ()) -> None:
-        """A table whose last column is text, cut at the edge of the screen; names of calls lose their arguments."""
+        """Print a table whose last column is text, cut at the edge of the screen; calls lose their arguments."""
         last = len(rows[0]) - 1
         room = None
         if self._screen.width is not None:
@@ -179,7 +179,7 @@ class _Page:
         for row in rows:
             text = row[-1]
             row[-1] = text.fitting(room) if isinstance(text, _Called) else str(text)[:room]
-        places = last - 2 * len(self._shown)  # the figures, then the line or address
+        places = last - 2 * len(self._shown)  # the figures; the line or address follows
         right = [*range(2 * len(self._shown)), *([2 * len(self._shown)] if places else [])]
         print_table(rows, right, narrow=(last,), shares=shares, screen=self._screen)
 
@@ -203,7 +203,7 @@ class _Called(NamedTuple):
 
     name: str
     times: str
-    where: str  # the file of the callee, if that is another
+    where: str  # the file of the callee, if different
 
     @staticmethod
     def of(call: Call, names: Mapping[str, str], listing: Listing) -> _Called:
@@ -211,7 +211,7 @@ class _Called(NamedTuple):
         return _Called(_readable(names[call.function]), f" ({call.times:,}x)", _readable(where))
 
     def fitting(self, room: int | None) -> str:
-        """In `room` columns: the name loses its arguments and its middle, last goes the file."""
+        """The call in `room` columns: the name loses its arguments, then its middle; the file is dropped last."""
         if room is None:
             return f"=> {self.name}{self.times}{self.where}"
         where = self.where if room >= len(self.times + self.where) + _LEAST_NAME else ""

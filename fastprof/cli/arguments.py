@@ -11,10 +11,10 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
 
-# Before names given with -O that several formats have, in the namespace of arguments.
+# Prefix, in the argument namespace, of -O names that several formats have.
 _ANY = "*."
-# Headings of --help for groups of options, in this order.  Other groups are formats, which follow, then _LAST, under
-# which --help itself is, too.
+# Headings of --help for groups of options, in this order.  The groups of formats follow, then _LAST, which includes
+# --help itself.
 _HEADINGS = {
     "input": "input",
     "output": "output",
@@ -29,7 +29,7 @@ _LAST = {"limits": "general"}
 
 
 def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
-    """Options under the headings of their groups, in the order in which they are shown."""
+    """Options by the heading of their group, in the order shown."""
     options = [*options]
     groups = dict.fromkeys(option.group for option in options)
     order = [*_HEADINGS, *(g for g in groups if g not in _HEADINGS and g not in _LAST), *_LAST]
@@ -38,9 +38,9 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
 
 
 def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
-    """Flags for `options`, under their headings.  Absent options are not in the namespace.
+    """Add flags for `options` under their headings.  Options not given are not in the namespace.
 
-    Options of a format are hidden from --help, whose length does not grow with the number of formats.
+    Options of a format are hidden from --help, so its length does not grow with the number of formats.
     """
     options = [*options]
     for heading, mine in by_heading(option for option in options if not option.format).items():
@@ -66,7 +66,7 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
 
 
 def full_help(option: Option[Any]) -> str:
-    """Its help in full."""
+    """The help of an option with its details."""
     return f"{option.help}.  {option.details}" if option.details else option.help
 
 
@@ -95,14 +95,14 @@ def _add(group: Any, option: Option[Any]) -> None:
 
 
 class OfFormat(argparse.Action):
-    """-O: sets what the flag of the option of this name would set, if it had one."""
+    """-O NAME=VALUE: sets the option of this name as its flag would."""
 
     def __init__(self, known: list[Option[Any]], **given: Any) -> None:
         super().__init__(**given)
         self._known = known
 
     def spellings(self) -> list[str]:
-        """NAME= of each option of a format, NAME of a switch."""
+        """`NAME=` for each option of a format, `NAME` for a switch."""
         mine = [option for option in self._known if option.format]
         return [*dict.fromkeys(o.name + "=" * (not isinstance(o.kind, Switch)) for o in mine)]
 
@@ -187,7 +187,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_table(args: argparse.Namespace, path: str) -> None:
-    """Sets the flag of the table that the suffix of --output selects, unless one is given."""
+    """Set the flag of the table selected by the suffix of --output, unless one is given."""
     kind = table_of(path)
     if kind and not any(getattr(args, flag) for flag in ("json", "csv", "markdown")):
         setattr(args, kind, True)

@@ -1,4 +1,4 @@
-"""JSON that every reader accepts.  Python's own contains NaN, infinities and lone surrogates."""
+"""JSON that every reader accepts; Python's own may contain NaN, infinities and lone surrogates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastprof.core._typing import Any
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """NaN and infinities become null, bytes that are not UTF-8 U+FFFD, values that JSON lacks (a date) text."""
+    """A value as JSON.  NaN and infinities become null, non-UTF-8 bytes U+FFFD, other types such as dates text."""
     import json
 
     return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left

@@ -8,8 +8,8 @@ from fastprof.cli import print_raw
 from fastprof.cli.text import terminal_width
 from fastprof.core.errors import printable
 
-_EVERY = 0.1  # seconds, at least, between two drawings
-_FIRST = 0.5  # seconds before the first one: shorter work needs no bar
+_EVERY = 0.1  # minimum time between two drawings, in seconds
+_FIRST = 0.5  # seconds until the first one: shorter work needs no bar
 _WIDTH = 20  # of the bar itself
 
 

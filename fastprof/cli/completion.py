@@ -1,11 +1,11 @@
-"""fastprof completion: scripts with which shells complete verbs, options and their values.
+"""fastprof completion: scripts for shells that complete verbs, options and their values.
 
-The declarations of the options are all that a script is made of, so that it needs no fastprof while one types:
+A script is generated from the declarations of the options, so completion does not start fastprof:
 
     name             values
     convert --by     function line file object       one of these
-    convert --labels own,thread,process,part,cpu     several of these, separated by commas
-    convert -o                                       a file, as shells complete it
+    convert --labels own,thread,process,part,cpu     several of these, comma-separated
+    convert -o                                       a file, completed by the shell
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ examples:
 
 
 class Choice(NamedTuple):
-    """An option and the values that it may have."""
+    """An option and its possible values."""
 
     flags: list[str]
     help: str
     takes_value: bool
-    words: tuple[str, ...]  # none: shells complete files
-    several: bool  # of the words, separated by commas
+    words: tuple[str, ...]  # empty: the shell completes files
+    several: bool  # takes several of the words, comma-separated
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,7 +57,7 @@ def script(shell: str) -> str:
 
 
 def _commands() -> Iterator[tuple[str, list[Choice]]]:
-    """By verb, or verb and action: `convert`, `archive add`."""
+    """The options of each verb, or verb and action: `convert`, `archive add`."""
     for verb in VERBS:
         module = import_module(f"fastprof.cli.{verb}")
         parser = Parser(prog=verb)
@@ -91,7 +91,7 @@ def _choice(action: argparse.Action) -> Choice:
 
 
 def _actions(commands: dict[str, list[Choice]]) -> dict[str, list[str]]:
-    """The actions of verbs that have some."""
+    """The actions of each verb that has any."""
     found: dict[str, list[str]] = {}
     for name in commands:
         verb, _, action = name.partition(" ")
@@ -149,7 +149,7 @@ def _bash(commands: dict[str, list[Choice]]) -> str:
 
 
 def _zsh(commands: dict[str, list[Choice]]) -> str:
-    """zsh runs completions that are written for bash."""
+    """The script for zsh, which can run completions written for bash."""
     return "autoload -U +X bashcompinit && bashcompinit\n" + _bash(commands)
 
 

@@ -1,4 +1,4 @@
-"""fastprof diff: what changed from one profile to another."""
+"""fastprof diff: the changes from one profile to another."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     """OLD and NEW.  Errors: UsageError."""
     inputs, words = args.inputs, args.words
     n_new = len(words) - words.index("--") - 1 if "--" in words else 1
-    if not 0 < n_new < len(inputs):  # all come after --, which may begin with a dash
+    if not 0 < n_new < len(inputs):  # all names follow --, because they may begin with a dash
         n_new = 1
     if len(inputs) < 2:
         raise UsageError("NEW is missing: diff compares two profiles")
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
-    """Where text goes, and whether names are shortened."""
+    """The screen for text, and whether names are shortened."""
     return Screen.from_options(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
 
 
@@ -162,7 +162,7 @@ def _print_json(found: Difference) -> None:
 
 
 def _runs(runs: Runs | None) -> dict[str, Any]:
-    """Of several profiles a side: the cost in each, and the probability of the difference by chance."""
+    """For several profiles a side: the cost in each, and the probability that the difference is chance."""
     return {"runs": runs._asdict()} if runs else {}
 
 
@@ -235,7 +235,7 @@ def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
     head = _SPREAD_HEAD[1:] if rows[0].runs else ("new", "difference", "%")
     first = f"{scale.title(value.name)} {'incl. ' * by_inclusive}old"
     columns = [(title, [*cells]) for title, *cells in zip((first, *head), *lines, strict=True)]
-    # the other of self and inclusive cost, in short
+    # also self or inclusive cost, whichever is not sorted by
     others = [(row.old[found.shown], row.new[found.shown]) if by_inclusive else row.inclusive for row in rows]
     known = [pair for pair in others if pair]
     if known:
@@ -248,7 +248,7 @@ def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
     print_table(
         [titles, *zip(*(cells for _, cells in columns), strict=True)],
         right=figures,
-        narrow=range(len(columns) - 1, figures.stop - 1, -1),  # the first column keeps most
+        narrow=range(len(columns) - 1, figures.stop - 1, -1),  # the first column is shortened last
         optional=[titles.index(title) for title in ("object", "file") if title in titles[figures.stop + 1 :]] + least,
         shares=[None, *(abs(new - old) / total if total else None for old, new in sides)],
         screen=screen,
@@ -263,7 +263,7 @@ def _signed(scale: Scale, old: int, new: int) -> str:
 
 
 def _shortened(rows: list[Change]) -> list[Change]:
-    """The same with short names of C++, as `top` prints them."""
+    """The rows with C++ names shortened as in `top`."""
     names = [*dict.fromkeys(name for row in rows for name in (row.name, row.callee))]
     short = dict(zip(names, short_names(names), strict=True))
     return [row._replace(name=short[row.name], callee=short[row.callee]) for row in rows]

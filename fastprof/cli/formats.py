@@ -91,14 +91,14 @@ def _option(option: Option[Any], f: Format) -> dict[str, Any]:
 
 
 def _reported(f: Format) -> dict[str, list[dict[str, str]]]:
-    """The entries in logs of its folder, by kind."""
+    """The log entries of the format, by kind."""
     there = find_spec(f"{f.room}.reported") is not None
     table = import_module(f"{f.room}.reported").REPORTED.values() if there else ()
     return {kind: [{"code": e.code, "text": _plain(e.several)} for e in table if e.kind == kind] for kind in _KINDS}
 
 
 def _plain(words: str) -> str:
-    """A text of a log with its options as flags, and a name for each other value."""
+    """A text of the log with options as flags and the names of its other fields."""
 
     def shown(found: re.Match[str]) -> str:
         return filled(found[0], (), flags=True) if found[1].startswith("-") else found[1].upper()

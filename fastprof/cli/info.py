@@ -26,7 +26,7 @@ examples:
 """
 
 
-# Labels of facts that differ from their key with blanks.
+# Labels of facts, if they are not simply the key with spaces.
 _LABELS = {
     "constant_tsc": "constant TSC",
     "cpu": "CPU",
@@ -57,14 +57,14 @@ _UNITS = {
     "memory_kib": "kilobytes",
     "period_us": "microseconds",
 }
-# What a header states, in any number of parts.
+# Fields of a header, for any number of parts.
 TEXTS = ("creator", "command", "trigger", "pid", "thread", "comments", "descriptions", "process_names")
 NS = 1_000_000_000
-_OF_A_KIND = 5  # texts of a list that are printed; --json has all of them
+_OF_A_KIND = 5  # items printed of a list; --json has all
 
 
 def labelled(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Facts for people.  A fact with several tables, e.g. one per event, becomes several."""
+    """Facts with labels.  A fact with several tables, e.g. one per event, becomes several."""
     for key, value in facts.items():
         label = _LABELS.get(key, key.replace("_", " "))
         if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
@@ -132,7 +132,7 @@ def _in_units(key: str, value: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
-    """Texts of several parts are printed as separate lines, numbers and short words in one line."""
+    """Print texts of several parts on separate lines, numbers and short words on one line."""
     if not isinstance(value, list):
         yield name, value
     elif sum(len(str(one)) + 2 for one in value) <= 100:
@@ -159,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(value, dict):
             rows.append((name, ""))
             items = labelled(value) if name == "recorded" else value.items()
-            is_counts = name in ("recorded repairs", "recorded losses")  # by code
+            is_counts = name in ("recorded repairs", "recorded losses")  # keyed by code
             for key, item in items:
                 rows += _lines(f"  {key.replace('-', ' ') if is_counts else key}", item)
         else:

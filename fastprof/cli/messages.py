@@ -15,7 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
 
-_OF_A_KIND = 5  # warnings that are printed; --json has all of them
+_OF_A_KIND = 5  # warnings printed per code; --json has all
 
 
 class Progress:
@@ -34,7 +34,7 @@ class Progress:
 
 
 class Steps:
-    """A progress bar over items done one after the other, if stderr is a terminal."""
+    """A progress bar over items processed in sequence, if stderr is a terminal."""
 
     def __init__(self, quiet: bool, unit: str) -> None:
         self._on = not quiet and sys.stderr.isatty()
@@ -63,7 +63,7 @@ class Steps:
 
 
 def print_problems(log: Log, inputs: str, quiet: bool) -> None:
-    """Losses and warnings of the inputs, next to a table on standard output."""
+    """Print losses and warnings of the inputs on standard error; standard output has a table."""
     if not (log.losses or log.warnings):
         return
     if counts := _counts(log, quiet):
@@ -72,7 +72,7 @@ def print_problems(log: Log, inputs: str, quiet: bool) -> None:
 
 
 def print_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
-    """Each on a line, but only the first few of a code: thousands of objects may lack symbols."""
+    """Print warnings, one per line, but only the first few per code: thousands of objects may lack symbols."""
     left = Counter(warning["code"] for warning in warnings)
     printed: Counter[str] = Counter()
     for warning in warnings:
@@ -118,7 +118,7 @@ def print_log(args: argparse.Namespace, log: Log, headline: str) -> int:
 
 
 def print_written(args: argparse.Namespace, log: Log) -> int:
-    """As `print_log`, of one output."""
+    """Print the log of a written output; returns the exit code."""
     rows = rows_text(log)
     target = "standard output" if args.output == "-" else shown(args.output)
     files = log.facts.get("files", [])
@@ -134,7 +134,7 @@ def print_written(args: argparse.Namespace, log: Log) -> int:
     return code
 
 
-# What is counted, by its key in a log: one and several.  Fields are facts of the log.
+# By key in a log: singular and plural of what is counted.  Fields are facts of the log.
 _NOUNS = {
     "boxes": ("box", "boxes"),
     "calls": ("call", "calls"),
@@ -154,7 +154,7 @@ _NOUNS = {
 
 
 def rows_text(log: Log) -> str:
-    """The samples read and the rows they were summed up to: fewer rows than samples are no loss.
+    """The samples read and the rows that they were added up to: fewer rows than samples is not a loss.
 
     81 samples written as 62 rows
     65 rows written

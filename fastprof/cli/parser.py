@@ -1,7 +1,7 @@
-"""The parser of the command line: one-line errors, help that fits on two screens.
+"""The parser of the command line: one-line errors, help that fits two screens.
 
-fastprof convert --help        the shared options, a line each
-fastprof convert --help-all    all options with all details
+fastprof convert --help        the shared options, one line each
+fastprof convert --help-all    all options, with details
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given, allow_abbrev=False, add_help=False)
-        # argparse makes a formatter for every argument, and its own way to find the width is slow
+        # argparse creates a formatter for every argument, and is slow at finding the width
         self._width = min(terminal_width() or 80, 80)
         self._brief = False
-        self._hidden: list[Any] = []  # groups of arguments that only --help-all shows
+        self._hidden: list[Any] = []  # groups of arguments shown only by --help-all
         self.formatter_class = self._formatter
         self.add_argument("-h", "--help", action="help", help="show this help")
         self._positionals.title = "arguments"
         self._optionals.title = "help"
 
     def offer_all_help(self) -> None:
-        """--help shows a line of each shared option from now on, --help-all all details, also of all actions."""
+        """Add --help-all, which shows all options with details, also those of actions; --help then shows one line per
+        shared option."""
         if not self._brief:
             self._brief = True
             self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options, with details")
 
     def hide(self, group: Any) -> None:
-        """Show this group of arguments with --help-all only."""
+        """Show this group of arguments only in --help-all."""
         self._hidden.append(group)
 
     def last_group(self, title: str) -> Any:
@@ -81,7 +82,7 @@ class Parser(argparse.ArgumentParser):
         return _Formatter(prog, self._width, self._brief)
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, the usage and where to read more; exit code 2."""
+        """Print the error, the usage and the command for help; exit with 2."""
         message = re.sub(r"^argument ", "", message)
         message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is not one of \2", message)
         if found := re.match(r"the following arguments are required: (.*)", message):
@@ -90,7 +91,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"fastprof: {printable(message)}\n{self.format_usage().strip()}\n{more}")
 
     def _missing(self, names: list[str]) -> str:
-        may_be_none = {action.metavar for action in self._actions if action.nargs == "*"}  # argparse lists them, too
+        # argparse also lists arguments that may be empty
+        may_be_none = {action.metavar for action in self._actions if action.nargs == "*"}
         names = [name for name in names if name not in may_be_none] or names
         message = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing"
         helps = [action.help or "" for action in self._actions if not action.option_strings]
@@ -99,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         return message
 
     def no_input(self) -> NoReturn:
-        """For a verb whose inputs may also come from another option."""
+        """Fail for lack of inputs, in a verb whose inputs may also come from an option."""
         self.error(self._missing(["INPUT"]))
 
     def no_option(self, word: str) -> NoReturn:
@@ -118,7 +120,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def meant(word: str, known: Iterable[str], quote: str = "") -> str:
-    """The end of a message about an unknown word: the most similar known word."""
+    """The end of a message about an unknown word: "; did you mean ...?", or ""."""
     if word in _ELSEWHERE:
         return f"; {_ELSEWHERE[word]}"
     near = nearest(word, known)
@@ -148,7 +150,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
-        # argparse forgets that verbs are indented further than options
+        # argparse does not account for verbs being indented further than options
         indent = self._current_indent + self._indent_increment
         for verb in getattr(action, "_choices_actions", ()):
             self._action_max_length = max(self._action_max_length, len(verb.dest) + indent)
@@ -165,7 +167,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
                 words.append(f"[{word}]" if action.nargs in ("*", "?") else word)
             elif "[OPTION ...]" not in words:
                 words.append("[OPTION ...]")
-        if prefix == "":  # the beginning of a name, as `fastprof archive`
+        if prefix == "":  # the prefix of an action, as `fastprof archive`
             return " ".join([*words, *output])
         lines = ["usage:"]
         for word in [*words, *output]:
@@ -175,7 +177,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return "\n".join(lines) + "\n\n"
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """`-f, --from FORMAT`, and not FORMAT twice."""
+        """`-f, --from FORMAT` instead of `-f FORMAT, --from FORMAT`."""
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         equals = "=" if action.option_strings[0].startswith("-O ") else " "

@@ -52,8 +52,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Query in a separate process, which can be killed: an interrupted DuckDB may wait for its threads for ever, and
-    then no signal handler runs."""
+    """Query in a separate process that can be killed: an interrupted DuckDB may wait for its threads forever, and then
+    no signal handler runs."""
     before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, workers.ENDING), os.getpid(), ""
     try:
         folder = private_folder()
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
-        with suppress(ProcessLookupError, ChildProcessError):  # it may have ended a moment before
+        with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just before
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         raise
@@ -100,7 +100,7 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
             rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
-    log = answer.log  # complete as far as rows were read
+    log = answer.log  # complete for the rows read
     print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(log)
 
@@ -115,7 +115,7 @@ def _print_json(answer: Answer) -> None:
 
 
 def _distinct(columns: list[str]) -> list[str]:
-    """a, a, b: a, a_1, b, as DuckDB does for data frames.  JSON objects need distinct names."""
+    """Make names distinct for JSON objects, as DuckDB does for data frames: a, a, b becomes a, a_1, b."""
     names: dict[str, None] = {}
     taken = {*columns}
     for column in columns:

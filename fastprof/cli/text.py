@@ -8,8 +8,7 @@
     self %  self s  function
       41.0    2.13  work
 
-Rows are printed in the order in which they come.  A pipe gets the same text without colours; the rankings are 120
-columns wide there.
+Rows are printed in the given order.  A pipe gets the same text without colours; rankings are 120 columns wide there.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.errors import printable
 from fastprof.core.units import SIZES, TIMES
 
-_COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
-# Characters that `narrow` columns keep on a small terminal: all but the last; the last; the last as a last resort.
+_COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total up: bold red, yellow
+# Minimum widths of `narrow` columns on a small terminal: all but the last; the last; the last if nothing else helps.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
-# Compiled when they are used: a start has no time for it.
+# Compiled on first use, to keep the start fast.
 _SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
 _BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"
-_WIDEST = 1000  # A longer cell overflows its column, because a name of a megabyte must not widen every row.
+_WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not widen every row.
 
 
 def terminal_width(fd: int = 1) -> int | None:
-    """The columns of the terminal (COLUMNS, or that of standard output or of another file), None if there is none."""
+    """The width from COLUMNS, or of the terminal on standard output or another file; None if there is none."""
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(fd).columns
     except (OSError, ValueError):
@@ -46,22 +45,23 @@ def terminal_width(fd: int = 1) -> int | None:
 
 
 class Screen(NamedTuple):
-    """Where text goes.  The default is a pipe or a file: no limit, no colour."""
+    """The destination of text.  The default is a pipe or a file: no width limit, no colour."""
 
     width: int | None = None
     colour: bool = False
-    markdown: bool = False  # tables with `|`
+    markdown: bool = False  # Markdown tables
 
     @staticmethod
     def of(stream: IO[str]) -> Screen:
-        """A terminal has a width, and colours unless NO_COLOR is set (https://no-color.org) or it is `dumb`."""
+        """The screen of a stream.  A terminal has a width, and colours unless NO_COLOR is set (https://no-color.org) or
+        it is `dumb`."""
         if not stream.isatty():
             return Screen()
         return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
     @staticmethod
     def from_options(width: int | None, colour: str, *, markdown: bool = False) -> Screen:
-        """Of --width (0: no limit; None: the terminal's, else COLUMNS, else _IN_A_PIPE) and --color; or of
+        """The screen for --width (0: no limit; None: the terminal's, else COLUMNS, else _IN_A_PIPE) and --color, or for
         --markdown."""
         if markdown:
             return Screen(markdown=True)
@@ -71,7 +71,7 @@ class Screen(NamedTuple):
         return Screen(width or None, here.colour if colour == "auto" else colour == "always")
 
     def paint(self, text: str, share: float | None) -> str:
-        """`text` in the colour of a share of the total, which may be negative."""
+        """Colour `text` by its share of the total, which may be negative."""
         if self.colour and share is not None:
             for least, code in _COLOURS:
                 if abs(share) >= least:
@@ -92,15 +92,15 @@ UNITS |= {unit: (factor, _BYTES) for unit, factor in SIZES.items()}
 
 
 class Scale(NamedTuple):
-    """How the figures of one column are written: all in the same unit, so that they can be compared at a glance.
+    """The format of the figures of a column: all in one unit, so that they can be compared at a glance.
 
-    Where that would make 0.00 of most of them, each has its own unit.
+    If most of them would be 0.00 in that unit, each figure has its own.
     """
 
-    unit: str  # "ms", "KiB", "G"; "" for plain counts, and if each figure has its own
-    factor: int  # of one figure, in the smallest unit
+    unit: str  # "ms", "KiB", "G"; "" for plain counts, or if each figure has its own unit
+    factor: int  # the value type's unit, in the smallest unit
     divisor: int
-    places: int = 0  # after the point: the largest figure has three digits
+    places: int = 0  # decimals: the largest figure has three digits
     each: str | None = None  # the unit of the value type, if each figure has its own
 
     @staticmethod
@@ -129,7 +129,7 @@ class Scale(NamedTuple):
         return f"{'-' * (value < 0 < parts)}{whole:,}" + (f".{rest:0{self.places}d}" if self.places else "")
 
     def title(self, name: str) -> str:
-        """The heading of the column: "self ms"; for a value type named like a unit just that: "ms"."""
+        """The heading of the column: "self ms"; just "ms" for a value type named like a unit."""
         return f"{'' if name in UNITS else name} {self.unit}".strip()
 
 
@@ -167,7 +167,7 @@ def percent(value: float, total: float = 1) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """`text`, if it is wider, without its arguments, then without template arguments, then without its middle.
+    """`text` cut to `width`: it loses its arguments, then template arguments, then its middle.
 
     "f(...)"    "std::vector<...>::push_back"    "inflate_s...tables"
     """
@@ -183,7 +183,7 @@ def cut(text: str, width: int) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names of C++ without the text of their arguments and template arguments, unless two would become equal.
+    """C++ names with arguments and template arguments elided, unless two names would become equal.
 
     short_names(["void std::sort<int*>(int*, int*)", "f(int)", "f(long)"])
     ["void std::sort<...>(...)", "f(int)", "f(long)"]
@@ -194,8 +194,8 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def _elided(text: str, bracket: str, longer_than: int = 3) -> str:
-    """`text` with "..." for what is in outermost brackets of this kind that follow a name.  `operator<` is none, and
-    neither is Go's `main.(*T).f`.  Brackets without a partner change nothing."""
+    """`text` with "..." in place of the contents of outermost brackets of this kind that follow a name.  This excludes
+    `operator<` and Go's `main.(*T).f`.  Unmatched brackets change nothing."""
     pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
     opened: list[tuple[str, bool]] = []
     for found in re.finditer(_BRACKET, text):
@@ -221,7 +221,7 @@ def _elided(text: str, bracket: str, longer_than: int = 3) -> str:
 
 
 def _fitting(text: Iterable[str], width: int) -> int:
-    """How many of the first characters fit into `width`."""
+    """The number of leading characters that fit `width`."""
     n = 0
     for n, character in enumerate(text):
         width -= _wide(character)
@@ -239,19 +239,19 @@ def print_table(
     shares: Sequence[float | None] = (),
     screen: Screen = PIPE,
 ) -> None:
-    """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567.
+    """Print a table.  Columns are as wide as their longest cells, those in `right` right-aligned; numbers have commas.
 
-    Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first;
-    the last of them keeps most.  Then columns in `optional` are dropped one by one until the rest fits, those that are
-    the same in all rows first.
-    A row is painted by its share in `shares`, which may be shorter than `rows`.
+    If the table is wider than the screen, cells of `narrow` columns are shortened in the middle, the widest column
+    first; the last of them keeps most.  Then `optional` columns are dropped one by one until the rest fits, those that
+    are the same in all rows first.
+    A row is coloured by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
     if screen.markdown:
         _print_markdown(cells, right)
         return
     widths = [min(max(map(_wide, column)), _WIDEST) for column in zip(*cells, strict=True)]
-    # what distinguishes rows is dropped last
+    # columns that distinguish rows are dropped last
     optional = sorted(optional, key=lambda i: len({row[i] for row in cells[1:]} - {""}) > 1)
     shown = dict(enumerate(widths)) if screen.width is None else _fit(widths, narrow, optional, screen.width)
     lines = []
@@ -267,7 +267,7 @@ def print_table(
 
 
 def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:
-    """Print a table of GitHub's Markdown; the first row is its head."""
+    """Print a GitHub Markdown table; the first row is its head."""
     rules = ["---:" if i in right else "---" for i in range(len(cells[0]))]
     for row in (cells[0], rules, *cells[1:]):
         texts = row if row is rules else [re.sub(_SPECIAL, r"\\\g<0>", cell) for cell in row]
@@ -275,7 +275,7 @@ def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:
 
 
 def print_csv(rows: Iterable[Sequence[object]]) -> None:
-    """Print CSV; None is an empty cell.  Control characters are escaped on a terminal, and exact elsewhere."""
+    """Print CSV; None is an empty cell.  Control characters are escaped on a terminal, unchanged elsewhere."""
     import csv
 
     table = csv.writer(sys.stdout, lineterminator="\n")
@@ -289,9 +289,9 @@ _TABLES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": ""}
 
 
 def table_of(path: str) -> str | None:
-    """The kind of table that an output's suffix selects: json, csv, markdown, or "" for text; None: no table.
+    """The table selected by an output's suffix: json, csv, markdown, or "" for text; None: not a table.
 
-    A format's suffix, such as .speedscope.json, is not a table's.
+    The suffix of a format, such as .speedscope.json, selects no table.
     """
     name, suffix = os.path.splitext(os.path.basename(path))
     return _TABLES.get(suffix) if suffix != ".json" or "." not in name else None
@@ -299,7 +299,7 @@ def table_of(path: str) -> str | None:
 
 @contextmanager
 def table_to(path: str | None) -> Iterator[None]:
-    """What is printed goes to a file, which appears whole or not at all; None: to standard output."""
+    """Redirect prints to a file, which appears whole or not at all; None: to standard output."""
     if path is None:
         yield
         return
@@ -336,12 +336,12 @@ def _shrunk(widths: dict[int, int], least: dict[int, int], screen: int) -> dict[
 
 
 def _missing(widths: dict[int, int], screen: int) -> int:
-    """By how many columns a table exceeds the screen."""
+    """The number of columns by which a table exceeds the screen."""
     return sum(widths.values()) + 2 * (len(widths) - 1) - screen
 
 
 def _wide(text: str) -> int:
-    """The columns of a terminal that `text` takes: an ideograph takes two, a combining mark none."""
+    """The width of `text` on a terminal: an ideograph takes two columns, a combining mark none."""
     if text.isascii():
         return len(text)
     import unicodedata

@@ -36,7 +36,7 @@ Rank functions by cost: their own (self), and including the
 functions they call (inclusive).  sum % adds up self % from
 the first row.  --by ranks lines, files, objects, threads or
 labels.  Several inputs are added up."""
-_LEAST = 0.005  # of a function's inclusive cost: --tree adds up callers and callees that cost less
+_LEAST = 0.005  # share of a function's inclusive cost below which --tree adds up callers and callees
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
@@ -102,7 +102,7 @@ def _as_json(found: Top) -> dict[str, Any]:
 
 
 def _shortened(found: Top) -> Top:
-    """The same with short names of C++, whose arguments are in --json, --csv and with --demangle=full."""
+    """The rows with short C++ names; --json, --csv and --demangle=full print their arguments."""
     called = (call.name for row in found.rows for call in (*row.callers, *row.callees))
     names = [*dict.fromkeys(chain((row.name for row in found.rows), called))]
     short = dict(zip(names, short_names(names), strict=True))
@@ -209,13 +209,13 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
 
 
 def _short(objects: list[str]) -> list[str]:
-    """Their base names, unless two would be equal."""
+    """The base names of objects, unless two would be equal."""
     names = {name: name.rpartition("/")[2] for name in objects}
     return [names[name] for name in objects] if len({*names.values()}) == len(names) else objects
 
 
 def _print_tree(found: Top, screen: Screen) -> None:
-    """As callgrind_annotate does: above each function (*) its callers (<), below its callees (>)."""
+    """Print callers (<) above each function (*) and callees (>) below it, as callgrind_annotate does."""
     cost = _scale(found)
     rows: list[tuple[str, ...]] = []
     objects: list[str] = []
@@ -228,7 +228,7 @@ def _print_tree(found: Top, screen: Screen) -> None:
         shares.append(share)
 
     def add_calls(sign: str, row: Row, calls: tuple[Call, ...]) -> None:
-        """Several small ones are one line."""
+        """Add lines of callers or callees; several cheap ones share a line."""
         least = _LEAST * max(abs(row.self), abs(row.inclusive or 0))
         small = [call for call in calls if abs(call.cost) < least]
         for call in calls:
@@ -264,7 +264,7 @@ def _scale(found: Top) -> Scale:
 
 
 def _unit(value: ValueType) -> str:
-    """Callgrind files have no units, but events named like one."""
+    """The unit of a value type.  Callgrind files have no units, but events named like one."""
     return value.unit or (value.name if value.name in UNITS else "")
 
 

@@ -55,15 +55,15 @@ def run(args: argparse.Namespace) -> int:
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
         raise UsageError(f"--port={port}: expected 0 to 65535")
-    # a second Ctrl-C does not wait for a file that is being written
+    # a second Ctrl-C does not wait for an unfinished file
     with tempfile.TemporaryDirectory(prefix="fastprof-", ignore_cleanup_errors=True) as folder:
         server = Server(args.input, folder, port, from_=args.from_, **given)
         try:
-            # the server's address is a secret, and the command lines of processes are not
+            # the server's address is secret; command lines are public
             _open(server.url, args.no_browser, by=Path(server.private_page()).as_uri())
             print_problems(server.log, shown(args.input), quiet=False)
             server.run()
-        except KeyboardInterrupt:  # the way to end it
+        except KeyboardInterrupt:  # Ctrl-C ends the server
             pass
         finally:
             server.close()
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(url: str, quietly: bool, *, by: str = "") -> None:
-    """Print `url` and open it, through the page that redirects to it if there is one."""
+    """Print `url` and open it, or open the page that redirects to it."""
     print_message(url)
     if not quietly and not webbrowser.open(by or url):
         print_message("cannot start a browser: open this address yourself")

@@ -1,8 +1,7 @@
-"""The registry: the only place that knows which formats exist.
+"""The registry: the only place that lists the formats.
 
-A room is a folder of this package, named once in ROOMS, whose `__init__.py` -
-its door - has a constant `FORMATS`.  A door imports nothing heavy, because
-every door is opened to recognize an input.  Adding one: see CONTRIBUTING.md.
+A room is a folder of this package, listed in ROOMS.  Its `__init__.py`, the door, has a constant `FORMATS`.  A door
+imports nothing heavy, because all doors are imported to recognize an input.  CONTRIBUTING.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _by_name() -> dict[str, Format]:
 
 
 def get(name: str) -> Format:
-    """The format called `name`.  Errors: UsageError, which lists the names."""
+    """The format with this name.  Errors: UsageError, which lists the names."""
     if name not in _by_name():
         low = str(name).lower()
         meant = _ALIASES.get(low, low)
@@ -100,7 +99,7 @@ def of_directory(path: str) -> Format | None:
 
 
 def detect(source: Source) -> Format:
-    """The one format that claims the first bytes, or the directory.  Errors: UnrecognizedError."""
+    """The format that claims the first bytes, or the directory.  Errors: UnrecognizedError."""
     if source.folder is not None:
         if found := of_directory(source.path or ""):
             return found

@@ -1,4 +1,4 @@
-"""Formats of others that fastprof does not read, with advice for each.  Imported for that error."""
+"""Formats that fastprof does not read, with advice for each.  Imported only for that error."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
     store, name = in_store(path) or (path, None)
     if name is None and not is_archive(path):
         return path
-    from fastprof.inputs.state import State  # loaded for archives only
+    from fastprof.inputs.state import State  # imported for archives only
 
     with suppress(FastprofError):  # reading reports it
         return State(store, lenient=lenient, keep=keep).input(name)
@@ -60,7 +60,7 @@ def open_reader(
 
 
 def _opened(path: Any, options: Options, log: Log) -> tuple[Source, Options]:
-    """The source of an input, and the options for its reader: for STORE:NAME those that choose the profile."""
+    """The source of an input and the options for its reader, which for STORE:NAME select the profile."""
 
     handler = log.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
@@ -92,7 +92,7 @@ def is_file(path: Any) -> bool:
 def _reader(source: Source, from_: str | None, model: Model, options: Options, log: Log) -> Reader:
     format_ = formats.get(from_) if from_ else formats.detect(source)
     if source.folder is not None and not format_.claims:
-        raise FastprofError(f"{source.name}: is a directory, which {format_.name} cannot be")
+        raise FastprofError(f"{source.name}: is a directory, but {format_.name} is a file format")
     if not format_.reader:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
     time_range = None
@@ -148,7 +148,7 @@ class Inputs:
         self._failed(error)
 
     def _stay(self, path: Any) -> Reader:
-        """A reader that stays open."""
+        """Keep the reader of an input open."""
         source, options = _opened(path, self._options, self._log)
         self._open.append(source)
         if self._progress is not None:
@@ -181,7 +181,7 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
-        if seen.time_range:  # the file was read for it already
+        if seen.time_range:  # the file was already read to resolve it
             options = options.with_given(**{TIME_RANGE.name: seen.time_range})
         reader = _reader(source, seen.format, self._model, options, self._log)
         reader.view = seen.view
@@ -193,7 +193,7 @@ class Inputs:
     def close(self) -> None:
         while self._open:
             self._open.pop().close()
-        self.all.clear()  # they refer to this object: a cycle, which would keep files of stores open
+        self.all.clear()  # inputs refer to this object: a reference cycle would keep files of stores open
 
     def __enter__(self) -> Inputs:
         return self

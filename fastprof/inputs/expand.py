@@ -1,4 +1,4 @@
-"""Arguments to a list of inputs: directories, patterns for profiles of a store, files of names."""
+"""Expands arguments to a list of inputs: directories, patterns for profiles of a store, files of names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fastprof.inputs.stored import Stored, in_store
 if TYPE_CHECKING:
     from fastprof.inputs.state import State
 
-Failed = Callable[[FastprofError], None]  # gets the error of an unreadable input, and raises or returns
+Failed = Callable[[FastprofError], None]  # gets the error of an unreadable input and may raise it
 
 
 def names_in(path: str) -> list[str]:
-    """The names in a file of names, each ended by a NUL byte, as `find -print0` writes them ("-": standard input)."""
+    """The names in a file of NUL-terminated names, as written by `find -print0` ("-": standard input)."""
     try:
         with standard_stream(sys.stdin, "<stdin>", "rb") if path == "-" else open(path, "rb") as file:
             data: bytes = file.read()
@@ -49,8 +49,8 @@ def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, le
     An empty file NAME is skipped if NAME-01 or NAME.1-01 exists: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
-    states: dict[str, State] = {}  # of stores: all inputs of one store have one state
-    objects = set[int]()  # their identities, while `found` holds them
+    states: dict[str, State] = {}  # by store: all inputs of a store share its state
+    objects = set[int]()  # ids of file objects, valid because `found` refers to them
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
@@ -79,7 +79,7 @@ def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, le
 
 
 def _without_emptied(found: list[Any]) -> list[Any]:
-    # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
+    # the 1 in NAME.1-01 may be the number of a dump or part of the name
     per_thread = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
     of_threads = {name for match in per_thread if match for name in match.groups()}
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
@@ -124,7 +124,7 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
 
 
 def _objects_below(url: str) -> list[str]:
-    """As `_files_below`; of https and http, which have no lists, the URL itself."""
+    """`_files_below` for URLs; https and http have no listing, so the URL itself is returned."""
     objects = below(url)
     if objects is None:
         return [url]
@@ -134,5 +134,5 @@ def _objects_below(url: str) -> list[str]:
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """ "out.10-02" as [("out.", 10), ("-", 2)]."""
+    """Sort key: "out.10-02" becomes [("out.", 10), ("-", 2)]."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)]

@@ -1,4 +1,4 @@
-"""Stores as inputs: opened, and pinned while others change them."""
+"""Stores as inputs: opens them, and pins them while other processes change them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fastprof.inputs.stored import Stored
 
 @contextmanager
 def located(path: str) -> Iterator[None]:
-    """Turns damage of a section into an error that names the file."""
+    """Turn a SectionError into an error that names the file."""
     try:
         yield
     except SectionError as error:
@@ -40,13 +40,13 @@ def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Ar
 
 
 class State:
-    """The current state of a store.  Its inputs do not change while profiles are added or removed, or it is compacted:
-    for that it `keep`s the file open.
+    """The current state of a store.  Its inputs do not change when profiles are added or removed or the store is
+    compacted, because `keep` keeps the file open.
 
     Errors: FastprofError and its subclasses.
     """
 
-    _most = 64  # files that are kept open for this
+    _most = 64  # maximum number of files kept open
     _n_open = 0
 
     def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
@@ -67,9 +67,9 @@ class State:
 
     def source(self, name: str, lost: Callable[..., None] | None = None) -> Source:
         """The store as a Source of this name."""
-        for path in (self.path, f"/dev/fd/{self._fd}"):  # another file may have the path by now
+        for path in (self.path, f"/dev/fd/{self._fd}"):  # the path may be that of another file by now
             with suppress(FileError):
-                source = Source(path, str(name), lost=lost)  # of a Stored the text: names outlive inputs
+                source = Source(path, str(name), lost=lost)  # plain text instead of a Stored: names outlive inputs
                 if source.identity is not None and source.identity[:2] == self._identity[:2]:
                     source.pin(self._identity[2], self._identity)
                     return source
@@ -84,7 +84,7 @@ class State:
 
     def inputs(self, patterns: Iterable[str]) -> list[Stored]:
         """The profiles of these names or patterns.  Errors: UsageError for a name without a profile."""
-        # without an index replaced profiles are found, too
+        # without an index, replaced profiles are found as well
         return [*map(self.input, dict.fromkeys(member.name for member in chosen(self.path, self.archive, patterns)))]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Stored(str):
-    """An archive, or STORE:NAME, pinned to its state, whatever is written meanwhile."""
+    """An archive or STORE:NAME, pinned to the state at which it was opened."""
 
     state: State
     name: str | None = None  # the profile; None: chosen by options
@@ -24,7 +24,7 @@ class Stored(str):
 def in_store(path: Any) -> tuple[str, str] | None:
     """STORE and NAME of an input STORE:NAME, a profile of an archive; None for other inputs.
 
-    A file that is literally named so takes precedence.
+    A file literally named STORE:NAME takes precedence.
     """
     if isinstance(path, Stored):
         return None if path.name is None else (path.state.path, path.name)
@@ -35,7 +35,7 @@ def in_store(path: Any) -> tuple[str, str] | None:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a plain file begins as archives do."""
+    """Whether a regular file begins like an archive."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False

@@ -1,4 +1,4 @@
-"""Relative ranges of times (--time-range 10%:20%): they need the times of the whole input, which is read twice."""
+"""Resolves relative time ranges (--time-range 10%:20%), which need the times of the whole input: it is read twice."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fastprof.core.words import Message
 def resolved(source: Source, format_: Format, options: Options) -> tuple[int, int] | None:
     """The range of `options` in ticks of this input as recorded; None for a graph, which has no times.
 
-    An archive has them in its index.  What cannot be read again is copied to a temporary file first.
-    Errors: UsageError for a unit where the clock is unknown, and those of reading.
+    An archive has the times in its index.  An input that cannot be read again is copied to a temporary file first.
+    Errors: UsageError for a unit if the clock is unknown; those of reading.
     """
     time_range = options[TIME_RANGE]
     assert isinstance(time_range, str)

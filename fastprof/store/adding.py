@@ -1,7 +1,7 @@
 """Adds profiles to a store, safely, so that similar ones share storage.
 
-A piece is a profile that another process compressed for a store: an archive of this one member, whose sections may be
-stored against sections of the store.  The process that holds the store's lock copies its sections.
+A piece is a profile compressed by another process for a store: an archive with this single member, whose sections may
+be stored against sections of the store.  The process that holds the store's lock copies the sections.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Adding:
 
     def __init__(self, path: str, file: Any, source: Source, archive: Archive) -> None:
         self._path, self._file, self._source = path, file, source
-        self.archive = archive  # by the last commit
+        self.archive = archive  # as of the last commit
         self._named = {member.name: member for member in archive.members}
         self._next = archive.number
         self._bases = Bases(source, archive.members[:])
@@ -87,7 +87,7 @@ class Adding:
         self._at_first = archive.links[-1][0]
         self._added: list[Member] = []  # since the last commit
         self._removed: set[int] = set()
-        self._end = archive.end  # of complete data
+        self._end = archive.end  # the end of complete data
         self.changed = False  # by a commit
         try:
             file.truncate(self._end)
@@ -128,7 +128,7 @@ class Adding:
         return log
 
     def base(self) -> dict[str, Any]:
-        """For `write_piece`, from the current store.  Can be JSON."""
+        """The `base` for `write_piece`, from the current store; JSON values."""
         return {
             "store": self._path,
             "index": self._at_first,
@@ -138,8 +138,8 @@ class Adding:
     def add_piece(self, path: str, base: dict[str, Any], *, replace: bool = False) -> None:
         """Add the profile of a piece that was written with this `base`.
 
-        Its sections are copied.  Only those that got a base since then are compressed again: of the
-        first profiles, which several processes read in parallel.  Errors: those of `add`.
+        Its sections are copied.  Only sections for which the store has got a base since then are compressed again,
+        which concerns the first profiles when several processes read in parallel.  Errors: those of `add`.
         """
         known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
 
@@ -153,15 +153,15 @@ class Adding:
                 self._take(self._copied(source, piece, self._checked_base, is_late))
 
     def _checked_base(self, offset: int) -> int:
-        """The offset of a base, which is in this store.  Errors: SectionError."""
+        """Check that a section of this store may be a base; returns its offset.  Errors: SectionError."""
         if read_header(self._source, offset).flags & BASED:
             raise SectionError(offset, "a base section refers to another base")
         return offset
 
     def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
-        """Add a member of another store.  `moved` maps offsets of sections to those here; entries are added.
+        """Add a member of another store.  `moved` maps offsets in that store to offsets in this one, and is updated.
 
-        Sections whose base is not here are compressed again.
+        Sections whose base is not in this store are compressed again.
         """
         with self._whole_or_not():
             copied = self._copied(source, member, moved.get, lambda _: False)
@@ -223,12 +223,12 @@ class Adding:
             raise
 
     def _cut(self, end: int) -> None:
-        """Truncate the file to `end`.  If that fails, the remaining bytes stay, as after a killed process."""
+        """Truncate the file to `end`.  If that fails, the rest stays, as after a killed process."""
         with suppress(OSError):
             self._file.truncate(end)
 
     def _take(self, member: Member) -> None:
-        """A member was appended."""
+        """Register an appended member."""
         if member.name in self:
             self.remove(member.name)
         self._bases.note(member)
@@ -238,9 +238,9 @@ class Adding:
         self._added.append(member)
 
     def commit(self) -> None:
-        """Write the index, which makes all changes since the last one effective.
+        """Write the index, which makes all changes since the previous one effective.
 
-        Errors: FastprofError; then none is effective, and the session is over.
+        Errors: FastprofError; then none of them takes effect, and the session is over.
         """
         if not self._added and not self._removed:
             return
@@ -291,7 +291,7 @@ def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
             try:
                 there = os.stat(path)
             except FileNotFoundError:
-                continue  # it was removed, or replaced by a compact one
+                continue  # removed, or replaced by a compacted store
             if os.path.samestat(there, os.fstat(file.fileno())):
                 yield file, created
                 return
@@ -299,12 +299,11 @@ def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
 
 @contextmanager
 def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
-    """Change the store at `path`, which with `create` is created if there is none.
+    """Change the store at `path`; with `create` it is created if missing.
 
-    The old contents stay readable whatever happens: new profiles go after the
-    old index and are not part of the store before their own index is complete.
-    It is written at the end, also after an error or an interrupt, for complete
-    profiles.  A process killed before that leaves the old contents.
+    The old contents always stay readable: new profiles are appended after the old index, and become part of the store
+    only when a new index is complete.  The new index is written at the end, also after an error or an interrupt, for
+    all complete profiles.  If the process is killed before, the store has its old contents.
     Waits while another process changes the store.  Errors: FastprofError and its subclasses.
     """
     if is_url(path) or compression_of_name(path):
@@ -314,7 +313,7 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
         changed = False
         try:
             if create and not file.seek(0, os.SEEK_END):
-                # begin with a valid empty store, so that an interruption leaves one
+                # start with a valid empty store, in case of an interruption
                 try:
                     file.write(empty())
                 except OSError as error:
@@ -332,7 +331,7 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
                     os.unlink(path)
 
 
-Done = Callable[[str, int, int], None]  # called after each input: name, number, number of all
+Done = Callable[[str, int, int], None]  # called after each input: name, its number, total
 
 
 def add(
@@ -407,7 +406,7 @@ def _refuse(path: str, there: list[str]) -> None:
 
 
 def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, log: Log) -> dict[str, str]:
-    """The inputs by their names in the store.  Errors: UsageError if two get the same."""
+    """The inputs by their names in the store.  Errors: UsageError if two have the same name."""
     named: dict[str, str] = {}
     folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in found:

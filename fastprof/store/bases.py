@@ -1,4 +1,4 @@
-"""Chooses the sections of a store that new ones are stored against, so that similar profiles share storage."""
+"""Chooses the sections of a store against which new ones are stored, so that similar profiles share storage."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastprof.formats.archive.index import payload, read_header
 from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec, Member, SectionError
 from fastprof.formats.archive.write import BaseOf
 
-Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
+Key = tuple[str, int, int]  # of a section: view, type, position among the sections of its type in its profile
 
 
 class Bases:
     """Finds a base for each section of a new profile: a section of an earlier profile that may be similar.
 
-    That is the section of the same key in the latest profile where it has no base itself: so no section needs more than
-    one other to be read.
+    It is the section with the same key in the latest profile in which that section has no base itself.  So reading a
+    section needs at most one other section.
     """
 
     def __init__(self, source: Source, found: list[Member]) -> None:
@@ -28,7 +28,7 @@ class Bases:
         self.added: dict[Key, int] = {}  # offsets in profiles added later
 
     def of(self, view: str) -> BaseOf:
-        """For the writer of a profile of this view."""
+        """The function that finds bases for the writer of a profile of this view."""
         return lambda type_, rank: self.find((view, type_, rank))
 
     def find(self, key: Key) -> tuple[int, bytes] | None:
@@ -41,7 +41,7 @@ class Bases:
         if key[1] not in (TABLES, ROWS):
             return None
         if key not in self._before:
-            # once for all added profiles: most sections have a base, so a section without one may be far back
+            # once for all added profiles: most sections have a base, so the latest one without may be far back
             self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
         return self._before[key]
 
@@ -53,7 +53,7 @@ class Bases:
 
     @cached_property
     def _sections(self) -> dict[Key, list[int]]:
-        """The offsets of all sections of a key.  Made once: a new profile may have more sections than all others."""
+        """The offsets of all sections by key.  Made once: a new profile may have more sections than all others."""
         found: dict[Key, list[int]] = {}
         for member in self._members:
             for key, offset in keyed(member):

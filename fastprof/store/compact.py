@@ -20,11 +20,11 @@ from fastprof.inputs import open_reader
 from fastprof.inputs.state import State, chosen, located, open_store
 from fastprof.store.adding import Adding, adding, locked
 
-Done = Callable[[str, int, int], None]  # called after each profile: name, number, number of all
+Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
 
 
 def remove(path: str, patterns: Iterable[str]) -> list[str]:
-    """Remove the profiles of these names or patterns from a store.  Returns their names.
+    """Remove the profiles with these names or patterns from a store.  Returns their names.
 
     `compact` frees their space: other profiles may be stored against them.
     Errors: FastprofError and its subclasses, also for a pattern that matches nothing; then nothing is changed.

@@ -24,7 +24,7 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
     (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
     """
     with open_store(path, lenient=lenient) as (_, archive):
-        # without an index replaced profiles are found, too
+        # without an index, replaced profiles are found as well
         return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
 
 

@@ -69,7 +69,7 @@ CALLS = Option(
     20,
     group="annotate",
     help="show N callees below each line (default: 20; 0: all)",
-    details="The last row sums up the rest.",
+    details="The last row has the sum of the others.",
 )
 
 
@@ -80,7 +80,7 @@ N = Option(
     flag="-n",
     group="annotate",
     help="show N files, or with --asm functions (30; 0: all)",
-    details="The most expensive ones; the last table sums up the others.  Of named files: all.",
+    details="The most expensive ones; the last table sums up the others.  Named files are all shown.",
 )
 
 
@@ -114,7 +114,7 @@ def annotate(
 ) -> Annotation:
     """Source files with the costs of each line; with `asm` functions with the costs of each instruction.
 
-    Without `files` shows each file that is found and has a function of `threshold` of the total or more.
+    Without `files` it shows each file that is found and has a function of at least `threshold` of the total.
     Name a file as in the profile, or by the end of its path: zip/inflate.c.
     `given`: the options `context`, `threshold`, `include` and `asm`, and those for reading in docs/options.md.
     With `keep_going` inputs that cannot be read are skipped and counted as losses.
@@ -150,8 +150,8 @@ def annotated(
     sources: Sources | None = None,
     value: str | None = None,
 ) -> Annotation:
-    """`sources`: where source files are looked up, else as `include` says.  `value`: the name of the value type to sort
-    by, else the default one."""
+    """`sources`: looks up source files; by default as `include` specifies.  `value`: the name of the value type to sort
+    by; by default the default value type."""
     if chosen[ASM]:
         shown: _Shown = _Functions(model, chosen, log, wanted)
     else:
@@ -163,7 +163,7 @@ def annotated(
 
 
 class _Shown:
-    """The common part of source files and functions.  Both are groups of places (verbs/by_place.py)."""
+    """Base of source files and functions, both groups of places (verbs/by_place.py)."""
 
     def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
         self._model, self._options, self._log, self._wanted = model, options, log, wanted
@@ -173,7 +173,7 @@ class _Shown:
         self._value = 0
 
     def put(self, batch: Batch) -> None:
-        self.places.put(batch, self._keep)  # not kept by `places`: programs are closed with the last reference
+        self.places.put(batch, self._keep)  # `places` must not keep a reference: programs are closed with the last one
 
     def _keep(self, group: int) -> bool:
         name, file = self._names(group)
@@ -184,10 +184,10 @@ class _Shown:
         return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
 
     def annotation(self, name: str | None) -> Annotation:
-        """After the last row.  `name`: of the value type to sort by, if there is one of it."""
+        """The result, after the last row.  `name`: the value type to sort by, if the profile has it."""
         for wanted in self._wanted:
             if wanted not in self._matched:
-                raise FastprofError(f"{inputs_of(self._model)}it has no costs in a file named {wanted}")
+                raise FastprofError(f"{inputs_of(self._model)}no costs in a file named {wanted}")
         named = (k for k, value_type in enumerate(self.places.value_types) if value_type.name == name)
         self._value = value = next(named, self.places.default)
         groups = self.places.end(value)
@@ -204,7 +204,7 @@ class _Shown:
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:
-        """Adds a group to the result if it is shown.  Returns the share of the totals to count it in."""
+        """Add a group to the result if it is shown.  Returns the share of the totals in which it counts."""
         name, file = self._names(group)
         if name in UNKNOWN:
             return "unknown"
@@ -224,19 +224,19 @@ class _Shown:
         return "shown"
 
     def _rank(self, item: tuple[int, tuple[int, list[int]]]) -> tuple[int, tuple[str, str], int]:
-        """Most first, then by name."""
+        """Sort key: most expensive first, then by name."""
         group, (_, values) = item
         return -abs(values[self._value]), self._names(group), group
 
     def _names(self, group: int) -> tuple[str, str]:
-        """Its name, and its file."""
+        """The name of a group, and its file."""
         raise NotImplementedError
 
     def _may_be_found(self, group: int) -> bool:
         raise NotImplementedError
 
     def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
-        """The path of a group's file and a function that makes its lines; or the reason if it is not shown."""
+        """The path of a group's file and a function that returns its lines, or the reason why it is not shown."""
         raise NotImplementedError
 
     def _warn(self, found: Annotation) -> None:
@@ -249,7 +249,7 @@ class _Shown:
         return self._model.string(string).decode("utf-8", "surrogateescape")
 
     def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> Iterator[tuple[int, Costs]]:
-        """The costs of a group by `place(line, address, is it a call)`, whenever that changes, so it may repeat."""
+        """The costs of a group, yielded whenever `place(line, address, is it a call)` changes; a place may repeat."""
         at, cost = None, Costs()
         known: dict[int, tuple[bytes, bytes, bytes]] = {}
         for batch in self.places.rows(group):
@@ -317,9 +317,9 @@ class _Files(_Shown):
             self._log.warn(REPORTED["missing-sources"], n=len(found.missing), first=found.missing[0].name)
 
 
-# The most bytes to disassemble, as a multiple of a program's size: each of its functions may claim to span all of it.
+# Limit of bytes to disassemble, as a multiple of a program's size: each function may claim to span all of it.
 _AGAIN = 8
-_NEAR = 256  # bytes between addresses that are disassembled in one go, if no symbol gives a function's size
+_NEAR = 256  # maximum gap between addresses disassembled together if no symbol gives the function's size
 
 
 class _Functions(_Shown):
@@ -366,7 +366,7 @@ class _Functions(_Shown):
             del places[:n]
 
     def _extent(self, elf: ElfObject, places: list[int]) -> tuple[int, int, int]:
-        """The range to disassemble for the first of `places`: from, to; and how many of them it contains."""
+        """The range to disassemble for the first of `places`, and how many of them it contains: (start, stop, n)."""
         known = elf.extent(places[0])
         if known:
             start, stop = known
@@ -408,7 +408,7 @@ class _Functions(_Shown):
     def _warn(self, found: Annotation) -> None:
         if not any("instr" in part.positions for part in self._model.parts):
             raise FastprofError(
-                f"{inputs_of(self._model)}it has no instruction addresses (Callgrind writes them with --dump-instr=yes)"
+                f"{inputs_of(self._model)}no instruction addresses (Callgrind writes them with --dump-instr=yes)"
             )
         _warn_of_changes(self._log, self._model, [listing.path for listing in found.listings])
         for reason in dict.fromkeys(missing.reason for missing in found.missing):
@@ -416,7 +416,7 @@ class _Functions(_Shown):
 
 
 def _warn_of_changes(log: Log, model: Model, paths: Iterable[str]) -> None:
-    """Warns of files newer than the profile, as far as known."""
+    """Warn of files newer than the profile, if its time is known."""
     recorded = [part.extra["time_ns"] / 1e9 for part in model.parts if part.extra.get("time_ns")]
     recorded = recorded or [os.stat(path).st_mtime for path in model.inputs if os.path.isfile(path)]
     for path in dict.fromkeys(paths):

@@ -11,7 +11,7 @@ from fastprof.core.model import ValueType
 
 
 class Call(NamedTuple):
-    """The calls of one function from one place."""
+    """The calls of a function from one place."""
 
     times: int
     function: str
@@ -23,7 +23,7 @@ class Call(NamedTuple):
 class Line(NamedTuple):
     """A line of a source file.  `values` are its self costs, None if it has none."""
 
-    number: int  # 0: costs in the file, of no known line
+    number: int  # 0: costs in the file at an unknown line
     text: str | None  # None: the file has no such line
     values: list[int] | None = None
     calls: Sequence[Call] = ()
@@ -32,8 +32,8 @@ class Line(NamedTuple):
 class Instruction(NamedTuple):
     """An instruction.  `values` are its self costs, None if it has none."""
 
-    address: int  # link-time; 0: costs in the function, of no known address
-    text: str | None  # None: nothing is disassembled there
+    address: int  # link-time; 0: costs in the function at an unknown address
+    text: str | None  # None: not disassembled
     values: list[int] | None = None
     calls: Sequence[Call] = ()
     file: str = ""  # its source file, if it has costs or calls
@@ -70,8 +70,8 @@ class Missing(NamedTuple):
 
 
 class Annotation:
-    """`listings`: the files shown, by value type number `value`, largest first.  `totals`: the self costs of the
-    whole profile.  `shares`: the same, split by whether they are shown, and why not."""
+    """`listings`: the files shown, sorted by value type number `value`, largest first.  `totals`: the self costs of the
+    whole profile.  `shares`: these costs split into those shown and those not, by reason."""
 
     def __init__(self, value_types: list[ValueType], value: int, log: Log) -> None:
         self.value_types, self.value, self.log = value_types, value, log
@@ -90,7 +90,7 @@ class Costs:
 
     def __init__(self) -> None:
         self.values: list[int] | None = None
-        self.file = self.line = 0  # where that is: file as a string id
+        self.file = self.line = 0  # its position; file: a string id
         self._calls: dict[tuple[bytes, bytes, bytes], tuple[int, list[int]]] = {}
 
     def spend(self, values: list[int]) -> None:
@@ -112,8 +112,8 @@ class Costs:
         self.file, self.line = other.file, other.line
 
     def calls(self, value: int, most: int) -> list[Call]:
-        """Most of value type number `value` first, then by name.  With `most` > 0 no more than that: then the
-        sum of all others."""
+        """The calls, sorted by value type number `value`, most expensive first, then by name.  `most` > 0: at most this
+        many, followed by the sum of the others."""
         found = []
         for names, (times, values) in self._calls.items():
             function, file, object_ = (name.decode("utf-8", "surrogateescape") for name in names)

@@ -41,13 +41,13 @@ class Places:
         self.value_types: list[ValueType] = []
         self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, Pointer[int]] = {}  # of each part: where its values go
+        self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
         self._value = Column(None, "--value")
         self.default = 0  # index of the default value type
 
     def put(self, batch: Batch, keep: Callable[[int], bool]) -> None:
-        """Add the rows of a batch.  `keep` returns whether the rows of a group are kept; it is called once for each, at
-        the group's first row."""
+        """Add the rows of a batch.  `keep` decides whether the rows of a group are kept; it is called once per group,
+        at its first row."""
         columns = self._columns.get(batch.part)
         if columns is None:
             columns = match_columns(self._model, batch.part, batch.c.n_values, self.value_types)
@@ -66,8 +66,8 @@ class Places:
                     raise MemoryError("no memory for sums by place")
 
     def end(self, value: int) -> dict[int, tuple[int, list[int]]]:
-        """After the last batch: the groups, with the largest self cost of a function by value `value`, without its
-        sign, and the group's own self costs."""
+        """The groups, after the last batch: for each the largest absolute self cost of a function in value `value`, and
+        the group's own self costs."""
         check_sums(lib.fp_places_end(self._c, value, self._err), self._err, self._model, _WHAT, self.value_types)
         sums = self._c.groups
         columns = [sums.values[k][0 : sums.keys.n] for k in range(sums.n_columns)]
@@ -77,7 +77,7 @@ class Places:
         }
 
     def rows(self, group: int) -> Iterator[Batch]:
-        """The rows of a group that was kept, by line or address; self costs before calls."""
+        """The rows of a kept group, sorted by line or address, self costs before calls."""
         lib.fp_places_select(self._c, group)
         part = next(iter(self._columns), 0)
         yield from batches_of("graph", len(self.value_types), part, partial(lib.fp_places_pull, self._c))

@@ -1,4 +1,4 @@
-"""Two profiles in one comparison: which functions are the same, for `diff` and the page."""
+"""Two profiles in a comparison, for `diff` and the page: finds the functions that are the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIR = Option(
 
 
 def log_pairs(log: Log, pairs: Pairs, what: str = "function") -> None:
-    """Reports what was paired by a weaker rule.  `what`: function, file or object."""
+    """Report what was paired by a weaker rule.  `what`: function, file or object."""
     found = [f"{counted(pairs.counts[rule], what)} by {rule}" for rule in RULES[1:] if pairs.counts[rule]]
     if found:
         log.warn(REPORTED["paired"], what=", ".join(found))
@@ -36,7 +36,7 @@ def log_pairs(log: Log, pairs: Pairs, what: str = "function") -> None:
 def read_all(
     sides: Iterable[tuple[int, str, Iterable[Batch]]], model: Model, options: Options, log: Log, *, pair: bool = True
 ) -> list[tuple[int, str, Iterator[Batch]]]:
-    """Rows of stacks and graphs with their sides and views.  With `pair` functions of side 0 are those of side 1.
+    """(side, view, rows) of stacks and graphs.  With `pair`, functions of side 0 get the ids of their counterparts.
 
     All rows are read and added up first, within --max-memory; labels stay, threads do not.
     """
@@ -46,7 +46,7 @@ def read_all(
     for side, view, batches in sides:
         noted = pairs.noted(batches, side) if pair else batches
         rows = to_sum(noted, model, own, log) if view == "stacks" else _by_part(noted, model, options)
-        first = next(rows, None)  # all is read now
+        first = next(rows, None)  # reads all rows
         summed.append((side, view, iter(()) if first is None else chain([first], rows)))
     if pair:
         pairs.find()

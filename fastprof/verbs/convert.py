@@ -69,14 +69,14 @@ def converted(
 
     `merge`, `keep_going` and `idle` are those of `run`.
     `durable` is that of `outputs.written`.
-    `of`: the view to write and the data to hold, for an archive on its way to another format.
+    `of`: the view to write and the data to hold, for an archive that is converted to another format later.
     """
     chosen = checked(options, plan.known_options())
     given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
     if chosen[SPLIT] == "thread":
-        defaults["per_thread"] = True  # samples of a part of one thread get its label
+        defaults["per_thread"] = True  # samples in the part of a thread get its label
     chosen = chosen.with_defaults(**defaults)
     end = plan.writing(target, CODE)
     if of:
@@ -98,7 +98,7 @@ def converted(
 
 
 def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
-    """The inputs, and the output.  Errors: UsageError for anything else than paths and distinct file objects."""
+    """The inputs and the output.  Errors: UsageError for anything but paths and distinct file objects."""
     given, output = listed(inputs), path_of(output)
     if not given:
         raise UsageError("no input given")

@@ -88,7 +88,7 @@ _FIXED: dict[Option[Any], Any] = {
 }
 
 
-# An end that converts to a graph, from which functions get inclusive costs.
+# An end that converts to a graph, for the inclusive costs of functions.
 _FUNCTIONS = plan.End(
     "diff",
     holds=Holds(unmerged=True),
@@ -227,7 +227,7 @@ def written(
     how = _row_options(options)
     both = Both(names, pipelines, options, how, model, log)
     end = plan.writing(target, CODE)._replace(view=view)
-    # rows of a graph with calls are already summed up and sorted
+    # rows of a graph with calls are already added up and sorted
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
     result_of(made, model, onward, log, {"output": output, "target": target})
     result = both.totals()

@@ -17,7 +17,7 @@ _Key = tuple[int, int, int]
 
 
 class Inclusive:
-    """Adds them up, in one value type, while rows of all runs pass through; the first `n_old` runs are the old side's.
+    """Adds up inclusive costs in one value type while rows of all runs pass through; the first `n_old` runs are old.
 
     Memory grows with functions and the arcs of graphs.
     """

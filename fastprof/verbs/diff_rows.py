@@ -1,4 +1,4 @@
-"""Selects the rows to show: the largest differences and, of several runs, those that exceed noise."""
+"""Selects the rows to show: the largest differences and, for several runs, those that exceed the noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RowOptions(NamedTuple):
     sort: str
     threshold: float
     alpha: float  # significance of several runs
-    watched: frozenset[str] = frozenset()  # names of the rows that the gate checks
+    watched: frozenset[str] = frozenset()  # names of rows checked by the gate
 
 
 class Rows:
@@ -32,7 +32,7 @@ class Rows:
         """`least_costs`: thresholds for old and new; rows below both do not count."""
         self._options, self._least_costs, self._tested = options, least_costs, tested
         self._most = None if tested else options.n
-        self._heap: list[tuple[float, int, Change]] = []  # size of the difference, order among all, row
+        self._heap: list[tuple[float, int, Change]] = []  # size of the difference, position, row
         self._number = 0
         self._n_changed = self._n_tested = 0
         self._n_noise = 0
@@ -52,7 +52,7 @@ class Rows:
         return sizes
 
     def test(self, sizes: list[float], runs: Sequence[Runs | None]) -> None:
-        """Drop rows whose difference is noise, whatever the other rows are."""
+        """Drop rows whose difference is noise regardless of other rows."""
         for i, size in enumerate(sizes if self._tested else ()):
             if size > 0:
                 its = runs[i]
@@ -76,7 +76,7 @@ class Rows:
     def add(self, size: float, change: Callable[[], Change]) -> None:
         if size <= self._least:
             return
-        self._number -= 1  # among equal differences the first ones win
+        self._number -= 1  # of equal differences the first are kept
         row = size, self._number, change()
         if self._most is None or len(self._heap) < self._most:
             heapq.heappush(self._heap, row)

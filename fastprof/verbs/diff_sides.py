@@ -172,7 +172,7 @@ class Both(Input):
         return table, [[column.get(f"{run} {e}", -1) for run in range(self._n_runs)] for e in places]
 
     def _paired(self, table: Table, pairs: Pairs) -> Table:
-        """The sums, rows of old with the ids of their counterparts in new."""
+        """The sums; rows of old get the ids of their counterparts in new."""
         by = self._how.by
         pairs.find(by)
         log_pairs(self._log, pairs, by if by in ("file", "object") else "function")
@@ -197,7 +197,7 @@ class Both(Input):
 
     def _kept(self, columns: list[list[int]]) -> list[int]:
         """The events of the result."""
-        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # filters may leave one without rows
+        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # filters may leave no rows
         kept = [e for e, runs in enumerate(columns) if everything or -1 not in runs]
         if not kept and columns:
             what = "{inputs}{--intersect:name}: no value type is common to both"
@@ -247,7 +247,7 @@ class Both(Input):
             part.descriptions.append((b"Calls", b"their difference is the event calls; every arc counts 1"))
         return part
 
-    # ---- as plain objects
+    # ---- results
 
     def totals(self) -> Difference:
         """The totals of both sides.  Call it after the last row."""

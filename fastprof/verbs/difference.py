@@ -41,8 +41,8 @@ class Change(NamedTuple):
     callee: str  # by arc, else ""
     old: tuple[int, ...]
     new: tuple[int, ...]
-    inclusive: tuple[int, int] | None = None  # by function: old and new, of values[shown]; None: unknown
-    runs: Runs | None = None  # of several profiles: the costs by which the row is sorted
+    inclusive: tuple[int, int] | None = None  # by function: old and new, in values[shown]; None: unknown
+    runs: Runs | None = None  # with several profiles a side: the costs by which the row is sorted
 
 
 class Failure(NamedTuple):
@@ -116,7 +116,7 @@ class Difference(NamedTuple):
 
 
 def growth(old: int, new: int) -> float:
-    """In percent of `old`, which is not 0."""
+    """The growth in percent of `old`, which is not 0."""
     return 100 * (new - old) / abs(old)
 
 

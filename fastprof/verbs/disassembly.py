@@ -38,7 +38,7 @@ def find_tool() -> str:
 def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) -> Iterator[tuple[int, str]]:
     """Address and text of each instruction from `start` on and before `stop`, link-time addresses.
 
-    Names are demangled here and not by the tool, which some names crash; names that stay mangled go to `refused`.
+    Names are demangled here because some names crash the tool; names that stay mangled go to `refused`.
 
     Errors: FastprofError when the tool fails.
     """
@@ -70,8 +70,8 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
 
 
 def _lines(run: Popen[bytes], tool: str) -> Iterator[bytes]:
-    """The output of a program by line, each cut to _LONGEST bytes: a file may give a function a name of a
-    megabyte, and call it in each line.
+    """The output lines of a program, each cut to _LONGEST bytes: a file may give a function a name of a megabyte and
+    call it in each line.
 
     Errors: FastprofError if it writes nothing for _PATIENCE seconds.
     """
@@ -104,7 +104,7 @@ class Binaries:
         self._mappings: dict[int, Mappings] = {}  # by object
 
     def may_be_found(self, object_id: int) -> bool:
-        """A first guess, for objects of a profile that is being read."""
+        """Whether the object's file may be found: a first guess while the profile is read."""
         options, (name, build_id) = self._options, self._named(object_id)
         if not name:
             return False
@@ -136,11 +136,11 @@ class Binaries:
         if isinstance(names, ElfObject):
             return names, ""
         if names:
-            reason = f"{names.path} has names, but no code"
+            reason = f"{names.path} has symbols but no code"
         return None, f"{self._named(object_id)[0] or 'no object'}: {reason}"
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
-        """The link-time address of a recorded one.  It is the same, unless the profile has the object's mapping."""
+        """The link-time address of a recorded address.  Both are equal unless the profile has the object's mapping."""
         mappings = self._mappings.get(object_id)
         at = mappings.find(address) if mappings else None
         if mappings and at is not None:
@@ -148,6 +148,6 @@ class Binaries:
         return address
 
     def _named(self, object_id: int) -> tuple[str, str]:
-        """Name and build id."""
+        """The name and build id of an object."""
         name, build_id = (self._model.string(i) for i in self._model.row("objects", object_id))
         return name.decode("utf-8", "surrogateescape"), build_id.decode("utf-8", "surrogateescape")

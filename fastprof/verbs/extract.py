@@ -15,7 +15,7 @@ from fastprof.inputs import pinned
 from fastprof.verbs.convert import convert, target_of
 from fastprof.verbs.paths import clash, is_at, why_not
 
-Done = Callable[[str, int, int], None]  # called after each profile: name, number, number of all
+Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
 
 
 def extract(
@@ -56,7 +56,7 @@ def extract(
 
 
 def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
-    """Errors: FastprofError unless each profile has its own place below `outdir`.  Names are untrusted."""
+    """Check that each profile has its own path below `outdir`; names are untrusted.  Errors: FastprofError."""
     for name in names:
         if why := why_not(name):
             raise FastprofError(

@@ -1,4 +1,4 @@
-"""The gate of a difference: what may grow by how much.
+"""The gate of a difference: limits for the growth of costs.
 
 --fail-over 2               the total of any value type by 2 %
 --fail-over Ir=2,main=5     the total of Ir by 2 %, the cost of main in the shown value type by 5 %
@@ -58,7 +58,7 @@ FAIL_OVER: Option[Any] = Option(
 
 
 def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, alpha: float) -> tuple[Failure, ...]:
-    """What grew by more than its limit.  `watched`: the rows of its names; None of a written difference.
+    """The costs that grew by more than their limits.  `watched`: the rows named in limits; None if a file is written.
 
     Errors: UsageError for a name that neither profile has.
     """
@@ -76,7 +76,7 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
             failures += [Failure(value.name, limit, value.old, value.new) for value in grown]
             continue
         if watched is None:
-            what = "{--fail-over}: {name} is no value type, and the rows of {-o} are not looked at"
+            what = "{--fail-over}: {name} is not a value type, and rows written with {-o} are not checked"
             raise UsageError(Message(what, name=name))
         mine = [row for row in rows if row.name == name]
         if not mine:

@@ -73,7 +73,7 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
         summary = _summarize(pipeline, model, log)
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
-    # the stack machine adds parts, which are not the input's
+    # parts added by the stack machine are not the input's
     parts = [part for part in model.parts if pipeline.view != "timeline" or "ticks" not in part.extra]
     named = {"file": reader.name, "format": reader.format, "view": pipeline.view}
     log.facts = (
@@ -108,7 +108,7 @@ _STATED = ("time_ns", "duration_ns", "period", "drop_frames", "keep_frames", "pr
 
 
 def stated(parts: Iterable[Part]) -> dict[str, Any]:
-    """What the parts of an input state about themselves: one value, or a list of the distinct ones.
+    """The header fields of an input's parts: one value, or a list of the distinct values.
 
     desc: I1 cache: 32768 B       {"creator": "callgrind-3.19.0", "command": "./a", "pid": 7,
     creator: callgrind-3.19.0      "descriptions": {"I1 cache": "32768 B"}}

@@ -1,4 +1,4 @@
-"""Merge profiles into one with the sums of all."""
+"""Merge profiles into one by adding up their costs."""
 
 from __future__ import annotations
 

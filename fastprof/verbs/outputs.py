@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit
     from fastprof.bridges.budget.trim import Trim
 
-_NAME = 48  # bytes of a rather long name
+_NAME = 48  # bytes of a fairly long name
 _INSTEAD = "raise it, or select less of the input with {--thread}, {--time-range}, {--function} or {--value}"
 
 CODE = "verbs.outputs:written"  # of ends that write
@@ -43,8 +43,8 @@ def written(
 ) -> Iterator[Outputs]:
     """The outputs with all rows, which are not visible yet.
 
-    `renumber`: the model's entries come in an order that does not depend on that of several inputs.
-    `durable`: the output is on disk when it becomes visible; else the caller synchronizes it.
+    `renumber`: entries of the model are written in an order that does not depend on the order of the inputs.
+    `durable`: the output is on disk when it becomes visible; otherwise the caller synchronizes it.
     """
     (pipeline,) = pipelines
     rows = pipeline.rows(model, log)
@@ -60,7 +60,7 @@ def written(
 
 
 def _most_rows(input_: Input) -> int | None:
-    """The most rows of a timeline that a file can have; None: unknown from its size."""
+    """An upper bound of the rows of a timeline, from the size of its file; None: unknown."""
     least = formats.get(input_.format).row_bytes
     size = input_.source.size if isinstance(input_, Reader) else None
     return size // least if least and size is not None else None
@@ -69,8 +69,8 @@ def _most_rows(input_: Input) -> int | None:
 class Outputs:
     """The files of one conversion, which appear all together by `commit`, or not at all.
 
-    In a format made for viewers (Format.budget) a file keeps to --budget.  bridges/budget buffers the rows until it is
-    known how many fit; the output is measured and, if still too large, written again.
+    In a format made for viewers (Format.budget) each file stays within --budget.  bridges/budget buffers the rows until
+    it is known how many fit; the output is measured and, if still too large, written again.
     A timeline of at most `most_rows` rows is written while it is read.
     """
 
@@ -126,7 +126,7 @@ class Outputs:
         self._sinks: list[Sink] = []
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
-        self.writer: Writer  # of several the writer with the most rows, once all are written
+        self.writer: Writer  # with several files the one with the most rows, once all are written
         # early, because it may fail
         self._first: Sink | None = self._new(output)
 
@@ -182,7 +182,7 @@ class Outputs:
         return sink, writer
 
     def _fitted(self, kept: Any, group: int, path: str, budget: int, lost: list[Any]) -> Writer:
-        """One file."""
+        """Write one file within the budget."""
         rank = kept.first_rank(group, budget)
         while True:
             log = Log()
@@ -247,7 +247,7 @@ class Outputs:
         return plain.removesuffix(suffix), suffix + packed
 
     def commit(self) -> None:
-        """Rename all files, or none.  Errors: FastprofError; a file that was replaced before does not come back."""
+        """Rename all files or none.  Errors: FastprofError; files that were already replaced are not restored."""
         for sink in self._sinks:
             sink.finish()
         try:

@@ -1,4 +1,4 @@
-"""The paths of many outputs: each has its own place below one folder."""
+"""Checks that many outputs get distinct paths below one folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 
 def why_not(name: str) -> str | None:
-    """Why a name cannot be a file's below the output folder; None if it can."""
+    """Why a name cannot be that of a file below the output folder; None if it can."""
     if "\0" in name:
         return "has a NUL byte"
     try:
@@ -35,8 +35,8 @@ def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> 
     """Why these outputs cannot all be written below `outdir`; None if they can.
 
     `outputs` are pairs of a path below `outdir` and its input, for messages; `advice` ends the message about two inputs
-    with one output.  Two paths are one if they differ in "." or "//" alone, lead through a symbolic link to one folder,
-    or differ only in what the file system ignores: case, or how an accent is encoded.
+    with one output.  Two paths are equal if they differ only in "." or "//", lead to one folder through a symbolic
+    link, or differ only in what the file system ignores: case, or the encoding of accents.
     """
     real = lru_cache(maxsize=None)(os.path.realpath)
     placed = []
@@ -45,7 +45,7 @@ def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> 
         placed.append((os.path.join(real(folder), name), output, of))
     found = _clash(placed, outdir, advice)
     if found is None and _clash([(folded(path), output, of) for path, output, of in placed], outdir, advice):
-        # Only then, because it takes a file to find out.
+        # Only now, because finding out creates a file.
         fold = _folding_of(outdir)
         found = _clash([(fold(path), output, of) for path, output, of in placed], outdir, advice)
     return found
@@ -81,7 +81,7 @@ def folded(path: str) -> str:
     """The same for all paths that are one for some file system."""
     if path.isascii():
         return path.lower()
-    # composed again: folding may leave characters that compose
+    # normalized again: folding may leave decomposed characters
     return _composed(_case(_composed(path)))
 
 
@@ -90,7 +90,7 @@ def _as_it_is(path: str) -> str:
 
 
 def _folding_of(outdir: str) -> Callable[[str], str]:
-    """The function that makes paths equal which are one for the file system of `outdir`."""
+    """A function that maps paths to equal texts if the file system of `outdir` does not distinguish them."""
     there = os.path.abspath(outdir)
     while not os.path.isdir(there):
         there = os.path.dirname(there)

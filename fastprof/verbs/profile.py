@@ -38,7 +38,7 @@ def table_end(name: str | None) -> plan.End:
 
 
 def pulled(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> Iterator[Any]:
-    """Batches, or rows of a table, read on demand."""
+    """Batches or rows of a table, read on demand."""
     (pipeline,) = pipelines
     return pipeline.rows(model, log)
 
@@ -46,15 +46,15 @@ def pulled(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, l
 class _Pass:
     """A pass over the input from its beginning to its end.
 
-    Passes in different threads may take turns, as in a query that joins a profile with itself.  Their models share
-    tables, so each pass reads only in its turn, and has its own numbers of parts and inputs.
+    Passes in different threads may alternate, as in a query that joins a profile with itself.  Their models share
+    tables, so only one pass reads at a time, and each has its own numbers of parts and inputs.
     """
 
     def __init__(self, profile: Profile, path: Any, format_: str | None) -> None:
         self._profile = profile
         self.model, self.log = profile._tables.again(), Log()
         self._n_inputs = 0
-        self._at: int | None = None  # its position in a file that another pass reads, too
+        self._at: int | None = None  # its position in a file that other passes also read
         with self._turn():
             self.reader = open_reader(path, format_, self.model, profile._options, self.log)
             if hasattr(path, "read") or path == "-":
@@ -87,8 +87,7 @@ class _Pass:
 
 
 class _Shown(Model):
-    """The model for the profile's user: access waits while a thread reads, because tables move when
-    they grow."""
+    """The model as users see it: access waits while a thread reads, because tables move when they grow."""
 
     def __init__(self, model: Model, turn: Any) -> None:
         vars(self).update(vars(model))
@@ -143,7 +142,7 @@ class Profile:
         plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
         self._path = pinned(plain, self._options[LENIENT])
         self._sources: list[Source] = []
-        self._complete = False  # whether `log` and the model's parts are of a pass that came to its end
+        self._complete = False  # whether `log` and the model's parts are of a completed pass
         self._unread: _Pass | None = None
         self._unread = first = self._begin(from_)
         self._reader = first.reader
@@ -163,7 +162,7 @@ class Profile:
         return begun
 
     def _refuse_idle(self) -> None:
-        """Errors: UsageError for an option that tables do not use; they use those of batches, too."""
+        """Refuse options that neither batches nor tables use.  Errors: UsageError."""
         plan.checked(table_end(None), [[self._reader]], self._options)
 
     def _show(self, shown: _Pass) -> None:
@@ -174,7 +173,7 @@ class Profile:
         return self.batches()
 
     def batches(self, *, reuse: bool = False) -> Iterator[Batch]:
-        """The batches from the beginning.  With `reuse` each is valid until the next one is requested."""
+        """The batches from the beginning.  With `reuse` each batch is valid until the next one is requested."""
         rows = self._rows(_BATCHES)
         return rows if reuse else map(Batch.copy, rows)
 
@@ -258,7 +257,7 @@ class Profile:
             self._closed = True
             for source in self._sources:
                 source.close()
-            self._path = None  # a store stays open as long as it is an input
+            self._path = None  # this closes the store, which stays open as long as it is an input
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"tables {', '.join(self.tables)}"
@@ -274,7 +273,7 @@ class Profile:
 
 
 class Table:
-    """Rows of a profile with names, for whatever reads Arrow streams: DuckDB, Polars, pyarrow, pandas.
+    """Rows of a profile with names, for readers of Arrow streams: DuckDB, Polars, pyarrow, pandas.
 
     Each stream is a pass over the profile from its beginning.
     """

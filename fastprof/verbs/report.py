@@ -70,11 +70,11 @@ END = plan.End(
     code="verbs.report:written",
 )
 _LARGEST = 1_900_000  # bytes of a page
-_CONTEXTS = 45_000  # to begin with
-_CELLS = 70_000  # rows, times value columns, to begin with
-_CALLS = 50_000  # of a timeline, to begin with
-_NEARLY = 0.95  # of the largest size: from here on, no more contexts are tried
-_TRIES = 20  # then the last page is taken, even if it is too large
+_CONTEXTS = 45_000  # first attempt
+_CELLS = 70_000  # rows times value columns, first attempt
+_CALLS = 50_000  # of a timeline, first attempt
+_NEARLY = 0.95  # share of the size limit at which a page is accepted
+_TRIES = 20  # maximum attempts; then the last page is written even if it is too large
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -87,7 +87,7 @@ def options() -> list[Option[Any]]:
 
 
 class Page(Log):
-    """The log of a page, which a notebook shows as the page itself as long as its file is there."""
+    """The log of a page.  A notebook shows the page itself as long as the file exists."""
 
     output: Path | None = None
 
@@ -217,7 +217,7 @@ class _Page:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def _rows(self, pipelines: Sequence[plan.Pipeline]) -> list[tuple[int, str, Iterator[Batch]]]:
-        """By side and view."""
+        """The rows by side and view."""
         model, log = self._model, self._log
         sides = [(pipeline.side, pipeline.view, pipeline.rows(model, log)) for pipeline in pipelines]
         if not self._compared or self._chosen[PAIR] == "exact":
@@ -254,7 +254,7 @@ class _Page:
             return last
 
         content, page = made(len(table), _ALL, _ALL) if chosen is not None else self._fitted(len(table), made)
-        self._say_pruned(content.head, len(content.columns["context up"]))
+        self._report_pruned(content.head, len(content.columns["context up"]))
         if self._source:
             self._source.log(self._log)
         if labels := content.head.get("labels"):
@@ -267,7 +267,7 @@ class _Page:
         return page
 
     def _drawn(self) -> tuple[list[int], str, str]:
-        """Of a picture, which shows the value type of --value, or the default: its columns, title and unit."""
+        """Columns, title and unit of a picture, which shows the value type of --value or the default."""
         kept, shown = self._kept(), self._shown
         first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
         event = shown.events[shown.columns[first[0]].event] if first else None
@@ -280,7 +280,7 @@ class _Page:
         columns, title, unit = self._drawn()
         costs = [self._shown.costs[column] for column in columns]
         if not all(one.inclusive_known for one in costs):
-            what = "{inputs}the profile has only self costs, no calls, of which a call graph is made"
+            what = "{inputs}the profile has only self costs; a call graph needs calls"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
         places = Places(self._model, self._shown)
         table = Table(self._model, self._shown, columns, call_graph.MOST, places)
@@ -300,11 +300,11 @@ class _Page:
         shown.cut(chosen or 0, _ALL)
         content = Content(self._model, shown, first, [], Places(self._model, shown)).with_contexts().with_calls(0)
         text, self._log.rows["boxes"] = Picture(content, range(len(first)), unit).svg(title)
-        self._say_pruned(content.head, len(content.columns["context up"]))
+        self._report_pruned(content.head, len(content.columns["context up"]))
         return text
 
     def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
-        """Nearly the largest page within the limit, of `most` rows.  Calls get the room that contexts leave."""
+        """Nearly the largest page within the limit, of at most `most` rows.  Calls get the space left by contexts."""
         n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
         n_contexts, n_calls, best, grown, shown = _CONTEXTS, _CALLS, None, False, -1
         for _ in range(_TRIES):
@@ -313,17 +313,17 @@ class _Page:
             if spare >= 0:
                 best = content, page
                 fitted, fitted_rows = n_contexts, n_rows
-                if n_rows < most:  # this many might have been too many
+                if n_rows < most:  # `most` rows might not have fitted
                     most = n_rows = min(most, n_rows + int(spare / _each(content, "row", "arc")))
                     if spare > (1 - _NEARLY) * _LARGEST:
                         continue
-                # contexts of the same cost are cut together: if no more came, the next ones do not fit
+                # contexts of equal cost are cut together: if no context was added, the next ones do not fit
                 before, shown = shown, len(content.columns["context up"])
                 if grown or shown in (before, content.head["all_contexts"]) or spare < (1 - _NEARLY) * _LARGEST:
                     break
                 n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content, "context")))
             elif best:
-                grown, n_rows = True, fitted_rows  # too far: the next page that fits is the last
+                grown, n_rows = True, fitted_rows  # too large: the next page that fits is final
                 n_contexts = max(fitted, int(n_contexts + spare / _each(content, "context") / _NEARLY))
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
@@ -340,8 +340,8 @@ class _Page:
             content, page = more
         return content, page
 
-    def _say_pruned(self, head: dict[str, Any], n: int) -> None:
-        """`n`: the contexts in the page, including those named [pruned]."""
+    def _report_pruned(self, head: dict[str, Any], n: int) -> None:
+        """Report the pruned contexts.  `n`: the contexts in the page, including those named [pruned]."""
         shares = [abs(cut / total) for cut, total in zip(head["cut"], head["totals"], strict=True) if total]
         pruned = head["all_contexts"] + head["cuts"] - n
         self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))

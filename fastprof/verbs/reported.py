@@ -34,7 +34,7 @@ REPORTED = reported(
         "no-value-types": "{inputs}no value types: there is nothing to compare",
         "other-duration": "OLD was recorded for {old}, NEW for {new}; {--normalize:=}duration scales NEW",
         "other-number": "profiles added up: OLD {old}, NEW {new}; {--normalize:=}total or {--base-of} scales them",
-        "other-period": "OLD was sampled each {old}, NEW each {new}; {--normalize:=}total scales NEW",
+        "other-period": "OLD was sampled every {old}, NEW every {new}; {--normalize:=}total scales NEW",
         "other-build": "{path}: has costs in the middle of instructions: it seems to be another build",
         "paired": "paired across builds: {what}; {--pair:=}exact keeps different names apart",
         "partly-missing-value": "{option}: some parts of the input have no {name}, counted as 0",

@@ -29,7 +29,7 @@ def listed(inputs: Any) -> list[Any]:
 
 def path_of(given: Any) -> Any:
     """A path as text; bytes and file objects unchanged."""
-    is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
+    is_path = isinstance(given, os.PathLike)  # some paths also have a `read`
     return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 
 
@@ -49,11 +49,11 @@ def run(
     """Reads inputs and returns the result of an end's code.
 
     `sides`: paths, bytes and file objects; directories are replaced by their files, unless the end takes one input.
-    `given`: what the code gets from its verb.
+    `given`: arguments of the verb for the code.
     `merge`: the order of inputs does not matter, and the parts of a single input are merged.
     `keep_going`: inputs that cannot be read are skipped and counted as losses.
     `repeatable`: whether these inputs may be processed twice.  Then an optimistic plan is tried first.
-    `idle` is called with options that do nothing here, instead of refusing them.
+    `idle` is called with options without effect, which are otherwise refused.
     Errors: FastprofError and its kinds.
     """
     log = Log()
@@ -96,9 +96,9 @@ def run(
 
 
 def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: Mapping[str, Any] | None = None) -> Any:
-    """What the code of a plan's end returns; an end that is pulled returns an iterator, and its inputs stay open.
+    """The result of the code of a plan's end.  Some ends return an iterator; the inputs then stay open.
 
-    Errors: UsageError if an output would have nothing of its inputs; then it does not become visible.
+    Errors: UsageError if an output would contain nothing of its inputs; then it does not become visible.
     """
     code = made.end.load()
     if not made.end.writes:

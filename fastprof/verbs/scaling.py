@@ -1,4 +1,4 @@
-"""How the costs of the profiles of a comparison are scaled, and notes where they should be.
+"""Scales the costs of compared profiles, and warns if they are not comparable.
 
 diff a.prof b.prof --normalize total      b's costs times (total of a / total of b), by value type
 diff 1.prof 2.prof -- 3.prof 4.prof       (1 + 2) / 2 against (3 + 4) / 2; --normalize scales each to the mean of 1, 2
@@ -36,12 +36,12 @@ BASE_OF = Option(
     help="divide the costs of OLD, a sum of N runs, by N",
 )
 OPTIONS: tuple[Option[Any], ...] = (NORMALIZE, BASE_OF)
-_DIFFERENT = 0.01  # durations that differ by more are noted
+_DIFFERENT = 0.01  # relative difference of durations above which a warning is given
 _MOST = 1 << 61  # of weights in C
 
 
 class Side:
-    """What is known of a profile after its last row."""
+    """Facts about a profile, known after its last row."""
 
     def __init__(self, name: str, n_inputs: int, parts: Sequence[Part], totals: dict[int, int]) -> None:
         self.name, self.totals = name, totals
@@ -55,7 +55,7 @@ class Side:
 
 
 class Weights:
-    """By run and value type: the factor of its costs.  `n_old`: the first of `runs` are of the old side."""
+    """The factor of costs for each run and value type.  The first `n_old` of `runs` are of the old side."""
 
     def __init__(self, runs: Sequence[Side], n_old: int, events: Sequence[ValueType], options: Options) -> None:
         self._runs, self._n_old, self._events = runs, n_old, events
@@ -68,14 +68,14 @@ class Weights:
         return n_runs > 2 or options[NORMALIZE] is not None or options[BASE_OF] != 1
 
     def of(self, event: int) -> list[Fraction]:
-        """Of each run; their sums by side are the mean of each side."""
+        """The weight of each run; weighted costs of a side add up to its mean."""
         n_old, n_new = self._n_old, len(self._runs) - self._n_old
         return [
             factor / (n_old * self._base_of if run < n_old else n_new) for run, factor in enumerate(self.scale(event))
         ]
 
     def scale(self, event: int) -> list[Fraction]:
-        """The same without dividing by the number of runs."""
+        """The scale of each run, without dividing by the number of runs."""
         if self._how is None:
             return [Fraction(1)] * len(self._runs)
         key = event if self._how == "total" else -1
@@ -106,7 +106,7 @@ class Weights:
         return found[0]
 
     def note(self, log: Log) -> None:
-        """Warn of what makes costs differ though the program does not, unless they are scaled."""
+        """Unless costs are scaled, warn of causes other than the program that make them differ."""
         sides = self._runs[: self._n_old], self._runs[self._n_old :]
         if self._how is not None:
             return

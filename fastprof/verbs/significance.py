@@ -5,8 +5,8 @@ Welch's t-test, two-sided, compares the means of two samples whose variances may
     t = (mean a - mean b) / sqrt(va + vb)                   va = variance of a / runs of a
     degrees of freedom = (va + vb)^2 / (va^2 / (runs of a - 1) + vb^2 / (runs of b - 1))
 
-Of many functions some differ by chance.  Benjamini and Hochberg's procedure keeps the expected share of these among the
-reported ones below `alpha`: of m sorted p the first k are kept, for the largest k with p[k] <= alpha * k / m.
+Of many functions some differ by chance.  The procedure of Benjamini and Hochberg keeps their expected share of the
+reported functions below `alpha`: of m sorted p the first k are kept, for the largest k with p[k] <= alpha * k / m.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def least_significant(found: Sequence[float], n: int, alpha: float) -> float:
-    """The largest p that is reported.  `found`: those of `n` tests that are at most `alpha`.  -1: none."""
+    """The largest p to report; -1: none.  `found`: the results of `n` tests that are at most `alpha`."""
     best = -1.0
     for k, p in enumerate(sorted(found), 1):
         if p <= alpha * k / n:
@@ -48,7 +48,7 @@ def _beta(x: float, a: float, b: float) -> float:
     """The regularized incomplete beta function, by its continued fraction (Lentz's method)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly
+    if x > (a + 1) / (a + b + 2):  # the fraction would converge slowly
         return 1 - _beta(1 - x, b, a)
     factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
     c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
@@ -65,5 +65,5 @@ def _beta(x: float, a: float, b: float) -> float:
 
 
 def _away(value: float) -> float:
-    """Not 0."""
+    """`value`, replaced by a tiny number if it is 0."""
     return value if abs(value) > _TINY else _TINY

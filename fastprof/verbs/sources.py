@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 UNKNOWN = ("", "???")  # names of unknown files in profiles
-# of what Confined looks up: a profile may name anything
+# for Confined: a profile may name anything
 _LONGEST_NAME = 4096
 _MOST_FOLDERS = 256
 _LARGEST = 1 << 24  # bytes of a file
@@ -46,9 +46,9 @@ class Sources:
 
 
 class Confined(Sources):
-    """Finds source files below folders, and nothing else, whatever a profile names and wherever links lead.
+    """Finds source files only below folders, regardless of the names in a profile and the targets of links.
 
-    Names are looked up as below `include` above.
+    Names are looked up below the folders as below `include`.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class Confined(Sources):
         folders = _folders(name)[-_MOST_FOLDERS:]
         for directory, first in zip(self._include, self._first, strict=True):
             for i in range(len(folders)):
-                # a profile may name very many files in deep folders: nearly none of their ends begin in the directory
+                # for speed: a profile may name very many files in deep folders, and almost none is in this directory
                 if folders[i] not in first or not _is_file(place := os.path.join(directory, *folders[i:])):
                     continue
                 real = os.path.realpath(place)
@@ -98,7 +98,7 @@ def _entries(folder: str) -> set[str]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether it is a file that can be read.  A profile may name a pipe or a device."""
+    """Whether it is a regular file; a profile may name a pipe or a device."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except (OSError, ValueError):  # ValueError: a NUL byte

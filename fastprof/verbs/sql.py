@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import OpenOptions
 
-_ROWS = 4096  # that are fetched at a time
+_ROWS = 4096  # rows fetched at a time
 
 
 @cache
@@ -56,7 +56,7 @@ class Answer:
             import duckdb
         except ImportError:
             raise UsageError(f"sql needs DuckDB: {install('sql')}") from None
-        # the last three: values it cannot convert to Python (an interval of 10^8 years)
+        # the last three: values that cannot be converted to Python, e.g. an interval of 10^8 years
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
         self._tables: list[Table] = []
@@ -93,8 +93,8 @@ class Answer:
         self.numeric = [str(column[1]) in _NUMBERS or str(column[1]).startswith("DECIMAL") for column in found]
 
     def _offer(self, query: str) -> None:
-        """The tables that the query names, or all if it names none, as `show tables` does; DuckDB reads the beginning
-        of each."""
+        """Register the tables named in the query, or all if it names none (`show tables`): DuckDB reads the beginning
+        of each registered table."""
         words = set(re.findall(r"\w+", query.casefold()))
         named = words & {name for profile in self._profiles for name in profile.tables}
         several = len(self._profiles) > 1
@@ -123,7 +123,7 @@ class Answer:
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
         what = str(error).partition(", due to the following Python exception")[0]
-        what = " ".join(what.partition("\n\nLINE ")[0].split())  # what follows is the line, and a mark below it
+        what = " ".join(what.partition("\n\nLINE ")[0].split())  # the rest is the line of the query with a marker below
         return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
@@ -167,7 +167,7 @@ def _copy_of_input() -> Any:
     with standard_stream(sys.stdin, "<stdin>", "rb") as source:
         while part := _read(source):
             try:
-                while part := part[copy.write(part) :]:  # a full disk takes a part of it first
+                while part := part[copy.write(part) :]:  # a full disk accepts a part first
                     pass
             except OSError as error:
                 raise FastprofError(f"<stdin>: {temporary_failed(error)}") from None

@@ -125,7 +125,7 @@ END = plan.End(
     code="verbs.top:ranked",
 )
 _GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")
-Patterns = Sequence[tuple[re.Pattern[str], bool]]  # and whether names must match
+Patterns = Sequence[tuple[re.Pattern[str], bool]]  # a pattern, and whether names must match it
 _COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
 
 
@@ -136,12 +136,12 @@ class Call(NamedTuple):
     file: str
     object: str
     cycle: int | None  # the number of the cycle that the function belongs to
-    cost: int  # inclusive, of these calls
+    cost: int  # inclusive cost of these calls
     calls: int | None
 
 
 class Row(NamedTuple):
-    """One group by function, line, file, object, thread, label; shares are of the total, from 0 to 1."""
+    """One group: a function, line, file, object, thread or label.  Shares are parts of the total, from 0 to 1."""
 
     name: str  # of the function; "" for a file or an object; `<cycle 1>` for a cycle of functions
     file: str
@@ -153,7 +153,7 @@ class Row(NamedTuple):
     inclusive: int | None  # None: the input lacks it
     inclusive_share: float | None
     calls: int | None
-    second: int | None  # self cost in the value type to sort by, if that is another one
+    second: int | None  # self cost in the value type to sort by, if different
     cycle: int | None
     callers: tuple[Call, ...] = ()  # with --tree
     callees: tuple[Call, ...] = ()
@@ -162,8 +162,8 @@ class Row(NamedTuple):
 
 
 class Top(NamedTuple):
-    """The result of `top`.  `n_rows` is how many rows there are, `n_cycles` how many of them are cycles of functions;
-    those not in `rows` have the share `rest`."""
+    """The result of `top`.  Of `n_rows` rows, `n_cycles` are cycles of functions; those not in `rows` have the share
+    `rest`."""
 
     by: str
     value: ValueType
@@ -198,7 +198,7 @@ class Top(NamedTuple):
         of = f"{self.value.name} {self.value.unit}".strip()
         return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")
 
-    stats: ValueType | None = None  # what the durations of rows measure, with --stats
+    stats: ValueType | None = None  # with --stats: the value type of durations
 
 
 @cache
@@ -307,7 +307,7 @@ class _Item(NamedTuple):
     place: _Place
     key: int
     figures: tuple[int, int, int, int]  # self, inclusive, calls, second
-    id: int  # of a function ...; -1: of a thread or label
+    id: int  # of a function, line, ...; -1: a thread or label
     cycle: int | None = None
     is_cycle: bool = False
 
@@ -325,7 +325,7 @@ class Finder:
         second: ValueType | None,
         same: Finder | None = None,
     ) -> None:
-        """`same`: one of the same model, whose names are known."""
+        """`same`: a Finder of the same model, whose names are reused."""
         self._model, self._costs, self._chosen, self._patterns = model, costs, chosen, patterns
         self._value, self._second = value, second
         self._key = _COLUMNS.get(chosen[SORT], "second")
@@ -388,7 +388,7 @@ class Finder:
     def _matches(self, name: str) -> bool:
         return all(bool(pattern.search(name)) == wanted for pattern, wanted in self._patterns)
 
-    # ---- what rows are grouped by
+    # ---- groups
 
     def _item(self, i: int) -> _Item:
         own, inclusive, calls, second = (column[i] for column in self._columns.values())
@@ -420,7 +420,7 @@ class Finder:
         return _Place(_text(f.name), _text(f.file), 0, _text(f.object))
 
     def _named(self) -> list[_Item]:
-        """Threads and labels."""
+        """The items of threads and labels."""
         items = []
         for name, (value, second) in self._costs.named.items():
             figures = (value, 0, 0, second)
@@ -437,7 +437,7 @@ class Finder:
         as_much = Counter(abs(cost) for cost in costs.values())
 
         def key(cycle: int) -> tuple[int, _Place]:
-            """Names are made only for members of equal cost: there may be very many."""
+            """Sort key.  Names are looked up only for members of equal cost: there may be very many."""
             cost = abs(costs[cycle])
             return -cost, min(map(self._place, self._members[cycle])) if as_much[cost] > 1 else _Place("")
 
@@ -509,7 +509,7 @@ class Finder:
                     add_function(other, arc)
             if into and item.cycle:
                 add(_Place(f"<cycle {item.cycle}>"), None, item.figures[1], 0)
-        # without call counts, arcs count how often sums were made
+        # without call counts, `calls` of arcs only counts sums
         known = costs.calls_known
         order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1] * known, entry[0][0]))
         return tuple(

@@ -48,9 +48,9 @@ class Arc(NamedTuple):
 
 
 class Durations(NamedTuple):
-    """How long the calls of a function took, in the unit of the profile's time.  Percentiles are at most 1 % off."""
+    """Durations of the calls of a function, in the profile's unit of time.  Percentiles are at most 1 % off."""
 
-    ended: int  # calls, without those that are open at the end
+    ended: int  # number of calls that ended
     min: int
     median: int
     p90: int
@@ -59,7 +59,7 @@ class Durations(NamedTuple):
 
 
 class Costs:
-    """Adds up the rows of each view, then comes `end`."""
+    """Adds up the rows of each view; call `end` after the last row."""
 
     def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool, cycles: bool) -> None:
         self.model, self.by, self.value, self.second = model, by, value, second
@@ -70,16 +70,16 @@ class Costs:
         self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
         if lib.fp_table_init(self._places, 3):
             raise MemoryError("no memory for the table of lines")
-        self.named: dict[str, list[int]] = {}  # threads and labels: self costs, of both columns
+        self.named: dict[str, list[int]] = {}  # threads and labels: self costs in both columns
         self.calls_known = True
         self.inclusive_known = by in _BY
-        self.self_alone = False  # a part has self costs alone
+        self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
         self._groups: fp_groups | None = None
         self._keys = [key for key in by[6:].split(",") if key != "function"] if by.startswith("label:") else []
 
     def keep_durations(self) -> None:
-        """Before the rows of a timeline: also summarize how long the calls of each function took."""
+        """Also summarize the durations of each function's calls; call it before the rows of a timeline."""
         self._durations = new_durations()
 
     # ---- adding up
@@ -108,7 +108,7 @@ class Costs:
             self.graph(to_graph(batches, self.model, own, log))
 
     def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top, int]]:
-        """The value type of a timeline, whose inclusive costs the stack machine adds."""
+        """Where the stack machine adds inclusive costs, for the value type of a timeline."""
         column = self.value.of(Part(types), "graph")
         return [(self.sums, column)] if column >= 0 else []
 
@@ -128,8 +128,8 @@ class Costs:
         self._graph(batches)
 
     def through(self, pipeline: Pipeline, log: Log) -> Iterator[Batch]:
-        """The rows of a pipeline as a graph, whose functions are added up on the way; and a row of zeros for each
-        function, so that those without a self cost have a row."""
+        """The rows of a pipeline as a graph, adding up their functions; and a row of zeros for each function, so that
+        functions without self cost have a row."""
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
@@ -150,7 +150,7 @@ class Costs:
         yield from self._zeros(part, n_values)
 
     def _chosen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same; the value type is chosen by their parts."""
+        """Pass batches on and choose the value type from their parts."""
         current = -1
         for batch in batches:
             if batch.part != current:
@@ -184,7 +184,7 @@ class Costs:
             pass
 
     def _added(self, batches: Iterable[Batch], calls: int = -1) -> Iterator[Batch]:
-        """The same batches, after they were added up."""
+        """Add batches up and pass them on."""
         current, columns = -1, (-1, -1)
         for batch in batches:
             if batch.part != current:
@@ -223,14 +223,14 @@ class Costs:
             self.calls_known = self.inclusive_known = False
 
     def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
-        """Adds the rows of a graph of functions, of the part at hand: these value columns, -1 for none."""
+        """Add rows of a graph in the current part, with these value columns; -1: none."""
         self._fits(lib.fp_top_functions_put(self._functions, batch.c, value, second, calls, self._err))
 
     def end_part(self) -> None:
         self._fits(lib.fp_top_functions_end_part(self._functions, self._err))
 
     def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
-        """`keeps_stacks`: the model's stacks are not to be emptied."""
+        """Add rows of stacks.  `keeps_stacks`: the model's stacks must not be emptied."""
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
@@ -255,7 +255,7 @@ class Costs:
         self._named_stacks(sums, current)
 
     def _grouped(self, batches: Iterable[Batch]) -> None:
-        """By the values of some labels, and by function if it is among the keys."""
+        """Add rows by the values of some labels, and by function if it is among the keys."""
         model, current = self.model, -1
         if self._groups is None:
             ids = [model.intern(key) for key in self._keys]
@@ -286,7 +286,7 @@ class Costs:
         return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
 
     def _named_stacks(self, sums: fp_top, part: int) -> None:
-        """Gives the sums of a part their names."""
+        """Add the sums of a part under their names."""
         model = self.model
         for i in range(sums.cap):
             if not sums.seen[i]:
@@ -325,7 +325,7 @@ class Costs:
             self.calls_known &= calls_of(events) >= 0
 
     def _add_up(self, project: fp_project, events: list[ValueType]) -> None:
-        """Adds the stacks so far, and drops them."""
+        """Add the stacks so far and drop them."""
         self._fits(lib.fp_project_end(project, self._err), events)
         everything = Part(value_types=events)
         value = self.value.of(everything, "stacks")
@@ -378,28 +378,28 @@ class Costs:
         return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
 
     def sum(self, name: str) -> int:
-        """Of a column."""
+        """The sum of a column."""
         total = ffi.new("int64_t *")
         self._fits(lib.fp_top_sum(ffi.addressof(self._c), getattr(self._c, name), total, self._err))
         return int(total[0])
 
     @property
     def seen(self) -> bytes:
-        """By id: 1 if it exists."""
+        """By id: 1 if it has rows."""
         return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
 
     @property
     def is_zero(self) -> bool:
-        """Is every self cost 0?"""
+        """Whether every self cost is 0."""
         return not any(self.column("self")) and not any(value for value, _ in self.named.values())
 
     @property
     def count(self) -> int:
-        """How many things there are."""
+        """The number of groups."""
         return self.seen.count(1)
 
     def largest(self, key: str, want: int) -> list[int]:
-        """Ids of the things with the largest figures in the column `key`, in any order; all that tie with the last."""
+        """Ids of the groups with the largest figures in column `key`, in any order, including ties with the last."""
         c = self._c
         if not c.cap:
             return []
@@ -428,20 +428,20 @@ class Costs:
         return members
 
     def arcs(self, function: int, into: bool) -> list[Arc]:
-        """Callers or callees, in any order; as fp_top_functions_arcs."""
+        """Callers or callees, in any order (fp_top_functions_arcs)."""
         n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, ffi.NULL, 0, self._err))
         arcs = ffi.new("struct fp_top_arc[]", n)
         lib.fp_top_functions_arcs(self._functions, function, into, arcs, n, self._err)
         return _arcs(arcs, n)
 
     def largest_arcs(self, function: int, into: bool, most: int) -> list[int]:
-        """The other ends of the most expensive arcs."""
+        """The functions at the other end of the most expensive arcs."""
         arcs = ffi.new("struct fp_top_arc[]", most)
         n = self._arc_count(lib.fp_top_functions_arcs(self._functions, function, into, arcs, most, self._err))
         return ffi.unpack(ffi.cast("uint32_t *", arcs), 6 * min(n, most))[not into :: 6]
 
     def arcs_with(self, function: int, into: bool, others: list[int]) -> Iterator[tuple[int, int, int, int]]:
-        """The arcs with these other ends: what an Arc has."""
+        """The arcs with these functions at the other end, as tuples with the fields of Arc."""
         arcs = ffi.new("struct fp_top_arc[]", len(others))
         c, n = self._functions, len(others)
         n = self._arc_count(lib.fp_top_functions_arcs_with(c, function, into, others, n, arcs, self._err))
@@ -452,7 +452,7 @@ class Costs:
         return n
 
     def cycle_arcs(self, cycle: int) -> list[Arc]:
-        """The calls into a cycle from outside; 0: into any."""
+        """The calls into a cycle from outside; 0: into any cycle."""
         n = lib.fp_top_functions_cycle_arcs(self._functions, cycle, ffi.NULL, 0)
         arcs = ffi.new("struct fp_top_arc[]", n or 1)
         lib.fp_top_functions_cycle_arcs(self._functions, cycle, arcs, n)
@@ -465,7 +465,7 @@ class Costs:
 
 
 def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
-    """Adds the costs of a projection's stacks, after its end, to similar costs, each of another value type.
+    """Add the costs of a finished projection's stacks to several Costs, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
     `calls`: the column of calls.  -1: it has none.

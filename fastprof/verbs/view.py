@@ -1,8 +1,8 @@
-"""Opens a profile in the browser: the page of `report`, or a server of this machine with links to other viewers.
+"""Opens a profile in the browser: the page of `report`, or a server on this machine with links to other viewers.
 
-A viewer's web page fetches the profile from 127.0.0.1, in its documented way, and shows it: the profile is not
-sent anywhere.  It is converted when it is first fetched.  Addresses have a random part, so that no other page and no
-other user finds them.
+A viewer's web page fetches the profile from 127.0.0.1 in its documented way and shows it; the profile is not sent
+anywhere.  It is converted when it is first fetched.  Addresses have a random part, so that other pages and other users
+cannot find them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ VIEWERS = (
 
 
 def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, Log]:
-    """Write the page of `report` to a temporary file, which stays; its path and the log.  Errors: as of `report`."""
+    """Write the page of `report` to a temporary file, which stays.  Returns its path and the log.  Errors: those of
+    `report`."""
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
     os.close(handle)
     try:
@@ -62,8 +63,8 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, 
 
 
 class _HTTPServer(ThreadingHTTPServer):
-    """Has at most MOST connections.  It closes one that has not sent its request within PATIENCE
-    seconds, however often a byte arrives."""
+    """Has at most MOST connections.  It closes a connection that has not sent its whole request within PATIENCE
+    seconds, even if it sends single bytes."""
 
     MOST = 64
     PATIENCE = 20.0
@@ -86,7 +87,7 @@ class _HTTPServer(ThreadingHTTPServer):
             super().shutdown_request(request)
 
     def has_arrived(self, request: Any) -> None:
-        """The request has arrived."""
+        """Record that the whole request has arrived."""
         with self._changing:
             self._waiting.pop(request, None)
 
@@ -101,7 +102,7 @@ class _HTTPServer(ThreadingHTTPServer):
         with self._changing:
             for request, until in self._waiting.items():
                 if until < now:
-                    with suppress(OSError):  # it closed by itself
+                    with suppress(OSError):  # the peer closed it already
                         request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -114,7 +115,7 @@ class Server:
 
     `url` is its address, `log` the log of the page; `run` serves until interrupted.  The files are in `folder`, which
     is the caller's.
-    Errors: as of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
+    Errors: those of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
     """
 
     def __init__(self, path: Path, folder: str, port: int = PORT, *, from_: str | None = None, **options: Any) -> None:
@@ -148,7 +149,7 @@ class Server:
     def close(self) -> None:
         """Stop; the folder may then be removed."""
         self._http.server_close()
-        with self._lock:  # wait for a file that is being written
+        with self._lock:  # wait for an unfinished file
             pass
 
     def links(self) -> list[tuple[str, str]]:
@@ -222,7 +223,7 @@ def _handler(
             return is_one
 
         def do_GET(self) -> None:
-            # another host name would be a page that resolves its own name to this address
+            # another host name comes from a page that resolves its own name to this address (DNS rebinding)
             named = self.headers.get("Host", "") == f"127.0.0.1:{port()}"
             before, _, name = self.path.partition("?")[0].removeprefix("/").partition("/")
             found = None
@@ -233,7 +234,7 @@ def _handler(
                     status = 200 if found is not None else 404
                 except (FastprofError, MemoryError, OSError) as error:
                     found, status = f"{error}\n".encode("utf-8", "backslashreplace"), 500
-            body = found if found is not None else b"there is nothing here\n"
+            body = found if found is not None else b"not found\n"
             self.send_response(status)
             is_page = status == 200 and name in ("", "page.html")
             self.send_header("Content-Type", "text/html; charset=utf-8" if is_page else "application/octet-stream")

@@ -166,7 +166,7 @@ def test_programs_that_are_not_there(tool: str, program: Path, profile: Path, tm
 def test_a_profile_without_addresses(tool: str, tmp_path: Path) -> None:
     path = tmp_path / "callgrind.out.1"
     path.write_text("events: Ir\nob=/bin/true\nfl=a.c\nfn=f\n1 1\n")
-    with pytest.raises(FastprofError, match=r"callgrind.out.1: it has no instruction addresses"):
+    with pytest.raises(FastprofError, match=r"callgrind.out.1: no instruction addresses"):
         fastprof.annotate(path, asm=True)
 
 

@@ -103,8 +103,8 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pyte
     assert repr(log) == "BatchLog(files=6, earlier=0, error=2, ok=4)"
     said = sorted(record["error"]["message"] for record in log.failed)
     assert said[0].startswith(f"{bad}: callgrind: line 3")
-    assert said[1] == f"{inputs}/host1/3.callgrind: {store} has a profile 'host1/3.callgrind' already, " + (
-        "which is of something else"
+    assert said[1] == f"{inputs}/host1/3.callgrind: {store} already has a profile " + (
+        "'host1/3.callgrind' from another file"
     )
     assert main(["batch", "archive", str(inputs), "-o", str(store), "--retry-errors", "-q"]) == 1
     (inputs / "unknown").write_text("nothing\n")

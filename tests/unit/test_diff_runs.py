@@ -144,7 +144,7 @@ def test_notes_of_recordings_that_differ(tmp_path: Path) -> None:
     said = [text for text in fastprof.diff(old, new).log.warnings if "OLD" in text]
     assert said == [
         "OLD was recorded for 10 s, NEW for 60 s; normalize=duration scales NEW",
-        "OLD was sampled each 100 count, NEW each 200 count; normalize=total scales NEW",
+        "OLD was sampled every 100 count, NEW every 200 count; normalize=total scales NEW",
         "profiles added up: OLD 1, NEW 2; normalize=total or base_of= scales them",
     ]
     scaled = fastprof.diff(old, new, normalize="duration", n=0)

@@ -127,7 +127,7 @@ def test_sections_are_of_one_profile(tmp_path: Path) -> None:
     store.add(section(PARTS, 0, cbor.dumps([[0, {"comments": [b"x"] * 100_000}]])))
     store.entries += [[n, f"n{n}", *store.entries[0][2:]] for n in range(1, 5000)]
     path = store.written(tmp_path / "a.fpa")
-    with pytest.raises(FastprofError, match=r"index: profile number 4998 begins at byte 16, in another one"):
+    with pytest.raises(FastprofError, match=r"index: profile number 4998 begins at byte 16, inside another profile"):
         info(str(path))
 
 

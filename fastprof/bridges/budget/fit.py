@@ -1,10 +1,10 @@
-"""A timeline -> as much of it as a viewer opens, as one profile or several (csrc/bridges/budget/fit.h).
+"""A timeline -> as much of it as a viewer can open, in one file or several (csrc/bridges/budget/fit.h).
 
     enter f 0, enter g 10, exit g 12, enter h 20, exit h 70, exit f 100      calls shorter than 5 merged:
     enter f 0, enter h 20, exit h 70, exit f 100                             f has spent 50 itself instead of 48
 
-Kept: each call that is long enough, with its length; all time; events, and the calls in which they happened.
-Lost: the short calls, whose time is then their callers' own.  They are counted.
+Kept: each call that is long enough, with its length; the total time; events, and the calls in which they happened.
+Lost, and counted: short calls, whose time becomes self time of their callers.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class Merged(NamedTuple):
 
     below: int  # length
     calls: int
-    time: int  # spent in them
+    time: int  # spent in these calls
     of: int  # time spent in all calls
 
 
 class Fit:
     """All rows of a timeline, separated by output file: `groups`.
 
-    No call has a rank beyond `highest`, except those that stay, whatever their length.
-    If the rows take far more than `budget` bytes, only a sufficient number of them is kept.
+    Ranks go up to `highest`; only calls that always stay, whatever their length, have a higher one.
+    If the rows take far more than `budget` bytes, only as many as can be needed are stored.
     """
 
     highest: int = lib.FP_FIT_RANKS
     least = "with all calls merged that can be"  # what is left at the highest rank
-    first_time: int | None = None  # of the first row that was read
+    first_time: int | None = None  # of the first row
 
     def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
         by, slice_ns = lib.FP_FIT_ALL, 0
@@ -51,14 +51,14 @@ class Fit:
             slice_ns = slice_of(split)
             by = lib.FP_FIT_SLICES if slice_ns else lib.FP_FIT_THREADS
         self._c = owned(lib.fp_fit_new(model.c, by, slice_ns), lib.fp_fit_free, "the calls of a timeline")
-        # sizes are estimates, up to twice the real ones
+        # sizes are estimates, up to twice the real size
         lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model
         self._packed = Groups()
 
     def read(self, batches: Iterable[Batch]) -> None:
-        """Keep rows whose calls nest (bridges/rows/nest.py).  Errors: FastprofError for too many groups, UsageError for
-        slices of seconds if times are in ticks."""
+        """Store rows, whose calls must nest (bridges/rows/nest.py).  Errors: FastprofError for too many groups;
+        UsageError for slices of seconds if times are in ticks."""
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
@@ -76,19 +76,19 @@ class Fit:
         self._c.packed = 0
 
     def threads(self) -> list[int]:
-        """With "thread": by group, its thread."""
+        """For "thread": the thread of each group."""
         return [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
 
     def slices(self) -> list[int]:
-        """By group: the number of its slice; slices before that of the first row are below 0."""
+        """The slice number of each group; slices before that of the first row have negative numbers."""
         return [int(self._c.groups[i].slice) for i in range(self._c.n_groups)]
 
     def first_rank(self, group: int, nbytes: int) -> int:
-        """The rank to begin with."""
+        """The rank to try first."""
         return self.rank(group, nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The lowest rank at which a group's calls take at most this many bytes, by estimate."""
+        """The lowest rank at which a group's calls are estimated to fit this many bytes."""
         return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
 
     def estimated(self, group: int, rank: int) -> int:
@@ -126,7 +126,7 @@ class Fit:
         }
 
     def log_to(self, files: Sequence[Merged], log: Log, budget: int) -> None:
-        """Count what is missing in all files."""
+        """Log the calls missing from the files."""
         calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
         below = max((file.below for file in files if file.calls), default=0)
         unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
@@ -142,6 +142,6 @@ class Fit:
 
 
 def slice_of(split: str) -> int:
-    """The nanoseconds of a slice that --split asks for; 0: it asks for threads."""
+    """The length of a slice for --split in nanoseconds; 0: split by thread."""
     _, _, seconds = split.partition(":")
     return max(1, round(float(seconds) * 1e9)) if seconds else 0

@@ -1,4 +1,4 @@
-"""Rows left out to fit an output."""
+"""Texts of rows left out to fit an output."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Stacks -> as many of them as a viewer opens, as one profile or one for each thread (csrc/bridges/budget/trim.h).
+"""Stacks -> as many of them as a viewer can open, in one file or one per thread (csrc/bridges/budget/trim.h).
 
     main > a > b 5, main > a > c 1, main > a > c > d 1, main > e 93      less than 3 % pruned:
     main > a > b 5, main > a > [pruned] 2,              main > e 93
 
-Kept: every total; each stack that costs enough, with its callers.  Lost: the others, which are counted, and which share
-of each value type they have.
+Kept: every total; each stack that costs enough, with its callers.  Lost: the other stacks; they are counted, with
+their share of each value type.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 class Pruned(NamedTuple):
     """The stacks of a group that were merged into a frame [pruned]."""
 
-    share: float  # of the total; all that was pruned is below it
+    share: float  # of the total: each pruned stack is below it
     stacks: int
-    values: list[float]  # by value type: of them
-    of: list[float]  # of all
+    values: list[float]  # by value type: the sum of these stacks
+    of: list[float]  # by value type: the sum of all stacks
 
 
 class Trim:
-    """All rows of stacks, one group for each output file."""
+    """All stacks rows, one group per output file."""
 
     highest: int = lib.FP_TRIM_RANKS
     least = "with everything in [pruned]"  # what is left at the highest rank
@@ -53,13 +53,13 @@ class Trim:
         self._model, self._size, self._options, self._holds = model, size, options, holds
         self._packed = Groups()
         self._events: list[ValueType] = []
-        self._columns: dict[int, Pointer[int]] = {}  # by part: which event each of its values is
-        self._weighed = -1  # the group that `_c` has weighed
-        self._totals: Pointer[float] = ffi.NULL  # of that group, by event
-        self._values: Pointer[float] = ffi.NULL  # the same of what was pruned
+        self._columns: dict[int, Pointer[int]] = {}  # by part: the event of each of its values
+        self._weighed = -1  # the group that `_c` has ranked
+        self._totals: Pointer[float] = ffi.NULL  # totals of that group, by event
+        self._values: Pointer[float] = ffi.NULL  # of its pruned stacks, by event
 
     def read(self, batches: Iterable[Batch]) -> None:
-        """Keep rows.  Errors: FastprofError for too many groups."""
+        """Store rows.  Errors: FastprofError for too many groups."""
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if batch.part not in self._columns:
@@ -72,22 +72,22 @@ class Trim:
                 self._c.packed = 0
 
     def threads(self) -> list[int]:
-        """With a split: by group, its thread.  Errors: UsageError if no row has a thread."""
+        """With a split: the thread of each group.  Errors: UsageError if no row has a thread."""
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
             what = "{inputs}{--split:=}thread has nothing to split: no sample has a thread"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
         return found
 
-    # ---- how much is left
+    # ---- ranks
 
     def first_rank(self, group: int, nbytes: int) -> int:
-        """The rank to begin with: of few rows all stacks, else as many as may fit: sizes are estimates."""
+        """The rank to try first: all stacks if rows are few, otherwise as many as may fit (sizes are estimates)."""
         few = self._packed.nbytes + self._c.packed < nbytes // 4
         return 0 if few else self.rank(group, 2 * nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
-        """The lowest rank at which the stacks take at most this many bytes, by estimate."""
+        """The lowest rank at which the stacks are estimated to fit this many bytes."""
         left, rank = self.estimated(group, 0), 0
         while left > nbytes and rank < self.highest:
             left -= int(self._c.bytes[rank])
@@ -121,7 +121,7 @@ class Trim:
     # ---- rows
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
-        """The rows of a group, stacks below a rank pruned; equal rows are then summed up."""
+        """The rows of a group, with stacks below a rank pruned and equal rows added up."""
         if not rank:
             return self._kept(group)
         return repeated(self._cut(group, rank), self._model, self._options, Log(), self._holds)
@@ -135,7 +135,7 @@ class Trim:
             yield batch
 
     def _kept(self, group: int) -> Iterator[Batch]:
-        """The kept rows of a group; first an empty batch for each part, since some have no rows."""
+        """The stored rows of a group, after an empty batch for each part, because some parts have no rows."""
         c, out = self._c, Batch("stacks", CAPACITY["stacks"])
         for part in self._columns:
             out.c.part = part
@@ -152,10 +152,10 @@ class Trim:
         if len(out):
             yield out
 
-    # ---- what is lost
+    # ---- losses
 
     def lost(self, group: int, rank: int) -> Pruned:
-        """What is missing in the rows of the group read last."""
+        """The stacks missing from the rows of the group that was pulled last."""
         n = len(self._events)
         if not rank:
             return Pruned(0, 0, [0] * n, [0] * n)
@@ -170,7 +170,7 @@ class Trim:
         return {"pruned_stacks": lost.stacks, "pruned_below": lost.share, "pruned_share": shares}
 
     def log_to(self, files: Sequence[Pruned], log: Log, budget: int) -> None:
-        """Count what is missing in all files."""
+        """Log the stacks missing from the files."""
         shares = []
         for k, event in enumerate(self._events):
             value, of = sum(file.values[k] for file in files), sum(file.of[k] for file in files)

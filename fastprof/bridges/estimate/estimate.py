@@ -8,9 +8,9 @@ becomes
 
 It is right if the calls of c cost the same under main > a as under any other
 caller of a, which a graph does not record.
-Kept: every function's self cost and every total, to the unit; so is every line's, unless there are too many.
-Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of a function was run for;
-all lines are divided alike.
+Kept exactly: every total and the self cost of every function; also of every line, unless there are too many lines.
+Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line ran for; all lines of a
+function are divided alike.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` separate.
+    """Estimated stacks of a call graph: one part, or several as separated by `--labels` and `--per-thread`.
 
     Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
-    a sum beyond 2^63 - 1 or an id that is not there.
+    a sum beyond 2^63 - 1 or an unknown id.
     """
     groups: dict[_Key, _Group] = {}
     of_part: dict[int, tuple[_Group, Pointer[int]]] = {}
@@ -92,7 +92,7 @@ def to_stacks(
 
 
 def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
-    """Log the shares that are not shown as requested."""
+    """Log the shares of the cost that are not shown as requested."""
     c = group.c
     if c.uncalled:
         log.warn(
@@ -114,11 +114,11 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
 
 
 class _Key(NamedTuple):
-    """What separates the stacks of parts."""
+    """The key that separates output parts."""
 
-    thread: int = 0  # id; 0: not divided by it
-    number: int = 0  # of the part; 0: likewise
-    cpu: int = -1  # -1: likewise
+    thread: int = 0  # id; 0: not separated by thread
+    number: int = 0  # of the part; 0: not separated by part
+    cpu: int = -1  # -1: not separated by CPU
 
 
 def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:
@@ -162,7 +162,7 @@ class _Group:
         return columns
 
     def n_addressed(self, by: str) -> int:
-        """The parts whose addresses `by` drops."""
+        """The number of parts whose addresses `by` drops."""
         return sum({"instr", "bb"} & {*part.positions} != set() for part in self.sources) if by != "address" else 0
 
     def part(self, comment: bytes) -> Part:

@@ -12,7 +12,7 @@ REPORTED = reported(
     },
     warnings={
         "many-callers": (
-            "{where}too many call paths for {--prune:=}{prune:g}: paths below {share:.2g} of the total are pruned, too"
+            "{where}too many call paths for {--prune:=}{prune:g}: pruned below {share:.2g} of the total instead"
         ),
         "pruned-cost": (
             "{where}{share} of the cost is under [pruned], without all of its callers{unnamed}; a smaller "

@@ -1,4 +1,4 @@
-"""The tables of the stack machine: a struct fp_fold each, and its runs on disk."""
+"""The tables of the stack machine: each has a struct fp_fold and its runs on disk."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fastprof.core.owner import owned
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_feed, fp_fold
 
-# of one arc: struct fp_fold_arc, its share of the index, and of the orders or links when it is sorted
+# per arc: struct fp_fold_arc, index entries, and the orders or links used for sorting
 _ARC_BYTES = 48 + 8 + 12
-_LEAST_ARCS = 1024  # below that, files would be many and runs short
+_LEAST_ARCS = 1024  # a lower limit would make many short runs
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
 _TAKEN_CONTEXTS = 1 << 14  # the same with another machine in it, for Given
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
 
 
 class Accumulator:
-    """The rows of a timeline are folded into it.  `limit`: bytes that it may take before it is written away."""
+    """Folds the rows of a timeline.  `limit`: its size in bytes above which it is spilled."""
 
     def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         self.fold = fold
@@ -36,7 +36,7 @@ class Accumulator:
         fold.most = max(_LEAST_ARCS, limit // _ARC_BYTES)
         self._err = ffi.new("struct fp_err *")
         self._check = check
-        self.known: tuple[int, int] | None = None  # as many functions and threads, or more
+        self.known: tuple[int, int] | None = None  # at least this many functions and threads
         self._joined: list[Accumulator] = []
 
     def check(self, status: int) -> int:
@@ -56,7 +56,7 @@ class Accumulator:
             self._begin_anew()
 
     def feed(self, feed: fp_feed) -> int:
-        """Fold the rows of a feed, as far as it can alone.  Its status."""
+        """Fold the rows of a feed until it needs the caller or ends; returns its status."""
         while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
             self._begin_anew()
         return int(feed.status)
@@ -65,13 +65,13 @@ class Accumulator:
         fold = self.fold
         self._write_away(keep_hot=True)
         if lib.fp_fold_drop_spilled(fold):
-            raise MemoryError("no memory to write calls away")
+            raise MemoryError("no memory to spill calls")
         fold.most = max(fold.most, 2 * fold.n_arcs)
 
     def end(self) -> None:
-        """After the last batch."""
+        """End open calls and sort; call it after the last batch."""
         self.check(lib.fp_fold_end(self.fold, self._err))
-        if self.fold.n_arcs and self.is_long():  # its memory is what runs are merged in
+        if self.fold.n_arcs and self.is_long():  # runs are merged in its memory
             self._write_away(keep_hot=False)
             lib.fp_fold_drop(self.fold)
         self._order()
@@ -82,19 +82,19 @@ class Accumulator:
         self._joined.append(other)
 
     def is_long(self) -> bool:
-        """Was anything written away?"""
+        """Whether anything was spilled."""
         raise NotImplementedError
 
     def _order(self, keep_hot: bool = False) -> None:
         raise NotImplementedError
 
     def _write_away(self, keep_hot: bool) -> None:
-        """Spill the machine's sums as sorted runs; with `keep_hot`, not those with the most calls."""
+        """Write the machine's sums as sorted runs; with `keep_hot`, all but those with the most calls."""
         raise NotImplementedError
 
 
 class Arcs(Accumulator):
-    """For a graph."""
+    """Call arcs, for a graph."""
 
     def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
@@ -124,14 +124,14 @@ class Arcs(Accumulator):
         return [self.fold, *(table.fold for table in self._joined)]
 
     def nodes(self) -> Merge:
-        """After `end`.  Restarts all pulls of the folds, so call it before the first arc of `arcs` is taken."""
+        """The nodes; call it after `end` and, because it restarts all pulls, before pulling from `arcs`."""
         for fold in self._folds:
             lib.fp_fold_rewind(fold)
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
 
     def arcs(self, several: bool, threads: ExitStack) -> Merge:
-        """Once, after `end`.  If runs were written and `several` is true, threads help the consumer add arcs up from
-        now on; they end with `threads`.  Otherwise the consumer does it alone."""
+        """The arcs; call it once, after `end`.  With spilled runs and `several`, further threads add arcs up from
+        now on, until `threads` is closed.  Otherwise the consumer adds them up alone."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
         arcs = Words(lib.FP_ARC_WIDTH)
         if not self.is_long():
@@ -162,7 +162,7 @@ class _PathRuns(Sorted):
 
 
 class Given(Accumulator):
-    """Call paths that someone else takes whenever there are many."""
+    """Call paths for another consumer, which takes them whenever there are many."""
 
     def __init__(self, fold: fp_fold, check: Check, lock: RLock, take: Callable[[fp_fold], None]) -> None:
         super().__init__(fold, _TAKEN_CONTEXTS * _ARC_BYTES, check, lock)
@@ -184,11 +184,11 @@ class Given(Accumulator):
 
 
 class Paths(Accumulator):
-    """For stacks."""
+    """Call paths, for stacks."""
 
     def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
-        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
+        # Most call paths are new, so looking them up in a table larger than the caches does not pay.
         fold.many = _MANY_CONTEXTS
         self._runs = _PathRuns(fold, check)
         self._runs.halt = self.halt
@@ -207,14 +207,14 @@ class Paths(Accumulator):
         return len(self._runs) > 0 or any(table.is_long() for table in self._joined)
 
     def merge(self, threads: ExitStack | None) -> Merge:
-        """The call paths, once.  After `end`."""
+        """The call paths; call it once, after `end`."""
         merges = [table.merge(None) for table in self._joined if isinstance(table, Paths)]
         others = [merge.pull if threads is None else streamed(merge, threads) for merge in merges]
         return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others, windows=self._windows)
 
 
 def streamed(merge: Merge, threads: ExitStack) -> Pull:
-    """The bytes of `merge`, as input of another merge; a thread produces them and ends with `threads`."""
+    """The bytes of `merge` as input of another merge.  A thread produces them, until `threads` is closed."""
     from fastprof.core.workers import Ahead
 
     chunk = ffi.new("uint8_t[]", _STREAM)

@@ -14,12 +14,12 @@ from fastprof.core.spill import Spilled
 if TYPE_CHECKING:
     from fastprof.core._c import fp_model
 
-_RECORDS = 4096  # that are packed at a time
-_MEMORY = 4 << 20  # bytes for runs that become one
+_RECORDS = 4096  # records packed at a time
+_MEMORY = 4 << 20  # bytes used to merge all runs into one
 
 
 class ArcRun(NamedTuple):
-    """Of each block: group and key of its first record, and its offset from the beginning of the run."""
+    """A run and its blocks: the group and key of each block's first record, and its offset in the run."""
 
     file: Spilled
     offset: int
@@ -31,7 +31,7 @@ class ArcRun(NamedTuple):
 
 
 class ArcRuns:
-    """Runs of arcs in one unnamed temporary file.  `model` has their functions."""
+    """Runs of arcs in an unnamed temporary file.  `model` has their functions."""
 
     def __init__(self, model: fp_model, check: Check) -> None:
         self.model, self.check = model, check

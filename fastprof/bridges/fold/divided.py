@@ -1,4 +1,4 @@
-"""The rows of a timeline divided among several tables, by thread of the timeline."""
+"""Divides the rows of a timeline among several tables, by thread of the timeline."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fastprof.bridges.fold.accumulators import Accumulator
     from fastprof.core._c import fp_shares
 
-_ROWS = 1 << 15  # of a batch that is lent: the larger they are, the fewer wake a thread
-_AHEAD = 8  # of them for each table are read and not yet taken; while a table is written away, about as many are read
+_ROWS = 1 << 15  # of a shared batch: larger batches wake threads less often
+_AHEAD = 8  # shared batches per table that may wait; about as many are read while a table is spilled
 
 
 class _Lent:
-    """A batch that several tables take."""
+    """A batch shared by several tables."""
 
     def __init__(self, batch: Batch, number: int, takers: int, known: tuple[int, int]) -> None:
         self.batch, self.number, self.left, self.known = batch, number, takers, known
@@ -31,9 +31,9 @@ class _Lent:
 class Divided:
     """Accumulators 0 to n - 1; each takes the rows of its share (struct fp_shares *) of the threads.
 
-    They take the first rows immediately; after many, each takes its rows in a worker thread while the next rows are
-    read.  That thread also decodes Encoded batches.  The reading thread holds the model's lock throughout, except
-    while `put` waits.
+    The first rows are folded immediately.  Once there are many, each table folds its rows in a worker thread, which
+    also decodes Encoded batches, while the next rows are read.  The reading thread holds the model's lock throughout,
+    except while `put` waits.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Divided:
         self._rows = 0
         self.in_threads = False
         self._workers: dict[int, workers.Workers] = {}
-        self._room = threading.Semaphore(_AHEAD * n)  # batches that may be lent
-        self._free: list[Batch] = []  # the last one is in the caches
-        self._lock = threading.Lock()  # for the three below, and how often batches are lent
+        self._room = threading.Semaphore(_AHEAD * n)  # counts batches that may still be shared
+        self._free: list[Batch] = []  # the last one is still in the caches
+        self._lock = threading.Lock()  # protects the three fields below, and the tables left of shared batches
         self._number = 0
-        self._errors: list[BaseException] = []  # the earliest; taken out when raised, as its traceback refers to this
+        self._errors: list[BaseException] = []  # the earliest; removed when raised: its traceback refers to this
         self._failed_at = 1 << 63
         model.lock.acquire()
 
@@ -59,7 +59,7 @@ class Divided:
         return [table for _, table in sorted(self._tables.items())]
 
     def put(self, batch: Batch) -> None:
-        """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
+        """Fold a batch, whose memory may be replaced.  Errors: those of the tables, also for earlier rows."""
         encoded = isinstance(batch, Encoded)
         if not self.in_threads and (encoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
             self.in_threads = True
@@ -118,7 +118,7 @@ class Divided:
                 self._give_to(left[0], partial(self._take_or_fail, left[0], lent))
                 del left[0]
         finally:
-            for i in left:  # others may wait until they have passed it
+            for i in left:  # other tables may wait for it
                 self._taken(i, lent)
 
     def _give_to(self, i: int, call: Callable[[], None]) -> None:
@@ -149,7 +149,7 @@ class Divided:
                 self._room.release()
 
     def _end_table(self, i: int) -> None:
-        if self._number < self._failed_at:  # all batches were taken
+        if self._number < self._failed_at:  # all batches were folded
             try:
                 self._tables[i].end()
             except BaseException as error:
@@ -175,8 +175,8 @@ class Divided:
                 self._failed_at, self._errors = number, [error]
 
     def _wait(self) -> None:
-        """Wait until all rows are taken."""
-        with suppress(RuntimeError):  # others have it already
+        """Wait until all rows are folded."""
+        with suppress(RuntimeError):  # the lock is released already
             self._model.lock.release()
         for i, worker in self._workers.items():
             worker.give(partial(self._end_table, i))
@@ -199,7 +199,7 @@ class Divided:
                 table.end()
 
     def stop(self, error: BaseException) -> None:
-        """Reading failed with `error`.  Errors: those of the tables, which are of earlier rows."""
+        """End the tables after reading failed with `error`.  Errors: those of the tables, for earlier rows."""
         if not isinstance(error, Exception):
             self._failed_at = 0
             for table in self._tables.values():

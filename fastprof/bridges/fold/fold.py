@@ -1,8 +1,7 @@
 """Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold/fold.h).
 
-Exact.  Arguments and events, which no target can hold, are counted in the log
-as not representable.  The times of single calls are lost.  CPUs can become labels of
-stacks: the time between two records of a thread is spent on the CPU of the
+All sums are exact.  The times of single calls are lost.  Arguments and events are counted in the log as not
+representable.  CPUs can become labels of stacks: the time between two records of a thread is spent on the CPU of the
 first.
 """
 
@@ -32,21 +31,21 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import merge_parts
 from fastprof.core.version import __version__
 
-_STACKS = 1 << 14  # that the model has at a time, unless the target needs more
+_STACKS = 1 << 14  # maximum number in the model at a time, unless the target needs more
 
 
 def _value_types(in_ticks: bool) -> list[ValueType]:
-    """Of a timeline, whatever it becomes; by enum fp_fold_column."""
+    """The value types made of a timeline, by enum fp_fold_column."""
     return [ValueType("time", "ticks" if in_ticks else "nanoseconds"), ValueType("calls", "count")]
 
 
 def to_graph(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Call arcs.  One part, or one a thread with `per_thread`.
+    """Call arcs in one part, or one per thread with `per_thread`.
 
-    Timelines of several inputs are parts.  Each is folded by itself, because sums of ticks are rounded to nanoseconds;
-    then they are added up, which is the same however many there are.
+    Each input is a part.  Parts are folded separately, because sums of ticks are rounded to nanoseconds, and then added
+    up, so the result does not depend on their number.
 
     Values: calls, and time in nanoseconds, or in ticks with `time_unit` ticks or an unknown clock.
     """
@@ -66,7 +65,7 @@ def to_functions(
     costs: Costs,
     durations: fp_top_durations | None = None,
 ) -> Iterator[Batch]:
-    """As `to_graph`, and adds to `costs` the inclusive costs of each function, which arcs do not determine in cycles.
+    """`to_graph`, which also adds to `costs` the inclusive costs of functions: in cycles, arcs do not determine them.
 
     `costs` returns, for the value types, pairs of a struct fp_top * and the column to add."""
     functions = Functions(model, options, log, durations)
@@ -75,7 +74,7 @@ def to_functions(
 
 
 class Functions:
-    """The same for rows on their way to another bridge, with one core: first all of `through`, then `rows`."""
+    """`to_graph` for rows that also go to another bridge, on one core: pull all of `through` first, then `rows`."""
 
     def __init__(self, model: Model, options: Options, log: Log, durations: fp_top_durations | None = None) -> None:
         by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
@@ -84,7 +83,7 @@ class Functions:
         self._durations = durations
 
     def through(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches, after they were folded."""
+        """Fold batches and pass them on."""
         return self.graph.passed(batches)
 
     def rows(self, costs: Costs) -> Iterator[Batch]:
@@ -94,10 +93,10 @@ class Functions:
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The context tree, each call path once.  Same values.
+    """The context tree, each call path once, with the values of `to_graph`.
 
     `--labels` and `--per-thread` separate threads, processes or CPUs.  If the target holds only names of functions,
-    paths with the same names are one.
+    paths with the same names are merged.
     """
     separating = separating_labels(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in separating) | lib.FP_FOLD_BY_PID * ("process" in separating)
@@ -125,9 +124,9 @@ if TYPE_CHECKING:
 def _of_parts(
     batches: Iterable[Batch], new: Callable[[], M], rows: Callable[[M], Iterator[Batch]]
 ) -> tuple[M | None, Iterator[Batch]]:
-    """A machine that has read all, if that is one part; else the rows of one after the other.
+    """A machine that has read all rows if they are one part; otherwise the rows of one part after the other.
 
-    Only one machine is in memory at a time: the next part is read after the rows of the previous one are written.
+    Only one machine is in memory at a time: a part is read after the rows of the previous one are written.
     """
 
     def read(part: Iterable[Batch]) -> M:
@@ -155,7 +154,7 @@ class _Mended:
         return Counter(self._log.repairs) + Counter(self._log.facts.get("recorded_repairs", {}))
 
     def since(self) -> dict[str, int]:
-        """Counts since the last time; all of them if there is only one input, which may have been opened long ago."""
+        """Counts since the last call; all counts if there is only one input, which may have been opened earlier."""
         now = self._all()
         found = now if self._first and len(self._model.inputs) == 1 else now - self._before
         self._before, self._first = now, False
@@ -163,8 +162,8 @@ class _Mended:
 
 
 class _Check:
-    """Raises what a negative status means.  Accumulators refer to this, not to their machine, so memory
-    and files are freed when the machine is dropped."""
+    """Raises the error of a negative status.  Accumulators refer to this instead of their machine, so memory and files
+    are freed when the machine is dropped."""
 
     in_ticks = True  # whether times are
 
@@ -177,7 +176,7 @@ class _Check:
 
 
 class _Machine:
-    """One table, or several that divide the threads among them, and all that targets share."""
+    """One table, or several that divide the threads among them; base of both targets."""
 
     table: ClassVar[type[Accumulator]]
 
@@ -188,7 +187,7 @@ class _Machine:
         self._ticks_per_second = 0  # 0: times are in ticks
         self._check = _Check(model, target)
         self._clocks = Clocks(model, options)
-        self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one thread does not read fast enough for more
+        self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one reading thread cannot supply more
         self._limit = options[MAX_MEMORY] // self._cores
         self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
         self._whole = self._new()
@@ -220,7 +219,7 @@ class _Machine:
         self._repairs = self._mended.since()
 
     def passed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches, after they were read."""
+        """Read batches and pass them on."""
         for batch in batches:
             mine = batch if self._is_in_clock(batch) else batch.copy()
             self._rescale(mine)
@@ -252,7 +251,7 @@ class _Machine:
         whole.end()
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches; their times are in ticks of the first one's clock."""
+        """The batches, with times in ticks of the first batch's clock."""
         for batch in batches:
             self._rescale(batch)
             yield batch
@@ -264,7 +263,7 @@ class _Machine:
         return not self._sources or self._clocks.of(batch.part) == self._ticks_per_second
 
     def _rescale(self, batch: Batch) -> None:
-        """To the first batch's clock."""
+        """Convert times to the first batch's clock."""
         clock = self._clocks.of(batch.part)
         if not self._sources:
             self._ticks_per_second, self._check.in_ticks = clock, not clock
@@ -274,7 +273,7 @@ class _Machine:
         self._sources[batch.part] = None
 
     def _part(self, group: int) -> Part:
-        """Facts common to all targets: threads, times, sources and repairs."""
+        """A part with the facts common to all targets: threads, times, sources and repairs."""
         model, fold = self._model, self._whole.fold
         part = self._common_part()
         n_threads, first, last = 1, fold.first_time, fold.last_time
@@ -292,7 +291,7 @@ class _Machine:
         return part
 
     def _common_part(self) -> Part:
-        """The merged header of the sources; made once, because each of many threads has a part."""
+        """The merged header of the sources; made once, because there may be a part for each of many threads."""
         n, common = self._common
         if common is None or n != len(self._sources) or not n:
             parts = self._model.parts
@@ -306,7 +305,7 @@ class _Machine:
         return part
 
     def _threads(self) -> list[tuple[int, ...]]:
-        """Parts that have rows."""
+        """The threads that have rows."""
         model, times = self._model, ffi.new("uint64_t[2]")
         numbers = range(1, model.count("threads"))
         left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
@@ -333,7 +332,7 @@ class _Graph(_Machine):
     _named: Pointer[int]  # memory that C refers to
 
     def rows(self, costs: Costs | None = None, durations: fp_top_durations | None = None) -> Iterator[Batch]:
-        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
+        """One part per group (a thread, or 0: all).  A first pass over the nodes finds the totals."""
         err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
             arcs = whole.arcs(self._cores > 1, threads)
@@ -374,7 +373,7 @@ class _Graph(_Machine):
 
 
 class ContextTree(_Machine):
-    """Call paths of each thread, which `take` gets whenever there are many: the tree of a struct fp_fold *.  One core
+    """Call paths of each thread, passed to `take` as the tree of a struct fp_fold * whenever there are many.  One core
     folds the rows."""
 
     def __init__(self, model: Model, options: Options, take: Callable[[fp_fold], None]) -> None:
@@ -395,7 +394,7 @@ class _Stacks(_Machine):
     _whole: Paths
 
     def labels(self) -> set[str]:
-        """Which labels the inputs know, of LABEL_WORDS."""
+        """The LABEL_WORDS that the inputs have."""
         threads = self._threads()
         return {"cpu", *("process" for _, pid, _ in threads if pid), *("thread" for _, _, tid in threads if tid)}
 

@@ -1,12 +1,12 @@
-"""Sorted runs of call arcs added up by several threads: each takes all of them, in ranges of keys.
+"""Adds up sorted runs of call arcs in several threads, each for some ranges of keys of all runs.
 
     keys          0         a         b         c         d         e
     run 0         |  ....   |  ..     |  ...    |  ....   |   ..    |
     run 1         |   ..    |  ....   |  ....   |   .     |  ....   |
-    is taken by    reader    thread    thread    reader    thread
+    added up by    reader    thread    thread    reader    thread
 
-The reader, which makes rows of the sums, wants the ranges in order.  Threads add up the next ones in memory.
-If few are ready, one is left to the reader, which needs no memory for its sums.
+The reader, which turns the sums into rows, needs the ranges in order.  Threads add up the next ranges in memory.
+If only few are ready, the reader adds one up itself, which needs no memory for sums.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_arc_sums
 
     Key = tuple[int, int]
-    # For each run, the offset and length to read; from the first key, up to the second.
+    # For each run, the offset and length to read; from the first key on, before the second.
     _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
-_LEAST = 400  # arcs of a run in a range.  A block, some 200 of them, is read for each range that it has arcs of
-_KEYS = 4096  # from which the ends of ranges are chosen
-_PIECE = 512 * 1024  # bytes of sums that a thread gives at a time
+_LEAST = 400  # minimum arcs of a run in a range: a block, about 200 arcs, is read for each range that it touches
+_KEYS = 4096  # number of keys from which the ends of ranges are chosen
+_PIECE = 512 * 1024  # bytes of sums that a thread passes on at a time
 _ARC_BYTES = 8 * lib.FP_ARC_WIDTH
-_FEW, _MANY = 2, 3  # ranges that are ready
+_FEW, _MANY = 2, 3  # numbers of ready ranges
 
 
 class Ranges:
@@ -41,15 +41,15 @@ class Ranges:
 
     def __init__(self, runs: ArcRuns, n_threads: int, memory: int, threads: ExitStack) -> None:
         self._runs = runs
-        # Sums that are made ahead take as much as records that are not packed, if no two have one key.
+        # If all keys differ, sums made ahead take as much memory as unpacked records.
         n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
         self._ends = self._choose_ends(n_arcs)
         self._at = [0] * len(runs)  # by run: the position in its index where the next range begins
-        self._pull: Pull = lambda to, n: 0  # of the range that is being read
+        self._pull: Pull = lambda to, n: 0  # of the range being read
         self._n_begun = 0  # ranges
         self._n_threads, self._workers = n_threads, Workers(n_threads)
-        self._next: deque[_Range | None] = deque()  # those that are begun and not yet read; None: by a thread
-        self._free: deque[tuple[fp_arc_sums, bytearray]] = deque()  # sums, and memory of records, all unused
+        self._next: deque[_Range | None] = deque()  # started and not yet read; None: by a thread
+        self._free: deque[tuple[fp_arc_sums, bytearray]] = deque()  # unused sums and memory for records
         threads.callback(self._workers.stop)
         self._go_on()
 
@@ -73,7 +73,7 @@ class Ranges:
         self._pull = _given(self._workers.result()) if mine is None else self._sums(*mine)
 
     def _go_on(self) -> None:
-        """Begin ranges until all threads are busy; at least one, if any is left."""
+        """Start ranges until all threads are busy; at least one if any is left."""
         while self._n_begun + 1 < len(self._ends) and len(self._workers) < self._n_threads + _MANY - 1:
             range_ = self._take()
             if all(one is None for one in self._next) and self._workers.n_ready() < _FEW:
@@ -90,7 +90,7 @@ class Ranges:
         self._n_begun += 1
         places = []
         for i, run in enumerate(self._runs.runs):
-            # Which record is the first one of the range is only known for sure when those before it are read.
+            # The first record of the range is known only after reading those before it in its block.
             begin, end = self._at[i], len(run.keys)
             if high is not None:
                 begun, ended = bisect_left(run.groups, high[0], begin), bisect_right(run.groups, high[0], begin)
@@ -134,7 +134,7 @@ class Ranges:
         return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
 
     def _all_sums(self, range_: _Range) -> deque[bytes]:
-        """In a thread."""
+        """All sums of a range; runs in a worker thread."""
         pull, n = self._sums(*range_), max(1, _PIECE // _ARC_BYTES) * lib.FP_ARC_WIDTH
         chunk, found = ffi.new("uint64_t[]", n), deque[bytes]()
         while got := pull(chunk, n):
@@ -143,7 +143,7 @@ class Ranges:
 
 
 def _given(pieces: deque[bytes]) -> Pull:
-    """Words in memory, which is freed while they are pulled."""
+    """A pull of words in memory, which frees the memory as it goes."""
     at = 0
 
     def pull(to: Pointer[int], n: int) -> int:

@@ -7,14 +7,12 @@ becomes
 
     even:21  self 7      main:10 -> even 7     even:20 -> odd 5     odd:30 -> even 0
 
-Kept: every value type as an event, its total to the unit; objects, files,
-functions, lines and addresses exactly as recorded (a caller's address is the
-return address of its call, if the profile records it).
-Recursion: the arcs into a function add up to its inclusive cost, in which each
-sample counts once.  Only the outermost arc of a recursion has a cost.
-Lost: which arcs occurred in the same sample.  If a function is the root of some
-stacks and is called in others, its arcs do not have the cost of the former.
-Labels and times of samples are counted as not representable.
+Kept: every value type as an event with its exact total; objects, files, functions, lines and addresses as recorded
+(a caller's address is the return address of its call, if the profile records it).
+Recursion: the arcs into a function add up to its inclusive cost, to which each sample contributes once.  Only the
+outermost arc of a recursion has a cost.
+Lost: which arcs occurred in the same sample.  If a function is the root of some stacks and called in others, its arcs
+lack the cost of the former.  Labels and times of samples are counted as not representable.
 """
 
 from __future__ import annotations
@@ -52,13 +50,13 @@ def to_graph(
     holds: Holds = EVERYTHING,
     seen: Callable[[fp_project, list[ValueType]], None] = lambda project, events: None,
 ) -> Iterator[Batch]:
-    """The call graph of stacks: one part, or one a thread with `per_thread`.  Rows come by object, file and name.
+    """The call graph of stacks in one part, or one per thread with `per_thread`.  Rows are sorted by object, file and
+    name.
 
-    Parts of the input that have other value types are put side by side: the
-    graph's events are the distinct (name, unit) of all.
+    The graph's events are the distinct value types (name, unit) of all parts.
     `seen` gets the stacks whenever they are added up, before they are dropped: arcs do not determine the inclusive
-    costs of functions that are the roots of some stacks.
-    Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
+    costs of functions that are the root of some stacks.
+    Errors: FastprofError for a sum beyond 2^63 - 1 or an unknown id.
     """
     graph = _Graph(model, options, holds, seen)
     for batch in batches:
@@ -66,27 +64,27 @@ def to_graph(
     yield from graph.rows(log)
 
 
-_KEY_BYTES = 8 + 22 + 4  # of a sampled stack, without its sums
-_NODE_BYTES = 24 + 8 + 22 + 8  # of a stack and each of its callers: the walk's notes, and an arc without its costs
+_KEY_BYTES = 8 + 22 + 4  # per sampled stack, without its sums
+_NODE_BYTES = 24 + 8 + 22 + 8  # per stack node: the state of the walk, and an arc without its costs
 _LEAST_NODES = 8192  # with fewer, walks would dominate the time
-_MOST_NODES = 1 << 15  # for stacks that need not be kept and rarely repeat
-_REPEATED = 8  # they do repeat if one row in this many has a known stack
+_MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
+_REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
 
 
 class Room:
-    """For the sums of stacks in a struct fp_project, and the graph of them: `max_memory` bytes.
+    """Limits the memory for the sums of stacks in a struct fp_project and their graph to `max_memory` bytes.
 
-    Stacks that need not be kept are added up while the caches still hold them, unless they repeat: these would be read
-    again and again.
+    Stacks that need not be kept are added up while they are in the caches, unless they repeat: then the same stacks
+    would be walked again and again.
     """
 
     def __init__(self, max_memory: int, keeps_stacks: bool = True) -> None:
         self._max_memory = max_memory
         self._first = self._most = _MOST_NODES if not keeps_stacks else 1 << 32
-        self._rows = 0  # since the project was empty
+        self._rows = 0  # since the project was last empty
 
     def is_full(self, project: fp_project, n_rows: int) -> bool:
-        """After a batch of `n_rows`: must the stacks be added up, and the project emptied?"""
+        """Whether, after a batch of `n_rows`, the stacks must be added up and the project emptied."""
         self._rows += n_rows
         sums = 8 * project.n_values
         taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
@@ -100,7 +98,7 @@ class Room:
 
 
 def calls_of(events: list[ValueType]) -> int:
-    """Which event counts calls; -1: none does."""
+    """The index of the event that counts calls; -1: none."""
     return next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
 
 
@@ -125,7 +123,7 @@ class _Graph:
         )
         self._err = ffi.new("struct fp_err *")
         self._events: list[ValueType] = []
-        self._columns: dict[int, Pointer[int]] = {}  # part -> which event each of its values is
+        self._columns: dict[int, Pointer[int]] = {}  # by part: the event of each of its values
         self._parts: dict[int, int] = {}  # by number of events: a part of the model that has them
         # by group: thread, or 0
         self._tables: dict[int, Table] = {}
@@ -221,7 +219,7 @@ def _part(
 ) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     if len(events) > 1:
-        # with one input the order of its first part that has any, else an order independent of that of the inputs
+        # with one input, the order of its first part with values; otherwise an order independent of that of the inputs
         first = part if several else next((source for source in sources if source.value_types), part)
         part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
     part.positions = ("instr", "line") if stacks.addresses else ("line",)

@@ -1,11 +1,11 @@
-"""Rows of a view -> rows of a table (csrc/ends/arrow.h), as Arrow has them.
+"""Rows of a view -> rows of an Arrow table (csrc/ends/arrow.h).
 
     enter f 10, enter g 20, exit g 50, exit f 60   becomes   id  ts  dur  self  function  depth  parent
                                                               1  20   30    30  g             1       0
                                                               0  10   50    20  f             0
 
-A batch has ids; a table has names, threads and places.  A column of names holds numbers of texts, and each batch of
-rows has the texts of all rows up to its own: a later batch has the same texts, perhaps followed by more.
+A batch has ids; a table has names, threads and places.  Columns of names are dictionary-encoded: each batch of rows has
+the texts of all rows so far, so a later batch has the same texts, possibly followed by more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 
 
 class _Kind(NamedTuple):
-    """What a column holds.  `texts`: the words themselves, or which texts of struct fp_ends_tables."""
+    """The type of a column.  `texts`: the words of an enum, or the name of a table of struct fp_ends_tables."""
 
     name: str
     format: bytes
@@ -103,7 +103,7 @@ class Rows:
 
 
 class _Texts:
-    """A copy of texts that grows at its end.  When full it moves; earlier holders keep the old copy."""
+    """A growing copy of texts.  When it is full, it moves; earlier batches keep the old copy."""
 
     def __init__(self, c: fp_ends_texts) -> None:
         self._c = c
@@ -167,7 +167,7 @@ class _Table:
             raise MemoryError("no memory for a table")
 
     def put(self, batch: Batch) -> Iterator[Rows]:
-        """Yields full tables."""
+        """Add a batch; yield the rows of each full table."""
         if batch.part != self._part and self.name in ("samples", "graph"):
             self._part = batch.part
             self._change_part(batch)
@@ -259,7 +259,7 @@ class _Table:
         self.c.has_addresses, self.c.has_lines = "instr" in positions, "line" in positions
 
     def _unused(self, name: str) -> str:
-        """A name that no column has, ignoring case."""
+        """A name that no column has yet, ignoring case."""
         taken = {kind.name.casefold() for kind in self._layout}
         found, n = name, 1
         while found.casefold() in taken:
@@ -273,8 +273,8 @@ def _utf8(text: str) -> bytes:
 
 
 def _label_text(model: Model, label: int) -> str:
-    """A set of labels as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A repeated key
-    has a list.  Keys and lists are sorted, so equal sets have equal texts, in whatever order they were recorded."""
+    """A label set as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A repeated key has a list.
+    Keys and lists are sorted, so equal sets have equal texts, independent of the order of recording."""
     import json
 
     found: list[tuple[str, str | int]] = []
@@ -302,7 +302,7 @@ def _text(model: Model, string: int) -> str:
 def of_timeline(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
-    """The rows of a table, 128 Ki at a time, at least once.
+    """The table of a timeline, 128 Ki rows at a time; at least one batch, which may be empty.
 
     Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
     """
@@ -313,7 +313,7 @@ def of_timeline(
     for batch in nest(batches, model, options, log) if spans else batches:
         if batch.part != part:
             part = batch.part
-            if spans:  # `nest` has made nanoseconds where it could
+            if spans:  # `nest` has converted times to nanoseconds if the clock is known
                 in_ns = bool(model.parts[part].extra["ticks_per_second"])
             else:
                 lib.fp_ends_tables_clock(table.c, clocks.of(part))
@@ -330,14 +330,14 @@ def of_timeline(
 def of_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
-    """The same for stacks.  Errors: FastprofError for value types that first appear in a later part."""
+    """The table of stacks.  Errors: FastprofError for value types that first appear in a later part."""
     return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log)
 
 
 def of_graph(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
-    """The same of a graph."""
+    """The table of a graph."""
     return _rows("graph", batches, model, log)
 
 

@@ -1,13 +1,13 @@
-"""Stacks or graph -> the same with one value type.
+"""Stacks or graph -> the same rows with one value type.
 
     samples/count 5  cpu/nanoseconds 50000000        --value samples        samples/count 5
 
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
 
-core/value.py decides which.  If the default is 0 in all rows, a warning names the others.
+core/value.py chooses the value type.  If the default is 0 in all rows, a warning names the others.
 
-Some formats hold either one value type or certain ones together (Holds.together).  If the first part has these, and the
-user named none, they are kept instead.
+Some formats hold either one value type or certain ones together (Holds.together).  The latter are kept if the first
+part has them and the user named none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def one_value(
     """
     column = Column(options[VALUE], VALUE.flag, holds)
     chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none
-    together: bool | None = None  # whether these are kept
+    together: bool | None = None  # whether the value types of Holds.together are kept
     is_zero = True  # so far
     has_rows = False
     changed = Changed(model)
@@ -69,7 +69,7 @@ def one_value(
 
 
 def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:
-    """Yields the batch with column k alone."""
+    """Yield the batch with value column k only."""
     c, n_values = batch.c, int(batch.c.n_values)
     if k:
         ffi.memmove(c.values, c.values + k * c.cap, 8 * c.n)

@@ -1,12 +1,12 @@
-"""Graph -> graph of functions, lines, files, objects or arcs; and what a difference takes off (rows/coarse.h).
+"""Graph -> graph of functions, lines, files, objects or arcs; and negated samples for differences (rows/coarse.h).
 
     main  a.c:10  cost 5           main  cost 8
     main  a.c:11  cost 3     ->    f     cost 40
     main  a.c:11  1 call of f 40
     f     b.c:3   cost 40
 
-Kept: every self cost.  By arc also calls, whose number becomes one more value.  Lost: positions, jumps, else calls.
-Batches are changed in place, and rows that stood together become one; the same row may come again.
+Kept: every self cost; by arc also calls, with their number as an additional value.  Lost: positions, jumps and, unless
+by arc, calls.  Batches are changed in place: adjacent equal rows are merged; an equal row may come again later.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
 
 
 def taken_off(batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
-    """Samples as pprof's -diff_base adds them to those of the other profile: below 0, and labelled pprof::base."""
+    """Negated samples with the label pprof::base, as pprof's -diff_base adds them to those of the other profile."""
     err = ffi.new("struct fp_err *")
     key, text = model.intern("pprof::base"), model.intern("true")
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Inherited events become columns: each row's values by formula.
+"""Inherited events become columns with values computed by formula.
 
     event: Sum = Ir + 2 Dr             events: Ir Dr Sum
     events: Ir Dr              ->      fn=main
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def compute(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same batches with a column more for each inherited event of their part.
+    """The batches with an additional column for each inherited event of their part.
 
     Errors: FastprofError when a computed value does not fit into 64 bits.
     """
@@ -57,7 +57,7 @@ def compute(
 
 
 def formulas_of(part: Part, log: Log) -> Formulas:
-    """The inherited events of a part, a warning for each that has no value."""
+    """The inherited events of a part; warns of each that cannot be computed."""
     inherited: list[ValueType] = part.extra.get("inherited", [])
     formulas = Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited if t.formula})
     for name, problem in formulas.problems.items():

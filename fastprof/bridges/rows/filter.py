@@ -1,14 +1,14 @@
 """Rows -> the rows that the options select (csrc/core/select.h, csrc/bridges/rows/filter.h).
 
-`select` goes by a row's own columns: its time, thread, part and labels.  `functions` goes by the functions
-that match --function and --object:
+`select` filters by the columns of a row: time, thread, part and labels.  `functions` filters by the functions that
+match --function and --object:
 
     stacks    main > f > g  5,  main > h  3          --function g     main > f > g  5
     graph     main -> f,  f self 2,  f -> g          --function f     f self 2,  f -> g
     timeline  enter main, enter f, exit f, exit main --function f     enter f, exit f
 
-Rows that are left out are counted.  The sums that a source states of a graph's part, which hold for all of its rows,
-are left out if `functions` leaves out some.
+Dropped rows are counted.  If `functions` drops rows of a graph, the totals stated by its source, which are of all rows,
+are dropped as well.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Mask:
         self._mask = bytearray(1)  # id 0 is none
 
     def show(self, c: fp_mask) -> None:
-        """Store it in a struct fp_mask, valid until the next call."""
+        """Store the mask in a struct fp_mask; it is valid until the next call."""
         n = self._model.count(self._table)
         if n > len(self._mask):
             self._shown = None  # a bytearray with a view cannot grow
@@ -106,7 +106,7 @@ class _Labels:
         self._found = [0]  # by label set: the bits of its labels
 
     def matches(self, label_set: int) -> bool:
-        """Of each label set in the order of their ids."""
+        """Whether a label set matches.  Call it for every label set, in order of their ids."""
         after, *label = self._model.row("labels", label_set)
         # a label set follows the set that it extends
         self._found.append((self._found[after] if after < label_set else 0) | self._bit(*label))
@@ -145,14 +145,14 @@ def functions(
 
 
 def _unsummed(part: Part) -> Part:
-    """The part without the sums that its source states."""
+    """The part without the totals stated by its source."""
     rest = copy.copy(part)
     rest.summary = rest.totals = None
     return rest
 
 
 def nothing_left(model: Model, options: Options) -> Message:
-    """The message if filters leave out every row: which values would match."""
+    """The message if filters drop every row: it lists values that would match."""
     given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
     hints = []
     if TIME_RANGE in given:

@@ -1,11 +1,12 @@
-"""Labels of inputs: the origin of a profile, as labels of its samples (csrc/bridges/rows/label.h).
+"""Labels samples with the origin of their profile (csrc/bridges/rows/label.h).
 
     --set-label env=prod                              env=prod
     --label-path 'dumps/{host}/{service}-{date}.prof' dumps/web1/api-0314.prof: host=web1, service=api, date=0314
     --label-input                                     input=dumps/web1/api-0314.prof
     --labels-from hosts.csv                           the columns of the row whose `input` is the path or its base name
 
-Of one key the later of this list counts, and a sample's own labels of that key are replaced.  Kept: all rows.
+If several give the same key, the later in this list applies; a sample's own labels with that key are replaced.  Kept:
+all rows.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.path_pattern import compiled
 
-INPUT = "input"  # the key of --label-input, and the column of a table that has the inputs
+INPUT = "input"  # the key of --label-input, and the column of inputs in a table
 _MOST_COLUMNS = 64
 
 
 class InputLabels:
-    """The labels of inputs by their names.  Errors: FastprofError for a table that cannot be read."""
+    """The labels of inputs by input name.  Errors: FastprofError for a table that cannot be read."""
 
     def __init__(self, options: Options) -> None:
         self._path: str | None = options[LABEL_PATH]
@@ -39,7 +40,7 @@ class InputLabels:
         self._table = _read(self._file) if self._file else None
 
     def of(self, name: str, log: Log) -> dict[str, str]:
-        """Sorted by key.  Warns of a name that pattern or table lack."""
+        """The labels of an input, sorted by key.  Warns if the pattern does not match or the table lacks the name."""
         found = dict(self._set)
         if self._pattern:
             match = self._pattern.fullmatch(name)

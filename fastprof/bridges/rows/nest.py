@@ -1,10 +1,10 @@
-"""Timeline -> the same in nanoseconds, with calls that nest (csrc/bridges/rows/nest.h).
+"""Timeline -> timeline in nanoseconds whose calls nest (csrc/bridges/rows/nest.h).
 
     enter f 10, enter g 20, exit f 50, enter f 70    becomes
     enter f 10, enter g 20, exit g 50, exit f 50, enter f 70, exit f 70
 
-For formats that draw calls and would draw wrong ones if an entry or exit is missing.  Repairs and their counts are
-those of the stack machine.
+For formats that draw calls, which would be wrong after a missing entry or exit.  Repairs and their counts are those of
+the stack machine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NANOSECONDS = 1_000_000_000
 
 
 class Clocks:
-    """The clocks that a timeline's parts are read from."""
+    """The clocks of a timeline's parts."""
 
     def __init__(self, model: Model, options: Options) -> None:
         self._model, self._in_ticks = model, options[TIME_UNIT] == "ticks"
         self._last: int | None = None
 
     def of(self, part: int) -> int:
-        """Ticks per second of a part, 0 if its times stay as they are.
+        """Ticks per second of a part; 0 if its times are not converted.
 
         Errors: UsageError if it is known and an earlier part's is not, or vice versa.
         """
@@ -59,7 +59,7 @@ class Clocks:
 def nest(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The parts of its batches have a clock of nanoseconds, or none if times are in ticks.
+    """Nested batches, whose parts have a clock of nanoseconds, or none if times are in ticks.
 
     Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
     """

@@ -1,10 +1,10 @@
-"""Stacks -> stacks whose frames are nothing but names of functions (csrc/bridges/rows/restack.h).
+"""Stacks -> stacks whose frames have only names of functions (csrc/bridges/rows/restack.h).
 
     main a.c:3 > f b.c:7, inlined into g b.c:9     becomes    main > g > f
     main a.c:4 > [libx.so at 0x7f001136]                      main > [libx.so+0x1136]
 
-A target that holds files keeps the file and the first line of each function.
-For formats without places: stacks that differ only in those become equal, and are then summed up.
+For formats without places: stacks that differ only in these become equal and are then added up.  A target that holds
+files keeps the file and the first line of each function.
 Lost: addresses, objects, files and lines, which are counted; which functions were inlined.
 """
 
@@ -25,7 +25,7 @@ from fastprof.core.owner import owned
 def only_names(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same batches, their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
+    """The batches, with their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
     restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
     restack.files = holds.files
     err = ffi.new("struct fp_err *")

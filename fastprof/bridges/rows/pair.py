@@ -5,13 +5,13 @@
     f     /build1/lib/b.c   libx.so           f     /build2/lib/b.c   libx.so           base name of the file
     [app-1.4+0x1136]        /opt/app-1.4      [app-1.5+0x1136]        /opt/app-1.5      not paired: other build
 
-The rules, strongest first.  Each pairs what the stronger ones left, one to one:
+The rules, strongest first.  Each pairs, one to one, what the stronger rules left unpaired:
 
 1. Objects: equal; build id; path; base name without version and hash.
 2. Functions of paired objects: name and path of the file; name and base name of the file; name alone, if one side lacks
    the file.  Finally, functions whose object one side lacks: name and base name of the file.
 
-Among several candidates, the two whose paths share the longest suffix are paired, if no others share as much.
+Of several candidates, the two whose paths share the longest suffix are paired, unless another pair shares one as long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fastprof.core.owner import owned
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
-# The rules, as the log names them.  A function is counted under its object's rule, unless its own is weaker.
+# The names of the rules in the log.  A function is counted under its object's rule, unless its own rule is weaker.
 BUILD_ID = "build id"
 PATH = "path of the object"
 BASE_NAME = "base name of the object"
@@ -46,7 +46,7 @@ _VERSION = re.compile(
     rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])",
     re.IGNORECASE,
 )
-_LONGEST = 4096  # bytes of a name that are compared
+_LONGEST = 4096  # bytes of a name compared
 
 
 def stem(path: bytes) -> bytes:
@@ -65,7 +65,7 @@ class _Object(NamedTuple):
 
 
 class _Function(NamedTuple):
-    """A function by name, file and object: rows by function do not distinguish lines."""
+    """A function by name, file and object; rows by function do not distinguish lines."""
 
     object: int
     file: bytes

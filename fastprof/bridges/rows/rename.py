@@ -4,8 +4,8 @@ r"""Rows -> the same rows with other names of functions, files and objects (csrc
     --mod-filename 's/^\/build\/(\w+)/$1/'    /build/app/main.c                app/main.c
     --mod-object 's/-[0-9.]+$//'              /opt/app-1.4                     /opt/app
 
-Functions that get the same name in the same file and object become one.  Lost: of a function with another name its
-mangled name and first line.
+Functions that get the same name in the same file and object are merged.  Lost: the mangled name and the first line of
+a renamed function.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastprof.core.substitution import parse
 def rename(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same batches, their ids replaced in place.  Memory is linear in distinct functions, frames and stacks."""
+    """The batches, with their ids replaced in place.  Memory is linear in distinct functions, frames and stacks."""
     changes = {
         what: [parse(text) for text in options[option]]
         for what, option in (
@@ -52,7 +52,7 @@ def rename(
 
 
 def renamed(name: bytes, changes: Iterable[Callable[[str], str]]) -> bytes:
-    """A name after all changes, in this order.  An empty result becomes ???, unknown."""
+    """A name after all changes, in this order; `???` if nothing is left."""
     text = name[:LONGEST_NAME].decode("utf-8", "surrogateescape")
     for change in changes:
         text = change(text)

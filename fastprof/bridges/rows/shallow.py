@@ -3,7 +3,7 @@
     main > f > f > f > g  3
     main > f > f > f      2    becomes    main > f > f > [deeper]  5    with --max-depth 3
 
-Lost: which functions below the limit have the cost, which is counted and warned of.
+Lost: which functions below the limit have the cost.  It is counted, with a warning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fastprof.core.owner import owned
 def shallow(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same batches, their stacks replaced in place.  Memory: 8 bytes for each stack."""
+    """The batches, with their stacks replaced in place.  Memory: 8 bytes per stack."""
     limit = options[MAX_DEPTH]
     c = owned(lib.fp_shallow_new(model.c, limit), lib.fp_shallow_free, "the depths of stacks")
     c.named = holds.names

@@ -2,10 +2,9 @@
 
     frame 0x55d0c0401196 in /usr/bin/app    becomes    lerp geo.h:12, inlined into move game.cpp:88
 
-Kept: the address, its mapping, its flags; a frame that has lines already.
-Each distinct address is looked up once, together with the other new addresses of
-its batch.  A warning for each object states how many addresses have no symbol, and
-why.
+Kept: the address, its mapping and its flags; frames that already have lines.
+Each distinct address is looked up once, together with the other new addresses of its batch.  A warning per object
+states how many addresses have no symbol, and why.
 """
 
 from __future__ import annotations
@@ -30,17 +29,16 @@ from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
 _LATEST = 4096
-_AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time, because they become objects
+_AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time: they become Python objects
 
 
 def symbolize(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same stacks batches, their frames with lines where symbols were found.
+    """The batches, changed in place: frames get lines if symbols were found.
 
-    Needs frames to name their mapping when they are entered.  Batches are
-    changed in place.  Errors: SymbolError for a file named by the user that
-    does not fit.
+    A frame must have its mapping when it is added to the model.  Errors: SymbolError for a file given by the user
+    that does not match.
     """
     restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "symbols")
     names = _Names(model, options)
@@ -57,12 +55,13 @@ def symbolize(
 class _Ranges:
     """Ranges of addresses that do not overlap.
 
-    The latest are stored separately, so that an insertion moves few: a million may come last to first.
-    A full list of them is merged with those of about its length, so that each range moves a few times only.
+    New ranges are kept in short lists, so that an insertion moves few of them even if a million come in descending
+    order.  A full list is merged with lists of about its length, so each range moves only a few times.
     """
 
     def __init__(self) -> None:
-        self._lists = [(array("Q"), array("Q"))]  # starts and limits, sorted; the first takes what is above its last
+        # starts and limits, sorted; ranges above all others are appended to the first list
+        self._lists = [(array("Q"), array("Q"))]
         self._latest = (array("Q"), array("Q"))
 
     def overlap(self, start: int, limit: int) -> bool:
@@ -99,13 +98,13 @@ class _Names:
         self._seen = 1
         self._symbolizers: list[Symbolizer] = []
         self._process_of = array("I", [0])  # by mapping: index of its symbolizer
-        self._taken = _Ranges()  # of the last process
-        self._texts: dict[int, tuple[str, str]] = {}  # name and build id, by object
-        self._functions: dict[tuple[int, str, str, str, int], int] = {}  # of the model
+        self._taken = _Ranges()  # mappings of the last process
+        self._texts: dict[int, tuple[str, str]] = {}  # by object: name and build id
+        self._functions: dict[tuple[int, str, str, str, int], int] = {}  # ids of functions in the model
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def new_frames(self) -> Iterator[tuple[int, int]]:
-        """(frame, the frame with lines that replaces it), for what could be resolved."""
+        """(frame, the frame with lines that replaces it) for each frame that could be resolved."""
         frames = self._model.c.frames
         n = int(frames.n)
         if n == self._seen:
@@ -148,7 +147,7 @@ class _Names:
             yield frame, model.frame(mapping, address, flags, line)
 
     def _map(self) -> None:
-        """Assign each new mapping to the last process, or to a new one if it overlaps a mapping there."""
+        """Assign each new mapping to the last process, or to a new process if it overlaps a mapping there."""
         model, taken = self._model, self._taken
         new: list[Mapping] = []
         for i in range(len(self._process_of), model.count("mappings")):
@@ -195,7 +194,7 @@ class _Names:
         return Symbolizer((), self._finder)
 
     def log_to(self, log: Log) -> None:
-        """Lists addresses without symbols in the log, by object and reason."""
+        """Log the addresses without symbols by object and reason."""
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n

@@ -2,8 +2,8 @@
 
     main > f  {host: a, size: 8 bytes}     --tagroot host --tagleaf size      a > main > f > 8 bytes
 
-So that any viewer shows costs by host, and any verb ranks them.  A frame has the label's value as its function's name
-and the key as its file.  Samples without the label get the frame (none).  Kept: the labels and all else.
+So every viewer shows costs by host, and every verb ranks them.  The frame's function has the label's value as its name
+and the key as its file.  Samples without the label get the frame (none).  Kept: everything, including the labels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fastprof.core.owner import owned
 def tag(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same batches, with other stacks.  Memory: distinct stacks with these labels, and distinct labels."""
+    """The batches with their new stacks.  Memory is linear in distinct stacks with labels, and distinct labels."""
     c = owned(lib.fp_tag_new(model.c), lib.fp_tag_free, "stacks with labels")
     frames = _Frames(model)
     roots, leaves = (keys.split(",") if keys else [] for keys in (options[TAGROOT], options[TAGLEAF]))

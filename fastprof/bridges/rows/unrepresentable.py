@@ -1,8 +1,8 @@
-"""Counts what a target cannot hold besides rows, once for each entry of a table.
+"""Counts attributes that a target cannot hold, once for each table entry that has them.
 
-Doors of formats declare what they lack: `Holds.lacks` and `Holds.header`.  Bridges and writers count the rows that they
-drop.  Attributes of functions, objects, threads and parts are counted here, after the last row: the entries that have
-them, not the rows that refer to those.
+The doors of formats declare what they lack: `Holds.lacks` and `Holds.header`.  Bridges and writers count the rows that
+they drop.  Attributes of functions, objects, threads and parts are counted here, after the last row, by entry, not by
+row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ HEADER = {
 
 
 class Unrepresentable:
-    """Counts the loss between `given`, the rows read, and `taken`, the rows written."""
+    """Counts the losses between `given`, the rows read, and `taken`, the rows written."""
 
     def __init__(self, model: Model, holds: Holds, log: Log) -> None:
         self._model, self._holds, self._log = model, holds, log
@@ -85,11 +85,11 @@ class Unrepresentable:
         self._on_cpus = 0  # rows
 
     def given(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same rows, of one input."""
+        """Pass on the rows of one input, and record what they have."""
         self._inputs += 1
         for batch in batches:
             if batch.part not in self._given:
-                self._events |= _inherited([self._model.parts[batch.part]])  # one value of a part does without
+                self._events |= _inherited([self._model.parts[batch.part]])  # of no use with a single value
             self._given[batch.part] = batch.view
             if "cpus" in self._holds.lacks:
                 self._on_cpus += lib.fp_unrepresentable_cpus(batch.c)
@@ -108,7 +108,7 @@ class Unrepresentable:
             yield batch
 
     def log_counts(self) -> None:
-        """To be called when all rows have been written."""
+        """Count the losses; call it when all rows have been written."""
         self._log.count(REPORTED["cpus"], self._on_cpus)
         sources = [self._model.parts[i] for i in self._given]
         written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
@@ -205,7 +205,7 @@ class Unrepresentable:
 
 
 def _is_named(value_type: ValueType) -> bool:
-    """Is its name more specific than a plain count?"""
+    """Whether its name is more specific than a plain count."""
     return value_type[:2] not in (("samples", "count"), ("samples", ""))
 
 
@@ -214,12 +214,12 @@ def _inherited(parts: Iterable[Part]) -> set[ValueType]:
 
 
 def _has_field(part: Part, name: str, n_parts: int) -> bool:
-    """Does a part of a source with `n_parts` have this field of the header?"""
+    """Whether a part of a source with `n_parts` has this field of the header."""
     value: Any = _field(part, name)
     if name == "number":
-        return value is not None and (n_parts > 1 or value != 1)  # the only part is the first
+        return value is not None and (n_parts > 1 or value != 1)  # number 1 of a single part carries no information
     if name == "descriptions":
-        value = [(key, text) for key, text in value if key != b"Source"]  # that is the file's format
+        value = [(key, text) for key, text in value if key != b"Source"]  # Source names only the file's format
     return value not in (None, 0, b"", "", [])
 
 
@@ -228,5 +228,5 @@ def _field(part: Part, name: str) -> Any:
 
 
 def _kept(part: Part, name: str) -> bool:
-    """Does a written part have it, or list the values of different parts?"""
+    """Whether a written part has the field, or lists its values in different parts."""
     return _field(part, name) not in (None, b"", []) or name in part.extra.get("merged", {})

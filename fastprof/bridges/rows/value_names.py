@@ -1,10 +1,10 @@
-"""Rows -> the same rows, their value types under other names, so that inputs agree on them.
+"""Rows -> the same rows with renamed value types, so that inputs agree.
 
     --rename-value ns=time                        ns              becomes    time
     --rename-value wall=time/nanoseconds          wall/ms 3                  time/nanoseconds 3000000
 
-A unit converts the values, if the value type has one of the same kind; a count just gets it.  Lost: nothing, so a unit
-whose values would need fractions is refused.
+If the value type has a unit of the same kind, its values are converted; a count only gets the unit's name.  Nothing is
+lost: a unit in which values would need fractions is refused.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _factor(old: ValueType, unit: str) -> int:
 
 
 def renamed(batches: Iterable[Batch], model: Model, names: Names) -> Iterator[Batch]:
-    """The same batches, values converted in place.  Errors: UsageError for two value types that would be the same,
+    """The batches, with values converted in place.  Errors: UsageError for two value types that become the same;
     FastprofError for a value beyond 2^63 - 1."""
     changed = Changed(model)
     known: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Graph -> graph: rows of the same place become one row (csrc/bridges/sums/aggregate.h).
+"""Graph -> graph: rows at the same position are added up (csrc/bridges/sums/aggregate.h).
 
     fn=main              fn=main
     10 5                 10 8
@@ -15,12 +15,11 @@
     fn=f
     3 50
 
-Kept: every sum, call count and jump.  Lost: how many rows a place had.  Rows of a
-function come by address or line, functions by object, file and name, so that the
-order of the inputs does not show.
+Kept: every sum, call count and jump.  Lost: how many rows a position had.  Functions are sorted by object, file and
+name, the rows of a function by address or line, so the result does not depend on the order of the inputs.
 
-Memory: `--max-memory`, plus tables that grow with the names.  The excess goes to a
-temporary file as sorted runs, which are merged at the end; the result is the same.
+Memory: `--max-memory`, plus tables that grow with the names.  Beyond it, sorted runs go to a temporary file and are
+merged at the end; the result is the same.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 def aggregate(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Each part summed up by itself."""
+    """Add up each part separately."""
     table: Table | None = None
     part = -1
     for batch in batches:
@@ -64,7 +63,7 @@ def aggregate(
 def merge(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """All parts summed up into one; with `--per-thread` those of each thread into one."""
+    """Add up all parts into one; with `--per-thread`, those of each thread into one."""
     tables: dict[tuple[Any, Any] | None, Table] = {}
     seen: dict[int, Table] = {}
     for batch in batches:
@@ -82,7 +81,7 @@ def merge(
 
 
 def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
-    """Unknown threads first, then numbers, then texts."""
+    """Sort key: unknown threads first, then numbers, then texts."""
     return [(value is not None, isinstance(value, bytes), value or 0) for value in of[0] or ()]
 
 
@@ -106,9 +105,9 @@ def lines(
 def lines_in_order(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same for one input whose rows are in order already: they are given out as they come.
+    """`lines` for one input whose rows are sorted already: each is passed on immediately.
 
-    Errors: OutOfOrder, perhaps after many rows.
+    Errors: OutOfOrder, possibly after many rows.
     """
     table = Table(model, 0, lines=True)
     part: int | None = None
@@ -122,13 +121,13 @@ def lines_in_order(
 def merge_lines_in_order(
     inputs: list[Iterator[Batch]], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The same for several inputs, each of which is in order: sums come out while all are read (lines_merge.h).
+    """`lines` for several sorted inputs: sums are passed on while all inputs are read (lines_merge.h).
 
-    Errors: OutOfOrder, perhaps after many rows; also where `lines` has to see to value types or sums that differ.
+    Errors: OutOfOrder, possibly after many rows; also if value types or sums differ, which only `lines` handles.
     """
     c = owned(lib.fp_lines_merge_new(model.c, len(inputs)), lib.fp_lines_merge_free, "the merge of lines")
     tables = [Table(model, 0, lines=True) for _ in inputs]
-    lent: list[Batch | None] = [None] * len(inputs)  # C has their addresses
+    lent: list[Batch | None] = [None] * len(inputs)  # C holds their addresses
     parts: list[Part | None] = [None] * len(inputs)
 
     def give(i: int) -> None:
@@ -186,12 +185,12 @@ class Table:
         mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
         self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, Pointer[int]] = {}  # of each part: where its values go
-        self._order: list[int] = []  # of the output columns, if it differs
+        self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
+        self._order: list[int] = []  # of the output columns, if different
         self._runs = Runs(1)
 
     def widen(self, value_types: list[ValueType]) -> None:
-        """Columns for these value types, after those of earlier rows."""
+        """Add columns for these value types after those of earlier rows."""
         self.value_types = [*value_types]
         self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
@@ -207,7 +206,7 @@ class Table:
             self._spill()
 
     def in_any_order(self) -> list[ValueType]:
-        """The value types in an order independent of that of the inputs; output columns follow it."""
+        """The value types in an order independent of that of the inputs, which output columns now have."""
         if len(self._model.inputs) == 1:
             return self.value_types
         return self.reorder(in_any_order((self._model.parts[index] for index in self._columns), self.value_types))
@@ -218,12 +217,12 @@ class Table:
         return [self.value_types[k] for k in order]
 
     def in_order(self, batch: Batch) -> bool:
-        """Whether `batches` would give out just these rows.  Sets their functions to those of lines."""
+        """Whether `batches` would produce exactly these rows.  Replaces their functions by those of lines."""
         return bool(self._check(lib.fp_aggregate_in_order(self._c, batch.c)))
 
     @property
     def dropped(self) -> int:
-        """Calls and jumps, which a table of lines cannot hold."""
+        """The number of calls and jumps, which a table of lines cannot hold."""
         return int(self._c.dropped)
 
     def batches(self, part: int) -> Iterator[Batch]:
@@ -285,7 +284,7 @@ class Table:
             whole = at[0] // 8
             rest = bytes(ffi.buffer(data + whole * 8, at[0] - whole * 8))
             if not whole and rest:
-                ffi.memmove(chunk, rest.ljust(8, b"\0"), 8)  # fewer bytes than a block has: the end
+                ffi.memmove(chunk, rest.ljust(8, b"\0"), 8)  # shorter than a block: the end
                 whole, rest = 1, b""
             return int(whole)
 

@@ -1,6 +1,6 @@
-"""Inputs must have the same value types, unless the user chose what becomes of those that some lack.
+"""Requires the same value types in all inputs, unless an option decides about those that some inputs lack.
 
-a.callgrind  Ir Dr          an error that names both
+a.callgrind  Ir Dr          an error naming both files
 b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect: Ir
 """
 
@@ -35,12 +35,12 @@ class Agreement:
         self._period: tuple[str, Any] | None = None
 
     def named(self, batches: Iterator[Batch], name: str) -> Iterator[Batch]:
-        """The rows of the input `name`: while they are read, errors are about it."""
+        """The rows of the input `name`, which errors name while these rows are read."""
         self._name = name
         yield from batches
 
     def compared(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Rows of several inputs, each part compared.  Errors: UsageError."""
+        """Compare each part and pass its rows on.  Errors: UsageError."""
         last = -1
         for batch in batches:
             if batch.part != last:
@@ -94,9 +94,9 @@ def _listed(types: list[ValueType]) -> str:
 def common(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The merged rows with the value types that every part has.  Loses the others.
+    """The merged rows with the value types that every part has, without the others.
 
-    Errors: UsageError when there is none.
+    Errors: UsageError if there is no common value type.
     """
     changed = Changed(model)
     shared: list[ValueType] | None = None

@@ -1,6 +1,6 @@
-"""Merged rows -> the same rows with a model of only the entries they use, in their order (csrc/core/remap.h).
+"""Merged rows -> the same rows with a model that has only the entries used, in order of use (csrc/core/remap.h).
 
-Otherwise numbers that a writer takes from the model's tables would reveal the order of the inputs.
+Without it, ids that a writer takes from the model would depend on the order of the inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fastprof.core.owner import owned
 
 
 def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch], Model]:
-    """The same batches with the ids of another model, which has the same parts, and that model."""
+    """The batches with ids of a new model, which has the same parts, and that model."""
     to = Model()
     to.parts, to.inputs, to.titles = model.parts, model.inputs, model.titles
     return _renumbered(batches, model, to), to

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default
 _LEAST_WINDOW = 8 * 1024
-MOST_RUNS = 256  # this many are merged into one, which bounds the memory of the windows
+MOST_RUNS = 256  # at this number they are merged into one run, which bounds the memory of the windows
 
 
 class Halt:
@@ -25,13 +25,13 @@ class Halt:
     requested = False
 
     def check(self) -> None:
-        """Errors: Halted."""
+        """Errors: Halted if a halt is requested."""
         if self.requested:
             raise Halted
 
 
 class Halted(Exception):
-    """The rest is not needed."""
+    """The rest of a run is not needed."""
 
 
 class Run(NamedTuple):
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 
 class Runs:
-    """Runs of records of `width` words, or of bytes, which are written to one unnamed temporary file."""
+    """Runs of records of `width` words, or of bytes, in an unnamed temporary file."""
 
     def __init__(self, width: int, item: str = "uint64_t") -> None:
         self.width, self.item, self.size = width, item, int(ffi.sizeof(item))
@@ -65,7 +65,7 @@ class Runs:
         self.runs.append(Run(self.file, start, self.file.nbytes - start, self.width))
 
     def whole(self, nbytes: int) -> int:
-        """The items of as many records as fit into this many bytes, at least one."""
+        """The number of items of the records that fit this many bytes, at least one record."""
         items = max(self.width, nbytes // self.size)
         return items - items % self.width
 
@@ -78,7 +78,7 @@ class Sorted(Runs):
         raise NotImplementedError
 
     def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
-        """Has it write up to n items of merged records; (status, items)."""
+        """Have `merge` write up to n items of merged records; returns (status, items)."""
         raise NotImplementedError
 
     def add(self, pull: Pull) -> None:
@@ -87,14 +87,14 @@ class Sorted(Runs):
         super().add(pull)
 
     def with_runs(self, runs: list[Run]) -> Self:
-        """The same, but with these runs."""
+        """A copy with these runs."""
         other = copy(self)
         other.runs, other.file = runs, Spilled()
         return other
 
     def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge:
-        """All runs, and `others` as further runs (which need not go through the file).  `windows`: the
-        bytes of all windows together."""
+        """A merge of all runs, and of `others` as further runs that need not go through the file.  `windows`: total
+        size of the windows in bytes."""
         return Merge(self, others, windows)
 
     def _join(self) -> None:
@@ -146,7 +146,7 @@ class Merge:
         if i == lib.FP_MERGE_NONE:
             return False
         run, window, size = self.c.runs[i], self._windows[i], self._runs.size
-        left = run.n - run.pos  # the beginning of a record
+        left = run.n - run.pos  # an incomplete record
         if left:
             ffi.memmove(window, window + run.pos, left * size)
         if i >= len(self._runs):
@@ -161,7 +161,7 @@ class Merge:
         return True
 
     def pull(self, to: Pointer[int], n: int) -> int:
-        """The merged records, as input of another merge."""
+        """Write the merged records, as input of another merge."""
         while True:
             status, got = self._runs.merged(self.c, to, n)
             if got or status == lib.FP_DONE:

@@ -1,11 +1,11 @@
-"""Stacks -> stacks: equal rows summed up (csrc/bridges/sums/sum.h).
+"""Stacks -> stacks: equal rows are added up (csrc/bridges/sums/sum.h).
 
     main > f  {size: 8}  1
     main > g             2    becomes    main > f  {size: 8}  4
     main > f  {size: 8}  3               main > g             2
 
-`--labels` chooses what separates rows: their own labels, thread and process, or their
-part.  A part may belong to one CPU; for timelines fold.py has already made CPUs labels.
+`--labels` selects what separates rows: their own labels, thread and process, or part.  A part may belong to one CPU;
+for timelines fold.py has already made CPUs labels.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def to_sum(
 ) -> Iterator[Batch]:
     """One part with every distinct (stack, labels, thread) once, in an order independent of that of the inputs.
 
-    Value types are matched by core/parts.py; those of one input only are 0
-    elsewhere.  Errors: FastprofError when a sum exceeds 2^63 - 1.
+    Value types are matched by core/parts.py; values that an input lacks are 0.  Errors: FastprofError when a sum
+    exceeds 2^63 - 1.
     """
     sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
@@ -77,9 +77,9 @@ def repeated(
     sums.log_counts()
 
 
-# of a key: its row, its share of the index, and twice what sorts it
+# per key: its row, its part of the index, and two arrays for sorting
 _KEY_BYTES = 12 + 22 + 2 * 16
-_LEAST_KEYS = 1024  # below that, runs would be short
+_LEAST_KEYS = 1024  # a lower limit would make short runs
 
 
 def _runs() -> Words:
@@ -89,7 +89,7 @@ def _runs() -> Words:
 class StackSums:
     """The table of struct fp_sum, and the inputs of its keys.
 
-    `inputs`: threads of the same numbers, but of different inputs, are different ones.
+    `inputs`: threads with equal numbers in different inputs are distinct.
     """
 
     def __init__(self, model: Model, options: Options, log: Log, holds: Holds, *, inputs: bool = True) -> None:
@@ -98,7 +98,7 @@ class StackSums:
         self._wanted = labels_wanted(options, holds)
         self._separating = separating_labels(options, holds)
         self._options = options
-        self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
+        self._found: set[str] = set()  # the LABEL_WORDS that rows have
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._keep |= inputs * lib.FP_SUM_INPUTS
         self._err = ffi.new("struct fp_err *")
@@ -113,7 +113,7 @@ class StackSums:
             self._found.add("part")
         if (
             "cpu" in self._separating and "cpu" in part.extra
-        ):  # text, as from timelines, because pprof does not show the number 0
+        ):  # as text, like that of timelines, because pprof does not show a number 0
             label = model.label("cpu", str(part.extra["cpu"]), after=label)
             self._found.add("cpu")
         if self._separating & {"thread", "process"} and (part.thread or part.pid):
@@ -124,13 +124,13 @@ class StackSums:
         lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
 
     def put(self, batch: Batch, columns: Pointer[int], types: list[ValueType]) -> None:
-        """Add the rows: value k to sum columns[k], which are of these types."""
+        """Add rows: value k goes to sum columns[k]; sums have these types."""
         self._widen(len(types))
         row, status = 0, lib.FP_E_OVERFLOW
         while status == lib.FP_E_OVERFLOW:
             status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
             row = self._c.taken
-            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # the sum over several runs may be larger
+            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # sums over several runs may be larger
                 self._write_away(lib.FP_SUM_BY_KEY)
         self._fits(status, types)
 
@@ -144,7 +144,7 @@ class StackSums:
         self._runs.widen(lib.FP_SUM_HEAD + self._c.n_values)
 
     def _fits(self, status: int, types: list[ValueType]) -> int:
-        """Errors: FastprofError when a sum exceeds 2^63 - 1, MemoryError."""
+        """Check a status.  Errors: FastprofError when a sum exceeds 2^63 - 1; MemoryError."""
         return check_sums(status, self._err, self._model, "sums of stacks", types)
 
     def _write_away(self, order: int) -> None:
@@ -152,7 +152,7 @@ class StackSums:
         lib.fp_sum_empty(self._c)
 
     def _ordered(self, order: int) -> Pull:
-        """The sums that are in memory."""
+        """A pull of the sums in memory."""
         if lib.fp_sum_order(self._c, order):
             raise MemoryError("no memory to put sums in order")
         return partial(lib.fp_sum_pull, self._c)
@@ -160,9 +160,9 @@ class StackSums:
     def rows(
         self, part: int, types: list[ValueType], columns: Sequence[int], order: int = lib.FP_SUM_AS_SEEN
     ) -> Iterator[Batch]:
-        """The sums as rows of `part`; then drops them.  Value k is sum columns[k].
+        """The sums as rows of `part`, which are then dropped.  Value k is sum columns[k].
 
-        As seen, a sum beyond 64 bits is several rows, which add up to it; by name it is an error.
+        In order of appearance, a sum beyond 64 bits becomes several rows that add up to it; by name it is an error.
         """
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
@@ -175,7 +175,7 @@ class StackSums:
         self._runs = _runs()
 
     def _merged(self, types: list[ValueType], numbers: Pointer[int], order: int) -> Callable[[fp_batch], int]:
-        """Pulls the rows from the runs and the sums in memory."""
+        """A pull of rows from the runs and the sums in memory."""
         split = order == lib.FP_SUM_AS_SEEN
         if len(self._runs):
             self._sort_again(types, order, split)
@@ -192,7 +192,7 @@ class StackSums:
         return pull
 
     def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
-        """Sort the runs, which are by key, into others."""
+        """Sort runs, which are ordered by key, into runs of another order."""
         self._write_away(lib.FP_SUM_BY_KEY)
         merge = self._runs.merge()
         merge.c.split = split

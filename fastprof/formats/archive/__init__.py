@@ -1,4 +1,4 @@
-"""The fastprof archive: any profile, small, intact and quick to reach.  See docs/formats/archive.md."""
+"""The fastprof archive: profiles compressed, checksummed and indexed.  See docs/formats/archive.md."""
 
 from __future__ import annotations
 

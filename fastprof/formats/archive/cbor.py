@@ -18,7 +18,7 @@ MAX_DEPTH = 32
 
 
 class CborError(ValueError):
-    """Bytes that are not the CBOR written here, or a value that has none."""
+    """Bytes that this encoding cannot have, or a value without an encoding."""
 
 
 def _head(major: int, value: int) -> bytes:
@@ -73,7 +73,7 @@ def _encode(value: Any, out: bytearray) -> None:
 
 
 class _Room:
-    """The bytes that lists and maps may still take."""
+    """The memory in bytes that lists and maps may still take."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
@@ -85,7 +85,7 @@ class _Room:
 
 
 def loads(data: bytes, room: int = 1 << 62) -> Any:
-    """The value of all of `data`.  Its lists and maps may take about `room` bytes.  Errors: CborError."""
+    """The value encoded in `data`.  Its lists and maps may take about `room` bytes.  Errors: CborError."""
     value, end = _decode(data, 0, 0, _Room(room))
     if end != len(data):
         raise CborError("bytes after the value")
@@ -135,7 +135,7 @@ def _decode(data: bytes, at: int, depth: int, room: _Room) -> tuple[Any, int]:
             try:
                 return ValueType(*value), at
             except TypeError:
-                pass  # more fields than known here
+                pass  # fields added by a later version
         raise CborError(f"unknown tag {n}")
     if n > len(data) - at:  # every item takes a byte or more
         raise CborError("ends inside a list")

@@ -1,4 +1,4 @@
-"""Opening an archive: its index, or the members found without one."""
+"""Opens an archive by its index, or finds the members without one."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ from fastprof.formats.archive.sections import (
 )
 
 _LISTED = 8  # names in a message
-_ATTEMPTS = 100  # to read the index of a file that changes meanwhile
+_ATTEMPTS = 100  # attempts to read the index while the file changes
 
 
 class Archive:
     """The content of an archive.
 
-    `end` is where its last valid index ends: the place to append.  The index is
-    a chain of INDEX sections, one for each append.  `links` are the offset of
-    each and how many members it adds, oldest first.  `number` is that of the
-    next member: no number is reused, even if its member was removed.
+    `end`: the end of its last valid index, where data is appended.  The index is a chain of INDEX sections, one per
+    append.  `links`: the offset of each and the number of members it adds, oldest first.  `number`: the number of the
+    next member; numbers are not reused, even if their member was removed.
     """
 
     def __init__(
@@ -67,8 +66,8 @@ class Archive:
     def change(self, added: list[Member], removed: set[int]) -> list[Member]:
         """Add members and remove others, by their numbers.  Returns the entries of an INDEX after the `links`.
 
-        It lists the new members, those of links with a removed one, and those of links that do not list more members
-        than it does: so n adds write n log n entries, and log n links are read to find all members.
+        It lists the new members, those of links with a removed member, and those of links with no more members than
+        itself: so n additions write n log n entries, and log n links are read to find all members.
         """
         entries, left = added, set(removed)
         while self.links and (left or self.links[-1][1] <= len(entries)):
@@ -83,9 +82,9 @@ class Archive:
         return entries
 
     def matching(self, pattern: str) -> list[Member]:
-        """The members of this name, or else those that match it as a shell pattern.
+        """The members with this name, otherwise those that match it as a shell pattern.
 
-        A name may also have the escaped form in which `archive list` prints control characters.
+        Control characters of a name may be escaped as `archive list` prints them.
         """
         if self._named is None:
             self._named = {}
@@ -102,10 +101,10 @@ _last: tuple[tuple[Any, ...], Archive] | None = None
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
-    """Read the index of an archive; the last one is cached, for one profile after the other.  Do not modify the result.
+    """Read the index of an archive.  The last one is cached, for profiles read in sequence; do not modify the result.
 
-    If the file does not end with a valid index, an append was interrupted or is in progress, and the last index inside
-    the file is taken.  With `lenient` the index is rebuilt from the sections instead, unless a process is appending.
+    If the file does not end with a valid index, an append was interrupted or is in progress; then the last index inside
+    the file is used.  With `lenient` the index is rebuilt from the sections instead, unless a process is appending.
     Errors: SectionError, FastprofError.
     """
     global _last
@@ -116,7 +115,7 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
         try:
             archive = _load(source, codec, lenient)
         except (SectionError, FastprofError):
-            # another process may have rolled back its append meanwhile
+            # another process may have rolled back its append in the meantime
             if not left or not source.look_again():
                 raise
             continue
@@ -181,7 +180,7 @@ def read_about(source: Source, codec: Codec, member: Member) -> None:
 
 
 def read_value_types(source: Source, codec: Codec, member: Member) -> list[Any]:
-    """The value types of a member's totals, [] if its parts have different ones.  Errors: SectionError."""
+    """The value types of a member's totals; [] if its parts differ.  Errors: SectionError."""
     found: dict[int, list[Any]] = {}
     for offset, type_, _ in member.sections:
         if type_ == PARTS:
@@ -235,12 +234,13 @@ def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str |
 
 
 def _check_apart(members: list[Member], offset: int) -> None:
-    """Errors: SectionError for a section listed by two members, since it would be read once for each."""
+    """Check that no section is listed by two members, since it would be read once for each.  Errors: SectionError."""
     free = FILE_HEADER_NBYTES
     for member in sorted(members, key=lambda member: member.sections[0][0]):
         first, (last, _, nbytes) = member.sections[0][0], member.sections[-1]
         if first < free:
-            raise SectionError(offset, f"index: profile number {member.number} begins at byte {first}, in another one")
+            at = f"profile number {member.number} begins at byte {first}"
+            raise SectionError(offset, f"index: {at}, inside another profile")
         free = last + nbytes
 
 
@@ -265,7 +265,7 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[Section, int
 
 
 def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
-    """An Archive made by walking over the section headers; see `load`."""
+    """An Archive rebuilt from the section headers; see `load`."""
     found: list[Section] = []
     damage: list[SectionError] = []
     index: Section | None = None

@@ -1,6 +1,6 @@
-"""A part as plain values, as PARTS sections have it, and back.
+"""Converts a part to the plain values of PARTS sections and back.
 
-Both directions check the declarations in core/model.py, so whatever is written can be read.
+Both directions check the declarations in core/model.py, so everything written can be read.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from fastprof.core.shapes import mismatch
 
 
 def to_plain(part: Part) -> dict[str, Any]:
-    """The fields of a part that differ from an empty one's.  Errors: ValueError for an undeclared value."""
+    """The fields of a part that differ from those of an empty part.  Errors: ValueError for an undeclared value."""
     empty = vars(Part())
     return _checked({name: value for name, value in vars(part).items() if value != empty.get(name)})
 
 
 def from_plain(plain: dict[Any, Any]) -> Part:
-    """Errors: ValueError for values that to_plain cannot make."""
+    """The part with these fields.  Errors: ValueError for values that to_plain cannot return."""
     return Part(**_checked(plain))
 
 

@@ -1,7 +1,7 @@
 """The Reader of one profile of an archive (a "member").
 
-Sections are sections.py's, the index is index.py's, the columns inside a chunk are
-csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+sections.py reads sections, index.py the index, csrc/archive/archive.h the columns of a chunk.  docs/formats/archive.md
+describes the bytes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-p
 
 
 class ArchiveReader(Reader):
-    """Reads one member of an archive.  `view` is what it holds.
+    """Reads one member of an archive.
 
     Reads only the chunks and rows selected by the options in `selects`.
     """
@@ -71,11 +71,11 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        # the view, which the archive states, decides which of them apply
+        # the view, which is stated in the archive, decides which of them apply
         if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
-        # not a method, which would make a reference cycle
+        # not a method: that would create a reference cycle
         self._codec = Codec(base_of=partial(_base, source, Codec()))
         try:
             self._archive = load(source, self._codec, options[LENIENT])
@@ -105,11 +105,11 @@ class ArchiveReader(Reader):
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
         self._rows_read = 0  # of the chunk
-        self._rows_kept = 0  # of all
+        self._rows_kept = 0  # of the profile
         self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
         self._ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
-        self._part_at: list[int] = []  # where the archive's parts are in the model's
+        self._part_at: list[int] = []  # by part of the archive: its index in the model
         self._file_part = 0  # of the batch being filled
         if any(type_ == PARTS for _, type_, _ in self._member.sections):
             # created in advance, so that rows survive damaged entries of parts
@@ -152,7 +152,7 @@ class ArchiveReader(Reader):
         raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
 
     def summary(self) -> Summary | None:
-        """From the member's END, without its chunks; not with --lenient or if rows are selected."""
+        """The totals from the member's END, without reading chunks; None with --lenient or if rows are selected."""
         end = self._member.end
         known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
         if self.options[LENIENT] or self._chooses or not known or end is None or end.get("overflowed"):
@@ -269,7 +269,7 @@ class ArchiveReader(Reader):
         return int(lib.FP_DONE)
 
     def _set_filter(self) -> None:
-        """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
+        """Set the exact filter for rows; chunks were selected by the index."""
         if not self._chooses:
             return
         chosen = self._filter
@@ -301,7 +301,7 @@ class ArchiveReader(Reader):
                 self._last_time = batch.time[batch.n - 1]
             elif batch.n_values < (n := len(types := self.model.parts[batch.part].value_types)):
                 batch.n = before
-                raise SectionError(self._expected[0], f"rows of {batch.n_values} values, the part has {n}")
+                raise SectionError(self._expected[0], f"rows of {batch.n_values} values, but the part has {n}")
             else:  # the part's value types are lost
                 types.extend(ValueType(f"value{k + 1}") for k in range(n, batch.n_values))
         self._rows_read += batch.n - before
@@ -312,7 +312,7 @@ class ArchiveReader(Reader):
         return int(status)
 
     def _status(self, status: int, err: fp_err) -> int:
-        """An error's offset is inside the payload, which is compressed: name the section's instead."""
+        """Check a status.  Errors name the section's offset, because theirs is inside the compressed payload."""
         if status >= 0:
             return status
         if status == lib.FP_E_NOMEM:
@@ -374,7 +374,7 @@ class ArchiveReader(Reader):
         self._open = False
 
     def _count(self) -> None:
-        """Compare the rows with END: a whole section may be missing without a trace."""
+        """Compare the number of rows with END: a whole section may be missing undetected."""
         end, name = self._member.end, self.source.name
         if end is None:
             last = f", the last at time {self._last_time}" if self._last_time is not None else ""

@@ -1,4 +1,4 @@
-"""Sections: the parts of an archive file.  docs/formats/archive.md has the bytes."""
+"""Sections, the building blocks of an archive file.  docs/formats/archive.md describes the bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastprof.formats.archive import cbor as archive_cbor
 VERSION = 1
 FILE_HEADER_NBYTES = 16
 SYNC = b"\xf7P"
-HEADER = struct.Struct("<2sBBIIII")  # and a CRC-32 of these 20 bytes
+HEADER = struct.Struct("<2sBBIIII")  # followed by a CRC-32 of these 20 bytes
 HEADER_NBYTES = 24
 TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
@@ -36,8 +36,8 @@ NAMES = {
 }
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
-MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
-# Text that most metadata contains, as a raw-content dictionary of zstandard.
+MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
+# Text common in metadata, used as a raw-content dictionary of zstandard.
 METADATA_DICTIONARY = b"".join(
     archive_cbor.dumps(text)
     for text in (
@@ -59,7 +59,7 @@ METADATA_DICTIONARY = b"".join(
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
 SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
-MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can expand to
+MAX_EXPANSION = 1 << 16  # maximum bytes that a byte of zstandard data expands to
 # Metadata becomes much larger as Python objects, so its limit is lower beyond the first bytes.
 METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
 # An empty list takes one byte, so the stored bytes limit the memory for lists.
@@ -84,7 +84,7 @@ SOURCE = {"format": str, "nbytes": int, "mtime": int}
 
 
 class SectionError(ValueError):
-    """A damaged section.  `offset` is absolute; `truncated` when the file ends inside it."""
+    """A damaged section.  `offset` is absolute; `truncated`: the file ends inside it."""
 
     def __init__(self, offset: int, detail: str | Message, truncated: bool = False) -> None:
         super().__init__(detail)
@@ -141,7 +141,7 @@ def parse_header(data: bytes, offset: int) -> Section:
         raise SectionError(offset, "section header does not match its checksum")
     section = Section(offset, type_, flags, member, stored, raw, crc)
     if raw > MAX_RAW or raw > stored * MAX_EXPANSION or not _plausible(type_, raw, stored):
-        raise SectionError(offset, f"section of {stored} bytes claims {raw} bytes, more than it can hold")
+        raise SectionError(offset, f"section of {stored} bytes claims {raw} bytes, more than it can expand to")
     return section
 
 
@@ -150,7 +150,7 @@ def _plausible(type_: int, raw: int, stored: int) -> bool:
 
 
 def with_header(section: Section, member: int, stored: bytes) -> bytes:
-    """A whole section: the header of `section`, but of another member and with these stored bytes."""
+    """A section with the header of `section`, but another member and these stored bytes."""
     head = HEADER.pack(SYNC, section.type, section.flags, member, len(stored), section.raw, zlib.crc32(stored))
     return head + struct.pack("<I", zlib.crc32(head)) + stored
 
@@ -186,8 +186,8 @@ def parse_index_offset(trailer: bytes) -> int | None:
 class Codec:
     """Compresses and decompresses payloads.
 
-    A payload may be stored as its difference to another one, its base.
-    `base_of` fetches the decompressed payload of the base by its offset.
+    A payload may be stored as its difference to another payload, its base.  `base_of` returns the decompressed payload
+    of the base at an offset.
     """
 
     def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
@@ -211,11 +211,11 @@ class Codec:
     def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
         """A whole section.  `base` is the (offset, payload) of a section that may be similar."""
         if len(raw) > MAX_RAW:
-            raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
+            raise SectionError(0, f"a payload has {len(raw)} bytes, the limit is {MAX_RAW}")
         found = [(raw, len(raw), 0)]  # stored bytes, decompressed length, flags
 
         def enough() -> bool:
-            """Whether another attempt does not pay: compression takes most of the time of adding to a store."""
+            """Whether another attempt does not pay: compression takes most of the time of an addition."""
             return min(len(data) for data, _, _ in found) <= len(raw) // 8
 
         if type_ not in (TABLES, ROWS):
@@ -315,7 +315,7 @@ def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
 
 
 class Chunk(NamedTuple):
-    """The index entry of a ROWS section.  It decides whether the section is read."""
+    """The index entry of a ROWS section, which determines whether the section is read."""
 
     offset: int
     rows: int = 0
@@ -341,7 +341,7 @@ class Member:
         return sum(chunk.rows for chunk in self.chunks.values())
 
     def to_index(self) -> list[Any]:
-        """The entry of this member.  Its sections follow each other, so the first offset and the sizes are enough."""
+        """The index entry of this member.  Its sections are contiguous, so the first offset and the sizes suffice."""
         return [
             self.number,
             self.name,
@@ -354,7 +354,7 @@ class Member:
 
     @staticmethod
     def from_index(entry: list[Any]) -> Member:
-        """Errors: ValueError when the entry is not what to_index makes."""
+        """The member of an index entry.  Errors: ValueError for an entry that to_index cannot return."""
         if not fits(entry, _INDEX_ENTRY):
             raise ValueError("an entry does not describe a profile")
         number, name, view, offset, types, sizes, chunks = entry
@@ -397,7 +397,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
         if section.nbytes > size - at:
             name = NAMES.get(section.type, "a section of an unknown type")
             yield SectionError(at, f"the file ends inside {name} of {section.nbytes} bytes", truncated=True)
-            # perhaps only the length is damaged, and intact sections follow
+            # possibly only the length is damaged and intact sections follow
             at = _search(read_at, at + 1, size)
             continue
         yield section
@@ -406,7 +406,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
 
 def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
     """The next offset with a valid section header, or `size`."""
-    step = 1 << 10  # small at first, because many places may be damaged
+    step = 1 << 10  # small at first: there may be many damaged places
     while at < size:
         block = read_at(at, step + HEADER_NBYTES)
         found = -1

@@ -1,7 +1,7 @@
 """The Writer of one profile of an archive (a "member").
 
-Sections are sections.py's, several profiles in one file store/adding.py's, the columns
-inside a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+sections.py makes sections, csrc/archive/archive.h the columns of a chunk, store/adding.py files with several profiles.
+docs/formats/archive.md describes the bytes.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
 _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
 
-# Finds the base of a new section: (type, how many of that type the member has so far).
+# Finds the base of a new section, given its type and the number of sections of this type in the member so far.
 BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 
 
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
-    `member`, if given, is filled in, and `base_of` finds bases.  `at` is the offset of the output: 0 begins an archive
-    of this one member; otherwise it is appended to others, and the caller writes the index.
+    `member`, if given, is filled in; `base_of` finds bases.  `at` is the offset of the output: 0 starts an archive with
+    this single member; otherwise the member is appended, and the caller writes the index.
     """
 
     format = "archive"
@@ -84,10 +84,10 @@ class ArchiveWriter(Writer):
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
-        self._numbers: dict[int, int] = {}  # of the model's parts: their numbers here, in the order of rows
-        self._parts: list[Part] = []  # as last written
+        self._numbers: dict[int, int] = {}  # by part of the model: its number in the archive, in order of rows
+        self._parts: list[Part] = []  # as written last
         self._chunk_parts: dict[int, None] = {}
-        # plain values by number, to be written
+        # plain values to write, by number
         self._new_parts: dict[int, Any] = {}  # before the chunk
         self._changed_parts: dict[int, Any] = {}  # after it
         self._summary = Summary()
@@ -149,9 +149,9 @@ class ArchiveWriter(Writer):
             self._flush()
 
     def _note_part(self, index: int) -> int:
-        """Keep the current state of a model's part: readers learn some of it late.  Returns its number here.
+        """Record the current state of a model's part, which readers may complete late.  Returns its archive number.
 
-        Changes before the chunk is written are written before it, whatever the size of batches.
+        Changes made before a chunk is written are written before it, independent of the size of batches.
         """
         part = self.model.parts[index]
         number = self._numbers.setdefault(index, len(self._parts))
@@ -245,7 +245,7 @@ class ArchiveWriter(Writer):
         self._summary.count(model)
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
-        # from an archive to an archive, facts about the source are kept
+        # when an archive is copied, facts about its source are kept
         facts = log.facts
         repairs, losses = Counter(log.repairs), Counter(log.losses)
         if "archive_version" in facts:
@@ -265,7 +265,7 @@ def packed_index(
 ) -> tuple[bytes, bytes]:
     """The INDEX section at offset `at`, with `members` and the offset of the previous INDEX, and the trailer.
 
-    `number` is the next member's, if it is not the last one's plus 1.
+    `number`: the number of the next member, if it is not that of the last one plus 1.
     """
     entries = [before, *(member.to_index() for member in members)]
     return codec.pack(INDEX, number, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import BatchArchiveOptions
 
-_SECONDS, _PROFILES = 1.0, 256  # after which appended profiles become part of the store
+_SECONDS, _PROFILES = 1.0, 256  # limits after which appended profiles become part of the store
 
 
 def options() -> list[Option[Any]]:
@@ -127,8 +127,8 @@ class _Filling:
         folder, name = os.path.split(store)
         # A fixed name, so that the leftover of a killed process is removed.  The lock excludes others.
         self._pieces = os.path.join(folder, f".{name}.pieces")
-        self._jobs: dict[str, Job] = {}  # in work, by output
-        self._waiting: list[Record] = []  # of profiles that are appended, but not part of the store yet
+        self._jobs: dict[str, Job] = {}  # unfinished, by output
+        self._waiting: list[Record] = []  # of profiles appended but not part of the store yet
         self._committed = time.monotonic()
         self._idle: Counter[str] = Counter()
         self._n_done = 0
@@ -137,9 +137,9 @@ class _Filling:
         shutil.rmtree(self._pieces, ignore_errors=True)
         try:
             os.mkdir(self._pieces)
-            # Listing the folder takes a descriptor, and there may be none left at the end.
+            # Listing the folder needs a descriptor, which may not be available at the end.
             self._spare = os.open(self._pieces, os.O_RDONLY | os.O_CLOEXEC)
-        except BaseException as error:  # also an interrupt: __exit__ does not apply yet
+        except BaseException as error:  # including interrupts: __exit__ is not called yet
             self._remove()
             if isinstance(error, OSError):
                 raise FastprofError(f"{self._pieces}: {error.strerror}") from None
@@ -162,13 +162,13 @@ class _Filling:
             os.rmdir(self._pieces)
 
     def run(self, todo: list[Job], before: dict[str, Record], asked: Options, workers: int) -> Iterator[Record]:
-        """The records of all jobs, each when it is done."""
+        """The record of each job as it is done."""
         free = []
         for job in todo:
             if self._is_free(job, before):
                 free.append(job)
             else:
-                why = f"{job['input']}: {self._store} has a profile {job['name']!r} already, which is of something else"
+                why = f"{job['input']}: {self._store} already has a profile {job['name']!r} from another file"
                 yield self._noted(failed(job, why))
         with Pool(
             workers,
@@ -188,7 +188,7 @@ class _Filling:
         return self._session.is_of(name, job["size"], job["mtime_ns"])
 
     def _given(self, job: Job, number: int) -> Job:
-        """A job with all that a worker needs, with the current bases."""
+        """A job with everything that a worker needs, including the current bases."""
         given = {**job, "base": self._session.base(), "path": os.path.join(self._pieces, f"{number}.fpa")}
         self._jobs[job["output"]] = given
         return given

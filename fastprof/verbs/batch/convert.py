@@ -355,7 +355,7 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
     try:
         outputs = record.get("files") or [record]
         return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
-    except (OSError, KeyError, TypeError, ValueError):  # gone, or the record is not ours
+    except (OSError, KeyError, TypeError, ValueError):  # the file is gone, or the record is of another program
         return False
 
 
@@ -375,7 +375,7 @@ def _run(
     idle: Counter[str] = Counter()
     n_done = 0
     with (
-        # the engine first: if it fails, nothing has begun
+        # the engine first: if it fails, nothing was changed
         begun(
             asked[ENGINE],
             workers,
@@ -406,7 +406,7 @@ def run_of(log: BatchLog) -> dict[str, Any]:
 
 
 def _within(outdir: str, record: Record) -> Record:
-    """The manifest's form of a record: outputs relative to `outdir`, so that this may be moved."""
+    """A record for the manifest: outputs are relative to `outdir`, which may be moved."""
 
     def moved(one: dict[str, Any]) -> dict[str, Any]:
         return {**one, "output": os.path.relpath(one["output"], outdir)}

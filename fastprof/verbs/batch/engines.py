@@ -25,11 +25,11 @@ from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven
 from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
-_TOGETHER = 50  # jobs of a task at least, so that many share a process's cached symbols
-_TRIES = 2  # workers that try a file before this machine does
+_TOGETHER = 50  # minimum jobs per task: jobs of a task share cached symbols
+_TRIES = 2  # number of workers that try a file before this machine does
 _SECONDS_TO_CONNECT = 30
 _SAME_TIME_NS = 10**9  # file systems round times
-_SECONDS_TO_SEE = 10.0  # an output of a worker
+_SECONDS_TO_SEE = 10.0  # timeout for an output of a worker to become visible
 
 
 class Engine(Text):
@@ -63,14 +63,14 @@ def begun(
     warn: Warn,
     function: str = CONVERT,
 ) -> Pool | Dask:
-    """The engine; `n`: processes if they run here.  `Pool` and `Dask` explain the rest."""
+    """The engine.  `n`: number of processes on this machine; see `Pool` and `Dask` for the other arguments."""
     how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function}
     return Pool(n, **how) if engine == LOCAL else Dask(engine, n, folder, warn, **how)
 
 
 class Dask:
-    """Jobs as tasks of Dask.  In a task a worker of the pool runs them, because a file may crash it: Dask would give
-    up all of the task.  A task whose own worker is lost goes to another one.
+    """Runs jobs as tasks of Dask.  Within a task, a pool worker runs them, because a file may crash its process, and
+    Dask would give up the whole task.  A task whose Dask worker is lost goes to another one.
 
     A worker first proves that it sees the same files (proof.py), for which this process writes a token into `folder`;
     without proof it is not used, and its tasks go to others.  Each output is checked from here.  A job whose output is
@@ -108,7 +108,7 @@ class Dask:
             ) from None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
-        """As `Pool.run`, but each output is synchronized by its worker: this machine cannot do it for others.
+        """Like `Pool.run`, but each output is synchronized by its worker: this machine cannot do it for others.
         Errors: FastprofError if Dask fails, or if no worker sees the files."""
         distributed: Any = import_module("distributed")
         waiting = [{**job, "durable": True, "output": os.path.abspath(job["output"])} for job in jobs]
@@ -119,7 +119,7 @@ class Dask:
             tasks: dict[Any, list[Job]] = {}
 
             def submit(task: list[Job], workers: list[str] | None) -> None:
-                # a preference only, because Dask must not wait for them if all are lost
+                # only a preference: Dask must not wait for these workers if all are lost
                 on = {"workers": workers, "allow_other_workers": True} if workers else {}
                 future = self._client.submit(work, task, self._how, proof, pure=False, **on)
                 tasks[future] = task
@@ -167,7 +167,7 @@ class Dask:
         return found
 
     def _wrong(self, record: Record, worker: str) -> str | None:
-        """Why a record is not valid for this machine."""
+        """Why a record is not valid for this machine; None if it is."""
         if record["status"] == ERROR:
             return None if is_of_the_file(record) else str(record["error"]["message"])
         for path, expected in record.pop("seen", ()):
@@ -199,13 +199,13 @@ class Dask:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()  # which cancels pending tasks
+        self._client.close()  # cancels pending tasks
         if self._cluster is not None:
             self._cluster.close()
 
 
 def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
-    """Whether a file matches what a worker saw.  A network's file system may show it a few seconds later."""
+    """Whether a file matches what a worker saw.  A network file system may show it a few seconds later."""
     end = time.monotonic() + seconds
     while True:
         with suppress(OSError):

@@ -36,7 +36,7 @@ def find(
 ) -> list[File]:
     """The given files, and those in and below given folders, largest first.
 
-    A file below a given folder is named after its path relative to that, a file given itself after that path:
+    A file below a given folder is named after its path relative to the folder, a file given itself after that path:
 
         runs            runs/host1/a.prof  ->  host1/a.prof
         runs/host1/*    runs/host1/a.prof  ->  runs/host1/a.prof
@@ -60,7 +60,7 @@ def find(
 
 
 def refuse_urls(*paths: str) -> None:
-    """Completed files are recognized by size and time, which are read often."""
+    """Refuse URLs: completed files are recognized by size and time, which are read often.  Errors: UsageError."""
     for path in filter(is_url, paths):
         raise UsageError(f"{shown(path)}: a batch reads files; `fastprof convert` and `merge` also read URLs")
 
@@ -72,7 +72,7 @@ def _placed(path: str) -> tuple[str, str]:
 
 
 def _relative(path: str) -> str:
-    """The path below the folder that the outputs go to: "../a/b" is "a/b"."""
+    """The path of an output below the output folder: "../a/b" becomes "a/b"."""
     return "/".join(part for part in os.path.normpath(path).split("/") if part not in ("", ".", ".."))
 
 
@@ -84,9 +84,9 @@ def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
 
 
 def state(path: str) -> tuple[int, int]:
-    """Size and time of a file, of all in a folder together, or of the store that a profile is in.
+    """Size and time of a file, of all files in a folder together, or of the store of a profile.
 
-    0 and 0 if it is gone; reading it reports that.
+    (0, 0) if it is gone; reading it reports that.
     """
     path, _ = in_store(path) or (path, "")
     try:
@@ -100,7 +100,8 @@ def state(path: str) -> tuple[int, int]:
 
 
 def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
-    """Errors: UsageError if two outputs, or an output and an input, would be the same, or one the other's folder."""
+    """Check the outputs.  Errors: UsageError if two of them, or an output and an input, have the same path, or one is
+    the folder of another."""
     advice = ": pass a folder that has both"
     if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
         raise UsageError(found)
@@ -141,7 +142,7 @@ def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Itera
 def refuse_bad_names(files: Iterable[File]) -> None:
     for file in files:
         if why := why_not(file.name):
-            raise UsageError(Message("{path}: the name of its output {why}; see {--exclude}", path=file.path, why=why))
+            raise UsageError(Message("{path}: its output name {why}; {--exclude} skips it", path=file.path, why=why))
 
 
 def refuse_same_names(files: Iterable[File]) -> None:

@@ -10,11 +10,11 @@ differs, the output is out of date.  `durable` is false if the caller synchroniz
 together (manifest.py).
 
 `status` of a record is
-    ok        the output is there
-    lossy     it is there, and `losses` counts what was skipped (--lenient)
-    error     there is no output, and `error` the reason: message, and of a damaged file its format, offset and line;
-              `retry` if the machine is to blame, not the file: another one, or the next run, tries again
-    crashed   the process died at this file, or took longer than --timeout; `error` states which
+    ok        the output exists
+    lossy     the output exists, and `losses` counts what was skipped (--lenient)
+    error     no output; `error` has the message and, for a damaged file, its format, offset and line; `retry` if the
+              cause is the machine, not the file: another machine, or the next run, tries again
+    crashed   no output: the process died at this file or exceeded --timeout; `error` states which
 
 `files` lists the outputs if there are several (--split); `idle` the flags of options without an effect on this
 file, which may affect others.
@@ -42,7 +42,7 @@ _IDENTITY = ("input", "size", "mtime_ns", "output", "key")
 
 
 def options_key(to: str, from_: str | None, options: dict[str, Any]) -> str:
-    """The same for the same request, in every process and on every machine."""
+    """A key that identifies the request, equal in all processes and on all machines."""
     import json
 
     text = json.dumps([to, from_, options], sort_keys=True)
@@ -63,7 +63,7 @@ def convert_one(job: Job) -> Record:
             job["from"],
             job["to"],
             None,
-            {"cores": 1, **job["options"]},  # other cores run other jobs
+            {"cores": 1, **job["options"]},  # the other cores run other jobs
             durable=job["durable"],
             idle=idle,
         )
@@ -76,10 +76,10 @@ Idle = Callable[[Option[Any]], None]
 
 
 def record_of(job: Job, work: Callable[[Idle], Log]) -> Record:
-    """The record of a job that `work` does, which gets a callback for options without an effect."""
+    """The record of a job done by `work`, which gets a callback for options without effect."""
     began = time.process_time()
     try:
-        idle: set[str] = set()  # a conversion may start over, and report them twice
+        idle: set[str] = set()  # a set, because a conversion may start over and report options twice
         found = _of_log(work(lambda option: idle.add(option.flag)), idle)
     except Exception as error:
         found = {"status": ERROR, "error": of_error(job["input"], error)}
@@ -144,5 +144,5 @@ def message_of(error: Mapping[str, Any]) -> Message:
 
 
 def is_of_the_file(record: Record) -> bool:
-    """Whether an error would be the same on any machine, and at any time."""
+    """Whether an error would be the same on any machine at any time."""
     return record["status"] == ERROR and not record["error"].get("retry")

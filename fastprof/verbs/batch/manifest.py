@@ -30,17 +30,17 @@ from fastprof.core.words import Message
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
-FOLDER = ".fastprof"  # hidden: a folder of outputs may be an input of another conversion
+FOLDER = ".fastprof"  # hidden, because a folder of outputs may be the input of another conversion
 _FAILED = (ERROR, CRASHED)
 _SECONDS, _OUTPUTS = 1.0, 256
-_ATTEMPTS, _BETWEEN = 10, 0.05  # to lock a manifest, and seconds between two
+_ATTEMPTS, _BETWEEN = 10, 0.05  # attempts to lock a manifest, and seconds between two
 
 
 class Manifest:
-    """The manifest of one shard, or store, to add records to.
+    """The manifest of one shard or store, open for adding records.
 
-    The end of a `with` block, even by an error, writes the added records.
-    Errors: FastprofError, also if another process adds to the same one.
+    Leaving the `with` block, even by an error, writes the added records.
+    Errors: FastprofError, also if another process adds to the same manifest.
     """
 
     def __init__(self, outdir: str, name: str, run: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class Manifest:
         self._thread = begin(self._run)
 
     def add(self, record: Record) -> None:
-        """Write a record soon.  Errors: FastprofError if earlier ones could not be written."""
+        """Add a record, which is written soon.  Errors: FastprofError if earlier records could not be written."""
         with self._changed:
             self._check()
             self._waiting.append(record)
@@ -94,7 +94,7 @@ class Manifest:
 
     def _write(self, line: dict[str, Any]) -> None:
         rest = memoryview(json.dumps(line, default=str).encode() + b"\n")
-        while rest:  # a full disk first writes a part and fails at the next write
+        while rest:  # a full disk accepts a part first and fails at the next write
             rest = rest[os.write(self._fd, rest) :]
 
     def __enter__(self) -> Manifest:
@@ -116,7 +116,8 @@ class Manifest:
 
 
 def _lock(fd: int) -> None:
-    """Errors: BlockingIOError if another batch holds the lock; `fastprof batch status` holds it briefly."""
+    """Lock a manifest.  Errors: BlockingIOError if another batch holds the lock; `fastprof batch status` holds it only
+    briefly."""
     for left in reversed(range(_ATTEMPTS)):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,17 +178,17 @@ def manifests(outdir: str) -> list[str]:
 
 
 def shard_of(path: str) -> tuple[int, int] | None:
-    """The number of a manifest's shard, and of all; None for a store's."""
+    """The number of a manifest's shard and the total; None for the manifest of a store."""
     match = re.fullmatch(r"([1-9][0-9]{0,6})-of-([1-9][0-9]{0,6})\.jsonl", os.path.basename(path))
     number, of = map(int, match.groups()) if match else (1, 0)
     return (number, of) if number <= of <= 1 << 20 else None
 
 
 def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
-    """Only one number of shards in a folder: with two, some files would be done twice and others never.
+    """Refuse a second number of shards in a folder: some files would be done twice and others never.
 
     A run of all files, 1 of 1, may continue ended shards, and vice versa.
-    Errors: UsageError; FastprofError while the others are running.
+    Errors: UsageError; FastprofError while other shards are running.
     """
     for path in manifests(outdir):
         _, of = shard_of(path) or shard

@@ -1,8 +1,8 @@
 """Merge many files into one.
 
-One process does the same as `merge` and reads all files in sequence.  Several processes, or an engine, merge a tree:
-files in the order of their names are merged 32 at a time into archives ("partials"), these again, and so on.  The last
-merge writes the output:
+A single process reads all files in sequence, like `merge`.  Several processes, or an engine, merge a tree: files,
+sorted by name, are merged 32 at a time into archives ("partials"), these are merged again, and so on.  The last merge
+writes the output:
 
     10,000 files  ->  313 partials  ->  10 partials  ->  output
 
@@ -57,7 +57,7 @@ FAN_IN = Option(
     details="Merged results are merged again in groups of N.",
 )
 RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
-# Options applied when rows are read, which must not be applied to partials again.
+# Options applied when rows are read; they must not be applied to partials again.
 _ONCE = {
     *(option for operator in SELECT.values() for option in operator.options),
     *RENAME.options,
@@ -68,7 +68,7 @@ _ONCE = {
     OF_OBJECT,
 }
 
-Progress = Callable[[int, int], None]  # partials done, partials in all
+Progress = Callable[[int, int], None]  # partials done, total
 
 
 def options() -> list[Option[Any]]:
@@ -217,7 +217,7 @@ class _Tree:
         return self._options if first else {k: v for k, v in self._options.items() if k not in once}
 
     def _job(self, group: list[tuple[str, str]], kind: str, last: bool, first: bool) -> Job:
-        """`last`: partials of this kind are of the view that the target takes."""
+        """The job for a group of files.  `last`: partials of this kind have the view of the target."""
         text = json.dumps([self._key, kind, [proof for _, proof in group]])
         key = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         return {
@@ -235,7 +235,7 @@ class _Tree:
         }
 
     def _run(self, engine: Any, jobs: list[Job]) -> None:
-        """Do the jobs whose partials are missing.  Errors: FastprofError for the first that fails."""
+        """Run the jobs whose partials are missing.  Errors: FastprofError for the first that fails."""
         todo = []
         n_done = 0
         for job in jobs:
@@ -274,7 +274,8 @@ def _kind(view: str, target: str) -> str:
 
 
 def _is_whole(partial: str) -> bool:
-    """Partials are not synced to the disk: after a power cut one may lack bytes despite its record."""
+    """Whether a partial is complete: partials are not synchronized to disk, so after a power failure one may lack bytes
+    despite its record."""
     try:
         return not verify(partial)
     except FastprofError:
@@ -321,5 +322,6 @@ def _record(job: Job, found: dict[str, Any], began: float) -> Record:
 
 
 def _holds(target: Format) -> Holds:
-    """The content of a partial: everything that the target needs.  The value type to keep is known only at the end."""
+    """What a partial holds: everything that the target needs, and all value types, because the one to keep is known
+    only at the end."""
     return target.holds._replace(values=True, keeps_stacks=True, model_order=True)

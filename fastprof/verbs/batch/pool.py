@@ -1,8 +1,8 @@
 """A pool of processes that survives crashes of its jobs.
 
 Each worker has one job at a time, so when a process dies its file is known: another worker starts, retries the
-file, and all others continue.  (A concurrent.futures pool gives up every job that waits when one process dies,
-and a multiprocessing pool waits for its answer forever.)  Workers die with this process, however it dies.
+file, and all others continue.  (When a process dies, a concurrent.futures pool gives up every waiting job, and a
+multiprocessing pool waits for its answer forever.)  Workers die with this process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class _Worker:
         self._jobs, self.records = self.process.stdin, self.process.stdout
         self._timeout = timeout
         self._partial = b""
-        self.began = False  # reported that it is ready
+        self.began = False  # it has reported that it is ready
         self.job: Job | None = None
-        self.tries = 0  # of its job, with this one
-        self.deadline: float | None = None  # of its job; starting the process does not count
+        self.tries = 0  # of its job, including this one
+        self.deadline: float | None = None  # of its job; the start of the process is not included
 
     def give(self, job: Job, tries: int) -> None:
         self.job, self.tries = job, tries
         self._set_deadline()
-        with suppress(BrokenPipeError):  # it died: the end of `records` shows it
+        with suppress(BrokenPipeError):  # it died; the end of `records` reports that
             self._jobs.write(json.dumps(job).encode() + b"\n")
 
     def take(self) -> tuple[Record | None, bool]:
@@ -75,7 +75,7 @@ class _Worker:
             self.deadline = time.monotonic() + self._timeout
 
     def end(self) -> int:
-        """Its exit code; kills it if it is still running."""
+        """Kill the process if it is still running; returns its exit code."""
         self.process.kill()
         self._jobs.close()
         self.records.close()
@@ -86,7 +86,7 @@ class _Worker:
 def _beginning() -> Iterator[None]:
     try:
         yield
-    except OSError as error:  # no more files, or processes
+    except OSError as error:  # too many open files or processes
         raise FastprofError(f"cannot start a worker: {error.strerror}") from None
 
 
@@ -97,9 +97,9 @@ class Pool:
         for record in pool.run(jobs): ...
 
     `retries`: how often a job is retried after its process died or took longer than `timeout` seconds.
-    `function`: MODULE:NAME of a function from a job to its record, in a module on this process's sys.path.
-    It must not raise.
-    Use the pool in one thread: on Linux workers die with the thread that began them.
+    `function`: MODULE:NAME of a function that maps a job to its record and never raises, in a module on this process's
+    sys.path.
+    Use the pool in one thread: on Linux, workers die with the thread that started them.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class Pool:
         with _beginning():
             self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
-        self._again: deque[tuple[Job, int]] = deque()  # jobs to be tried again, and the number of that try
+        self._again: deque[tuple[Job, int]] = deque()  # jobs to retry, and the number of that try
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
-        """The records of all jobs, each when it is done.  Errors: FastprofError if a worker cannot be started."""
+        """The record of each job as it is done.  Errors: FastprofError if a worker cannot be started."""
         waiting = iter(jobs)
         while self._fill(waiting):
             yield from self._wait()
@@ -162,7 +162,7 @@ class Pool:
                 yield from self._failed(worker, f"timed out after {self._timeout:g} s")
 
     def _died(self, worker: _Worker) -> Iterator[Record]:
-        with suppress(subprocess.TimeoutExpired):  # its end of the pipe is closed a moment before it is gone
+        with suppress(subprocess.TimeoutExpired):  # its end of the pipe closes shortly before the process ends
             worker.process.wait(_SECONDS_TO_DIE)
         code = self._end(worker)
         if code >= 0 and not worker.began:

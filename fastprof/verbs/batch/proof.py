@@ -1,7 +1,7 @@
 """Proof that a worker of another machine sees the files of this one.
 
-A token that this process writes into the folder of the outputs, some of the inputs, and the files that options name:
-a worker checks them before its first task.  Its outputs are then checked from here.
+The proof consists of a token that this process writes into the output folder, some of the inputs, and the files named
+by options.  A worker checks them before its first task; its outputs are then checked from here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fastprof.verbs.batch.jobs import Job
 
 Proof = dict[str, Any]
 
-_BLOCK, _BLOCKS = 1 << 16, 16  # bytes of a file that are compared; a smaller file is compared as a whole
-_INPUTS = 16  # that are compared
+_BLOCK, _BLOCKS = 1 << 16, 16  # bytes of a block, and number of blocks compared; a smaller file is compared whole
+_INPUTS = 16  # number of inputs compared
 _TOKEN = ".token"
 
 
 def seen(path: str) -> list[Any]:
-    """The fingerprint of a file, equal on two machines that see the same file: its size, and a digest of its beginning,
-    its end and blocks in between; of a folder the names in it.  Errors: OSError."""
+    """The fingerprint of a file, equal on machines that see the same file: its size, and a digest of its beginning, its
+    end and blocks in between; for a folder, the names in it.  Errors: OSError."""
     path, _ = in_store(path) or (path, "")
     if os.path.isdir(path):
         return [0, blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape")).hexdigest()]
@@ -46,10 +46,10 @@ def seen(path: str) -> list[Any]:
 
 @contextmanager
 def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
-    """The files that workers must see for these jobs; exists for the `with` block.  Creates `folder`.  Errors:
-    FastprofError."""
+    """The files that workers must see for these jobs.  The token exists during the `with` block.  Creates `folder`.
+    Errors: FastprofError."""
     text = os.urandom(16).hex()
-    # a new name, which no machine has cached as absent
+    # a new name: no machine has cached that it does not exist
     token = os.path.join(os.path.abspath(folder), text + _TOKEN)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -71,7 +71,7 @@ def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
 
 
 def _samples(jobs: Sequence[Job]) -> list[str]:
-    """An input of each folder; of many folders some."""
+    """One input of each folder, at most _INPUTS."""
     found: dict[str, str] = {}
     for job in jobs:
         for path in job.get("inputs") or [job["input"]]:
@@ -81,7 +81,7 @@ def _samples(jobs: Sequence[Job]) -> list[str]:
 
 
 def _named_by_options(jobs: Sequence[Job]) -> list[str]:
-    """Files and folders, such as those of --symbols."""
+    """Files and folders named by options such as --symbols."""
     found = []
     for name, value in jobs[0]["options"].items() if jobs else ():
         for text in value if isinstance(value, (list, tuple)) else [value]:

@@ -1,4 +1,4 @@
-"""The progress of a batch, from its manifests alone."""
+"""The progress of a batch, read from its manifests."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class ShardStatus(NamedTuple):
     files: int
     earlier: int  # files done by earlier runs
     left: int  # files not done yet
-    state: str  # one of the words above; missing: never begun; replaced: a later run has taken over its files
+    state: str  # one of the words above; missing: never started; replaced: a later run has taken over its files
 
 
 class BatchStatus(NamedTuple):
     """The progress of a batch, over all its shards."""
 
     shards: list[ShardStatus]
-    statuses: Counter[str]  # of all files ever converted to this folder
+    statuses: Counter[str]  # of all files converted to this folder
     failed: list[Record]  # files without an output, and inputs that could not be listed
     bytes_written: int
     cpu_seconds: float
 
     @property
     def unfinished(self) -> list[ShardStatus]:
-        """The shards that are at work, were stopped, or were never begun."""
+        """The shards that are running, were stopped or were never started."""
         return [shard for shard in self.shards if shard.state not in (DONE, REPLACED)]
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class BatchStatus(NamedTuple):
 def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     """The progress of `batch_convert` to `outdir`, or of `batch_archive` to a store, which may be running.
 
-    All shards are listed, also those never begun.  Errors: FastprofError if there was no batch.
+    All shards are listed, also those never started.  Errors: FastprofError if there was no batch.
 
     >>> import fastprof
     >>> done = fastprof.batch_convert("tests/corpus/gperftools/good/small.prof", "out", to="folded", jobs=1)
@@ -122,7 +122,7 @@ class _Tally:
 def _shards(found: list[str], tally: _Tally) -> tuple[list[ShardStatus], list[str]]:
     """All shards, and the inputs that could not be listed.
 
-    A run of all files may have continued shards, or vice versa: the run begun last counts.
+    A run of all files may have continued shards, or vice versa: the latest run counts.
     """
     runs = {path: _shard(path, number, tally) for number, path in enumerate(found)}
     _, last = max((run.get("began", 0), (shard_of(path) or (1, 1))[1]) for path, (_, run) in runs.items())

@@ -1,4 +1,4 @@
-"""The main loop of a pool's worker: reads jobs and writes records, a line of JSON each."""
+"""The main loop of a pool worker: reads jobs and writes records, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def main(function: str, parent: int) -> None:
 
 
 def begin(parent: int) -> None:
-    """A process that runs as long as `parent`, which starts and ends it."""
-    for number in ENDING:  # a terminal sends them to all processes; the parent ends this one
+    """Make this process end with `parent`, which starts and ends it."""
+    for number in ENDING:  # a terminal sends these to all processes; the parent ends this one
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    # the end of standard input ends a worker that waits; this one ends it in the middle of a file
+    # the end of standard input ends a waiting worker; this signal ends one in the middle of a file
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before that
+    if os.getppid() != parent:  # the parent died before this call
         os._exit(1)

@@ -2,12 +2,12 @@
 
     <script type="application/octet-stream" id="data">BASE64</script>
 
-is zlib of: the length of the head in 4 bytes, the head, the columns.  The head is JSON and has the type and the number
-of items of each column.  The bytes of a column are in planes, first the lowest byte of each item, so that they compress
+BASE64 is zlib data: the length of the head in 4 bytes, the head, the columns.  The head is JSON with the type and the
+number of items of each column.  A column is stored in byte planes, the lowest byte of each item first, which compresses
 well.
 
-The page's security policy allows the code and the style of the page, by their digests, and nothing else: no request,
-no other script.  Names from profiles occur only in the data, and the code shows them as text.
+The page's security policy allows only the code and the style of the page, by digest: no requests, no other scripts.
+Names from profiles occur only in the data, and the code shows them as text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Columns:
 
     def add(self, name: str, type_: str, items: Sequence[Any]) -> None:
         if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE:
-            type_ = "I"  # smaller, and quicker to read
+            type_ = "I"  # smaller and faster to read
         self._columns[name] = array(type_, items)
 
     def __getitem__(self, name: str) -> array[Any]:

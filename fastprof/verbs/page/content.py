@@ -1,9 +1,9 @@
 """The page's columns.
 
     function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
-    row        figures of those: self cost and, if known, inclusive cost by value column, calls by side; of a timeline
-               how many calls ended, and how long they took: min, median, p90, p99, max
-    arc        callers and callees of a row: row, function, whether it is the callee, cost by column, calls by side
+    row        their figures: self cost and, if known, inclusive cost by value column, calls by side; for a timeline the
+               number of calls that ended and their durations: min, median, p90, p99, max
+    arc        callers and callees of rows: row, function, whether it is the callee, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     set, value, label, context set    labels.py
     call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
@@ -166,7 +166,7 @@ class Content:
         functions = {f: self._function(place._replace(file=place.file or "???")) for f, place in places.items()}
         threads: dict[int, int] = {}
         positions = [threads.setdefault(t, len(threads)) for t in calls.threads]
-        # relative to the previous call of the thread, which compresses better
+        # relative to the previous call of the thread: compresses better
         before, of = first, -1
         steps = []
         for begin, t in zip(calls.begins, positions, strict=True):

@@ -33,10 +33,10 @@ from fastprof.verbs.top_costs import Costs, add_projected, new_durations
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_listed, fp_project, fp_top, fp_top_durations
 
-_MOST_CALLS = 250_000  # kept while a timeline is read: more than fit a page
+_MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
-_LABEL_BYTES = 8 + 8  # of a sum of fp_context_labels, its share of the index
-_CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
+_LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
+_CONTEXT_BYTES = 12 + 8 + 8  # per node of fp_contexts: its row, index entry and total
 
 
 class Column(NamedTuple):
@@ -52,7 +52,7 @@ class Shown:
     def __init__(
         self, model: Model, options: Options, log: Log, *, compared: bool, prune: float, alone: bool = False
     ) -> None:
-        """`alone`: the page has a single view."""
+        """`alone`: all rows of the page have one view."""
         self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
         # options of the bridges to stacks
         self._bridging = options.with_given(
@@ -66,7 +66,7 @@ class Shown:
         self.columns: list[Column] = []
         self.costs: list[Costs] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
-        self._has_labels = False  # labels that are shown
+        self._has_labels = False  # labels to show
         self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
         self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
         self.estimated = False
@@ -107,7 +107,7 @@ class Shown:
         return folded(batches, self._model, self._bridging, self._log) if view == "timeline" else batches
 
     def _timeline(self, side: int, batches: Iterable[Batch]) -> None:
-        # arcs need less than contexts: those that do not fit are spilled, not cut
+        # arcs get less memory than contexts: they are spilled, not cut
         limit = self._options[MAX_MEMORY] // 4
         options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1, MAX_MEMORY.name: limit})
         self.durations = None if self._compared else new_durations()
@@ -190,7 +190,7 @@ class Shown:
             self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
 
     def _take(self, project: fp_project, side: int) -> None:
-        """Adds the stacks of a projection so far, and empties it."""
+        """Add the stacks of a projection so far, and empty it."""
         self._fits(lib.fp_project_end(project, self._err))
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
         most = self._most(_CONTEXT_BYTES, len(self.columns))
@@ -220,7 +220,7 @@ class Shown:
         return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * n_values))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches; adds up the costs of functions."""
+        """Add up the costs of functions and pass batches on."""
         current, found = -1, list[int]()
         for batch in batches:
             if batch.part != current:
@@ -268,7 +268,7 @@ class Shown:
         return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def calls_to_itself(self, columns: list[int]) -> dict[int, list[int]]:
-        """By function: the cost in stacks of calls to itself, counting the outermost of several in a stack.
+        """By function: the cost of its calls to itself in stacks, counting only the outermost one per stack.
 
         Arcs of stacks have no cost within a recursion.
         """

@@ -18,7 +18,7 @@ from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
 from fastprof.verbs.top_costs import Durations, durations_of
 
-_CALLS = 15  # most expensive callers of a function, and callees
+_CALLS = 15  # number of callers and of callees shown per function, the most expensive ones
 
 
 class Place(NamedTuple):
@@ -80,7 +80,7 @@ _Calls = list[tuple[Place, int, int | None]]
 
 
 class Table:
-    """The functions with the largest figures of the value columns `kept`, at least `n` of each; see _rank."""
+    """The functions with the largest figures in the value columns `kept`, at least `n` per column; see _rank."""
 
     def __init__(self, model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> None:
         self._shown, self._kept, self._places = shown, kept, places

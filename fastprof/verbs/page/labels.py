@@ -5,8 +5,8 @@
     context  set: the label set of the cost that no entry covers; 0: no labels
     label    entries: context (from that of the entry before), set, self cost by column
 
-A page has a limited number of values; the cheapest of each key are merged.  Memory is limited while contexts are added
-up: beyond the limit, the key with the most values is left out.
+A page has a limited number of values; the cheapest values of each key are merged.  Memory is limited while contexts are
+added up: beyond the limit, the key with the most values is dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_ENTRIES = 60_000  # of contexts in a page: a third of its size
 _MOST_VALUES = 1_000  # of a key
 _MOST_KEYS = 100
 _MOST_TEXT = 150_000  # bytes of all values, and of all keys
-_MOST_NAMED = 20  # keys that are left out
+_MOST_NAMED = 20  # dropped keys named in the warning
 _OTHERS = None  # the text of merged values
 
 
@@ -44,16 +44,16 @@ class Labels:
     """The labels of a struct fp_contexts.  After `choose`, columns have indices of `sets`."""
 
     def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], None], err: fp_err) -> None:
-        """`fits` raises an error for a status of the C core that is one; its details are in `err`."""
+        """`fits` raises the error of a negative status of the C core; `err` has its details."""
         self._model, self.c, self._fits, self._err = model, c, fits, err
         self._most = _MOST_VALUES
         self.sets: list[Set] = [()]
         self.merged: Counter[str] = Counter()  # by key: the number of merged values
         self.left_out: dict[str, int] = {}  # by key: the number of its values
-        self._all: list[Set] = [()]  # those of `choose`
+        self._all: list[Set] = [()]  # set by `choose`
         self._chosen: Counter[str] = Counter()  # its `merged`
         self._costs_of: dict[Value, float] = {}
-        self._without = [0]  # by label set of the model: the same without those keys
+        self._without = [0]  # by label set of the model: the set without dropped keys
 
     # ---- while contexts are added up
 
@@ -120,7 +120,7 @@ class Labels:
         texts = {label: kept.get(label) or Value(key, _OTHERS) for label, key in key_of.items() if label in costs}
         chains: dict[tuple[Value, int], int] = {}
         of_chain: list[tuple[Value, int]] = [(Value("", None), 0)]
-        to = [0] * n  # first its chain
+        to = [0] * n  # its chain first
         for i in range(1, n):
             to[i] = to[after[i]] if after[i] < i else 0
             if label_of[i] in texts:
