@@ -163,8 +163,8 @@ RENAME_VALUE: Option[tuple[str, ...]] = Option(
     several=True,
     group="values",
     help="rename a value type, e.g. ns=time/nanoseconds",
-    details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are converted to "
-    "that unit.  Repeatable.",
+    details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are converted "
+    "to that unit.  Repeatable.",
 )
 UNION = Option(
     "union",
