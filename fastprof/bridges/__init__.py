@@ -128,8 +128,8 @@ LABELS_FROM: Option[str | None] = Option(
     FilePath("CSV"),
     None,
     group="values",
-    help="read labels of inputs from a table",
-    details="A CSV file with a header: the column `input` has paths or base names, each other column is a label.",
+    help="read labels of inputs from a CSV file",
+    details="The file has a header: the column `input` has paths or base names, each other column is a label.",
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
 TAGROOT: Option[str | None] = Option(
@@ -163,8 +163,8 @@ RENAME_VALUE: Option[tuple[str, ...]] = Option(
     several=True,
     group="values",
     help="rename a value type, e.g. ns=time/nanoseconds",
-    details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are converted "
-    "to that unit.  Repeatable.",
+    details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are "
+    "converted to that unit.  Repeatable.",
 )
 UNION = Option(
     "union",
@@ -206,7 +206,7 @@ LABELS: Option[tuple[str, ...] | None] = Option(
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="labels: own (the input's; default), cpu, ... or none",
+    help="labels to write: own (default), cpu, ... or none",
     details="A comma-separated list of own (the labels of the input), thread, process, part and cpu; or none.  "
     "Samples with different labels are not added up.",
 )
@@ -249,7 +249,7 @@ PRUNE = Option(
     1e-5,
     group="values",
     help="graph to stacks: prune below SHARE (default: 1e-5)",
-    details="SHARE is of the total cost, e.g. 0.1%.  Cheaper stacks are cut, and their cost goes to [pruned].",
+    details="SHARE is a part of the total cost, e.g. 0.1%.  Cheaper stacks are cut; their cost goes to [pruned].",
 )
 FRAMES = Option(
     "frames",

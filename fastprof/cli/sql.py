@@ -27,9 +27,9 @@ from fastprof.verbs.sql import Answer, options, private_folder
 DESCRIPTION = """\
 Query profiles with DuckDB's SQL (see docs/tables.md). A
 timeline has the tables spans and events, stacks have
-samples and frames, a graph has graph. With several files,
-the tables are p1.spans, p2.spans and so on. The query
-cannot read other files."""
+samples and frames, a graph has the table graph. With
+several files, the tables are p1.spans, p2.spans and so on.
+The query cannot read other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)

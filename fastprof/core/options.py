@@ -531,8 +531,8 @@ TIME_RANGE: Option[tuple[int, int] | str | None] = Option(
     group="filters",
     help="keep only times A to B: 2ms:5ms, 10%:20%, @9000:",
     details="Times with a unit (ns, us, ms, s, min) or % count from the first time of each input; the input is then "
-    "read twice.  Plain numbers and @ are as recorded, in ticks (timelines) or ns.  Both ends are included; either may "
-    "be omitted.",
+    "read twice.  Plain numbers and times after @ are as recorded: ticks (timelines) or ns.  Both ends are included; "
+    "either may be omitted.",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",

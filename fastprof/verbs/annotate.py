@@ -79,7 +79,7 @@ N = Option(
     30,
     flag="-n",
     group="annotate",
-    help="show N files, or with --asm functions (30; 0: all)",
+    help="show N files (--asm: functions; default: 30; 0: all)",
     details="The most expensive ones; the last table sums up the others.  Named files are all shown.",
 )
 

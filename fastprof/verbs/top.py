@@ -109,8 +109,8 @@ STATS = Option(
     Switch(),
     False,
     group="rows",
-    help="show minimum, median, 90 %, 99 % and maximum of calls",
-    details="How long the calls of each function took, callees included; for timelines.  "
+    help="show min, median, 90 %, 99 % and max duration of calls",
+    details="Durations of the calls of each function, including callees; for timelines.  "
     "Percentiles are at most 1 % off.",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS)

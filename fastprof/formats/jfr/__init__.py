@@ -10,7 +10,7 @@ KINDS = Option(
     Switch(),
     False,
     format="jfr",
-    help="append how code ran to function names, as async-profiler does: _[j]",
+    help="append the kind of code to function names, as async-profiler does: _[j]",
     details="_[j] is compiled code, _[i] inlined, _[1] compiled by C1, _[0] interpreted, _[k] kernel code.  With "
     "class_frames, _[i] marks a class, _[k] a class of objects allocated outside a TLAB.",
 )
@@ -42,7 +42,7 @@ TRUNCATED_ROOTS = Option(
     Switch(),
     False,
     format="jfr",
-    help="put stacks that the JVM truncated below a root [truncated]",
+    help="add a root frame [truncated] to stacks that the JVM truncated",
 )
 EVENTS = Option(
     "events",

@@ -29,7 +29,7 @@ SNAPSHOT = Option(
     Snapshot(),
     "peak",
     format="massif",
-    help="which snapshot to read",
+    help="snapshot to read (default: peak)",
     details="Only snapshots with a tree have stacks; `fastprof info` lists them.  With all, each row has the label "
     "snapshot.",
 )
