@@ -307,7 +307,7 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
     int status;
     r->first_pass = r->lost = 0;
     r->skip = 0;
-    if (!r->n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "there is no string table");
+    if (!r->n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the string table is missing");
     r->stats.bad_references += !r->n_strings;
     if (!r->n_types && r->has_samples)
         return fp_fail(err, FP_E_MALFORMED, r->samples_at, "there are samples but no sample types");

@@ -362,8 +362,8 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
-                            r->field == PH ? "the phase of an event" : "a number of an event", r->json.text,
-                            r->json.text_n, r->field == PH ? "one letter" : "a number within 64 bits");
+                            r->field == PH ? "the phase of an event" : "a number in an event", r->json.text,
+                            r->json.text_n, r->field == PH ? "one letter" : "a 64-bit number");
     r->broken++;
     return FP_DONE;
 }

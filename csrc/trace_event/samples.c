@@ -508,7 +508,7 @@ static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_ba
                                     j->text_n,
                                     within == EVENT && r->key == K_PH ? "one letter"
                                     : status != FP_E_OVERFLOW || r->key == K_WEIGHT || r->key == K_HITS
-                                        ? "a number within 64 bits"
+                                        ? "a 64-bit number"
                                         : "a time of at most 146 years, in microseconds");
             if (status < 0) {
                 r->broken += (uint64_t)r->second;

@@ -99,6 +99,7 @@ def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]
         found = archive.matching(pattern)
         if not found:
             there = listed(archive.members, pattern)
-            raise UsageError(f"{path}: the archive has no profile {pattern!r}: {there or 'it is empty'}")
+            but = f", only {there}" if there else "; it is empty"
+            raise UsageError(f"{path}: the archive has no profile {pattern!r}{but}")
         numbers |= {member.number for member in found}
     return [member for member in archive.members if not patterns or member.number in numbers]

@@ -29,7 +29,7 @@ class _Limits(Kind):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
             return (("", float(value)),)
         if not isinstance(value, str):
-            raise ValueError(f"{value!r:.80} is not a percentage, 0 or more")
+            raise ValueError(f"{value!r:.80} is not a percentage of 0 or more")
         found, at = [], 0
         while at < len(value):
             match = _LIMIT.match(value, at)
@@ -38,7 +38,7 @@ class _Limits(Kind):
             found.append((match[1] or "", float(match[2])))
             at = match.end()
         if at < len(value) or not found:
-            raise ValueError(f"{value!r:.80} is not a percentage, 0 or more, nor NAME=PERCENT,...")
+            raise ValueError(f"{value!r:.80} is neither a percentage of 0 or more nor NAME=PERCENT,...")
         return tuple(found)
 
     def parse(self, text: str) -> str:

@@ -273,7 +273,7 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
     for pipeline in pipelines:
         if pipeline.view != "timeline":
             what = "{name}: {--stats} needs calls with begin and end, but the profile has only {rows}"
-            rows = "costs and calls added up" if pipeline.view == "graph" else "samples"
+            rows = "sums of costs and calls" if pipeline.view == "graph" else "samples"
             raise UsageError(Message(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows))
 
 

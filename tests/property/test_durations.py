@@ -111,7 +111,7 @@ def test_a_recursive_call_counts_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("callgrind/good/cfi.callgrind", "costs and calls added up"), ("folded/good/annot.folded", "samples")],
+    [("callgrind/good/cfi.callgrind", "sums of costs and calls"), ("folded/good/annot.folded", "samples")],
 )
 def test_other_views_are_refused(name: str, rows: str) -> None:
     with pytest.raises(UsageError, match=f"stats=True needs calls with begin and end, but the profile has only {rows}"):

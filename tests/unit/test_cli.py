@@ -139,7 +139,7 @@ def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
     ):
         found = run("convert", POOL, "-o", str(tmp_path / name), code=2).stderr.decode()
         assert f"{name}: no output format has this suffix{hint}" in found
-    assert b"; -o names a file" in run("convert", POOL, code=2).stderr
+    assert b", or name a file with -o" in run("convert", POOL, code=2).stderr
     assert list(tmp_path.iterdir()) == []
 
 

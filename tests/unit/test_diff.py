@@ -443,7 +443,7 @@ def test_from_nothing_any_growth_is_too_much(files: Path, capsys: pytest.Capture
 def test_a_limit_that_is_none(percent: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", "old.callgrind", "new.callgrind", f"--fail-over={percent}"])
-    assert stopped.value.code == 2 and "is not a percentage" in capsys.readouterr().err
+    assert stopped.value.code == 2 and "a percentage of 0 or more" in capsys.readouterr().err
 
 
 def test_damage_in_either_is_an_error(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

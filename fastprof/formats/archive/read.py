@@ -149,7 +149,7 @@ class ArchiveReader(Reader):
                     names=names,
                 )
             )
-        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
+        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}, only {listed(members, wanted)}")
 
     def summary(self) -> Summary | None:
         """The totals from the member's END, without reading chunks; None with --lenient or if rows are selected."""
