@@ -120,7 +120,9 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
 def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
     if to is None and output == "-":
-        raise UsageError(Message("standard output needs {--to:=}FORMAT (see `fastprof formats`), or name a file with {-o}"))
+        raise UsageError(
+            Message("standard output needs {--to:=}FORMAT (see `fastprof formats`), or name a file with {-o}")
+        )
     if to is None and not isinstance(output, str):
         raise UsageError(f"{name_of(output)}: a file object needs `to` (see `fastprof formats`)")
     target = formats.get(to) if to else formats.for_output(output)
