@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 
 from fastprof import bridges, plan
-from fastprof.bridges.rows.coarse import CALLS, coarse, taken_off
+from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
@@ -128,7 +128,7 @@ class Both(Input):
             rows = sides[run][2]
             if Weights.needed(self._n_runs, self._chosen):
                 rows = self._weighted(run, rows)
-            yield from rows if self._side(run) else taken_off(rows, self._model)
+            yield from rows if self._side(run) else subtracted(rows, self._model)
         self.weights()
 
     def _weighted(self, run: int, batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -12,7 +12,7 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     f->into = into;
     f->by = by;
     f->first_time = UINT64_MAX;
-    f->most = f->many = UINT32_MAX;
+    f->hard_limit = f->soft_limit = UINT32_MAX;
     f->names = calloc(1, sizeof *f->names);
     const int durations = by & FP_FOLD_DURATIONS;
     if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH) ||
@@ -358,8 +358,8 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     const int status = put(f, in, 0, err);
     if (status < 0) return status;
     /* If over a quarter of the rows created arcs, keeping them does not pay. */
-    const int gains_little = f->n_arcs > f->many && f->n_arcs - had > (f->n_taken - taken) / 4;
-    return f->n_arcs > f->most || gains_little ? FP_FULL : FP_DONE;
+    const int gains_little = f->n_arcs > f->soft_limit && f->n_arcs - had > (f->n_taken - taken) / 4;
+    return f->n_arcs > f->hard_limit || gains_little ? FP_FULL : FP_DONE;
 }
 
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {

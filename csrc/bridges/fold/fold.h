@@ -9,9 +9,9 @@
  * Each thread has a stack.  Timelines of healthy programs have gaps, which are repaired and counted (fp_fold_stats):
  *
  *   orphan      an exit of a function that is not on the stack is ignored: its entry was lost
- *   unwound     an exit ends the innermost frame of its function and all frames above it, which an exception or longjmp
- *               has left without an exit
- *   unfinished  frames still open at the end of the input end at the last time of their thread
+ *   unwound     an exit closes the innermost frame of its function and all frames above it, which were left without an
+ *               exit by an exception or longjmp
+ *   unfinished  frames still open when the input ends are closed at the last time of their thread
  *   clamped     a time before the thread's previous record is raised to that record's time
  *
  * Recursion: every call adds to `calls`.  If an arc is on a thread's stack several times, only the outermost of these
@@ -45,8 +45,8 @@
  *
  * Several cores: each fold takes a share of the timeline's threads (`shares`), and fp_fold_join combines them.
  *
- * A switch between threads takes time linear in the depth of both stacks, so the rows of a batch with many switches are
- * first sorted by thread.  The sums are the same.
+ * A switch between threads takes time linear in the depth of both stacks, so a batch with many switches is first sorted
+ * by thread, which does not change the sums.
  */
 #ifndef FP_FOLD_H
 #define FP_FOLD_H
@@ -117,22 +117,22 @@ struct fp_fold {
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_fold_arc *arcs;
     uint32_t n_arcs;
-    /* Limits set by the caller, initially none.  fp_fold_put returns FP_FULL above `most` arcs or nodes; above `many`
-     * it does so if the last rows added so many that spilling is cheaper than growing. */
-    uint32_t most, many;
+    /* Limits in arcs or nodes, set by the caller; initially none.  Above `hard_limit` fp_fold_put returns FP_FULL;
+     * above `soft_limit` only if recent rows added so many new ones that spilling is cheaper than growing. */
+    uint32_t hard_limit, soft_limit;
     uint64_t switched; /* frames visited by thread switches */
 
     /* private from here on */
     uint32_t cap_arcs;
     struct fp_fold_thread *threads; /* by id */
     uint32_t n_threads, cap_threads, current;
-    uint64_t n_taken;       /* rows of the share */
+    uint64_t n_taken;       /* rows of its share so far */
     struct fp_table groups; /* tree: enum fp_group_col */
-    uint32_t *group_as;     /* by group: its number in the fold that this one was joined to; NULL if not joined */
+    uint32_t *group_as;     /* by group: its number in the fold that has joined this one; NULL: not joined */
     struct fp_fold_function *by_function; /* by id */
     uint32_t n_functions, cap_functions;
-    uint64_t *inclusive;    /* by function: ticks and calls, [2 * i + column], of recursive calls only the outermost; if
-                             * requested */
+    uint64_t *inclusive;    /* if requested, ticks and calls by function, [2 * i + column]; of recursive calls only the
+                             * outermost */
     uint32_t cap_inclusive; /* functions */
     struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
     uint32_t *index;                /* open addressing: arc + 1 */
@@ -146,7 +146,7 @@ struct fp_fold {
     struct fp_fold_node *nodes;
     uint32_t *called;
     uint32_t cap_nodes, cap_called, n_called, node_group;
-    uint64_t hot; /* arcs with at least this many calls stay when others are spilled */
+    uint64_t hot; /* arcs with at least this many calls stay in memory when the others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
     struct fp_rank_order *names;
     uint32_t *group_ranks, *groups_in_order;

@@ -68,9 +68,9 @@ class Fit:
                 self.first_time = batch["time"][0]
             check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
             if self._c.packed > _BUFFERED:
-                self._write_away()
+                self._spill()
 
-    def _write_away(self) -> None:
+    def _spill(self) -> None:
         for number in range(self._c.n_groups):
             self._packed.take(number, self._c.groups[number].packed)
         self._c.packed = 0

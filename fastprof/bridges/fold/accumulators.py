@@ -33,46 +33,46 @@ class Accumulator:
         self._lock = lock  # of the model
         self.halt = Halt()
         self._windows = limit // 2
-        fold.most = max(_LEAST_ARCS, limit // _ARC_BYTES)
+        fold.hard_limit = max(_LEAST_ARCS, limit // _ARC_BYTES)
         self._err = ffi.new("struct fp_err *")
         self._check = check
-        self.known: tuple[int, int] | None = None  # at least this many functions and threads
+        self.registered: tuple[int, int] | None = None  # at least this many functions and threads
         self._joined: list[Accumulator] = []
 
     def check(self, status: int) -> int:
         return self._check(status, self._err)
 
-    def know(self, like: Accumulator | None = None, known: tuple[int, int] | None = None) -> None:
+    def register(self, like: Accumulator | None = None, known: tuple[int, int] | None = None) -> None:
         """Register the functions and threads of the model.  `like`: a table that has them; `known`: their numbers."""
-        if known is None or known != self.known:
+        if known is None or known != self.registered:
             with self._lock:
                 if lib.fp_fold_register(self.fold, like.fold if like else ffi.NULL):
                     raise MemoryError("no memory for the functions' counters")
-            self.known = known
+            self.registered = known
 
     def put(self, batch: Batch) -> None:
         """Fold a batch."""
         if self.check(lib.fp_fold_put(self.fold, batch.c, self._err)) == lib.FP_FULL:
-            self._begin_anew()
+            self._spill_and_drop()
 
     def feed(self, feed: fp_feed) -> int:
         """Fold the rows of a feed until it needs the caller or ends; returns its status."""
         while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
-            self._begin_anew()
+            self._spill_and_drop()
         return int(feed.status)
 
-    def _begin_anew(self) -> None:
+    def _spill_and_drop(self) -> None:
         fold = self.fold
-        self._write_away(keep_hot=True)
+        self._spill(keep_hot=True)
         if lib.fp_fold_drop_spilled(fold):
             raise MemoryError("no memory to spill calls")
-        fold.most = max(fold.most, 2 * fold.n_arcs)
+        fold.hard_limit = max(fold.hard_limit, 2 * fold.n_arcs)
 
     def end(self) -> None:
         """End open calls and sort; call it after the last batch."""
         self.check(lib.fp_fold_end(self.fold, self._err))
-        if self.fold.n_arcs and self.is_long():  # runs are merged in its memory
-            self._write_away(keep_hot=False)
+        if self.fold.n_arcs and self.has_runs():  # runs are merged in its memory
+            self._spill(keep_hot=False)
             lib.fp_fold_drop(self.fold)
         self._order()
 
@@ -81,14 +81,14 @@ class Accumulator:
         self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
         self._joined.append(other)
 
-    def is_long(self) -> bool:
+    def has_runs(self) -> bool:
         """Whether anything was spilled."""
         raise NotImplementedError
 
     def _order(self, keep_hot: bool = False) -> None:
         raise NotImplementedError
 
-    def _write_away(self, keep_hot: bool) -> None:
+    def _spill(self, keep_hot: bool) -> None:
         """Write the machine's sums as sorted runs; with `keep_hot`, all but those with the most calls."""
         raise NotImplementedError
 
@@ -105,7 +105,7 @@ class Arcs(Accumulator):
         if lib.fp_fold_order(self.fold, keep_hot):
             raise MemoryError("no memory to put call arcs in order")
 
-    def _write_away(self, keep_hot: bool) -> None:
+    def _spill(self, keep_hot: bool) -> None:
         self._order(keep_hot)
         self._arcs.add(partial(lib.fp_fold_pull_arcs, self.fold))
         self._nodes.add(partial(lib.fp_fold_pull_nodes, self.fold))
@@ -116,7 +116,7 @@ class Arcs(Accumulator):
         self._arcs.runs += other._arcs.runs
         self._nodes.runs += other._nodes.runs
 
-    def is_long(self) -> bool:
+    def has_runs(self) -> bool:
         return len(self._arcs) > 0
 
     @property
@@ -134,7 +134,7 @@ class Arcs(Accumulator):
         now on, until `threads` is closed.  Otherwise the consumer adds them up alone."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
         arcs = Words(lib.FP_ARC_WIDTH)
-        if not self.is_long():
+        if not self.has_runs():
             return arcs.merge(*pulls)
         from fastprof.bridges.fold.ranges import Ranges
 
@@ -161,7 +161,7 @@ class _PathRuns(Sorted):
         return self._check(lib.fp_fold_tree_pull(merge, to, n, got, err), err), int(got[0])
 
 
-class Given(Accumulator):
+class Drained(Accumulator):
     """Call paths for another consumer, which takes them whenever there are many."""
 
     def __init__(self, fold: fp_fold, check: Check, lock: RLock, take: Callable[[fp_fold], None]) -> None:
@@ -171,15 +171,15 @@ class Given(Accumulator):
 
     def end(self) -> None:
         super().end()
-        self._write_away(keep_hot=False)
+        self._spill(keep_hot=False)
 
     def _order(self, keep_hot: bool = False) -> None:
         pass
 
-    def _write_away(self, keep_hot: bool) -> None:
+    def _spill(self, keep_hot: bool) -> None:
         self._take(self.fold)
 
-    def is_long(self) -> bool:
+    def has_runs(self) -> bool:
         return False
 
 
@@ -189,7 +189,7 @@ class Paths(Accumulator):
     def __init__(self, fold: fp_fold, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
         # Most call paths are new, so looking them up in a table larger than the caches does not pay.
-        fold.many = _MANY_CONTEXTS
+        fold.soft_limit = _MANY_CONTEXTS
         self._runs = _PathRuns(fold, check)
         self._runs.halt = self.halt
 
@@ -199,12 +199,12 @@ class Paths(Accumulator):
         if status or lib.fp_fold_link(self.fold):
             raise MemoryError("no memory to put call paths in order")
 
-    def _write_away(self, keep_hot: bool) -> None:
+    def _spill(self, keep_hot: bool) -> None:
         self._order()
         self._runs.add(partial(lib.fp_fold_pull_tree, self.fold))
 
-    def is_long(self) -> bool:
-        return len(self._runs) > 0 or any(table.is_long() for table in self._joined)
+    def has_runs(self) -> bool:
+        return len(self._runs) > 0 or any(table.has_runs() for table in self._joined)
 
     def merge(self, threads: ExitStack | None) -> Merge:
         """The call paths; call it once, after `end`."""

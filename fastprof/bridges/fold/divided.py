@@ -64,7 +64,7 @@ class Divided:
         if not self.in_threads and (encoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
             self.in_threads = True
         known = self._names()
-        self._whole.know(None, known)
+        self._whole.register(None, known)
         takers = self._takers(batch)
         self._rows += len(batch)
         if self.in_threads:
@@ -72,7 +72,7 @@ class Divided:
             return
         for i in takers:
             table = self._table_of(i)
-            table.know(self._whole, known)
+            table.register(self._whole, known)
             table.put(batch)
 
     def _table_of(self, i: int) -> Accumulator:
@@ -157,7 +157,7 @@ class Divided:
 
     def _take(self, i: int, lent: _Lent) -> None:
         table = self._tables[i]
-        table.know(self._whole, lent.known)
+        table.register(self._whole, lent.known)
         if not isinstance(lent.batch, Encoded):
             table.put(lent.batch)
             return
@@ -166,8 +166,8 @@ class Divided:
             if lent.batch.answer(i):
                 with self._model.lock:
                     known = self._names()
-                    self._whole.know(None, known)
-                    table.know(self._whole, known)
+                    self._whole.register(None, known)
+                    table.register(self._whole, known)
 
     def _fail(self, number: int, error: BaseException) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ from copy import copy
 from itertools import chain, groupby
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, log_missing_labels, separating_labels
-from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Given, Paths
+from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Drained, Paths
 from fastprof.bridges.fold.reported import REPORTED
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph
@@ -49,8 +49,8 @@ def to_graph(
 
     Values: calls, and time in nanoseconds, or in ticks with `time_unit` ticks or an unknown clock.
     """
-    by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, log)
-    one, rows = _of_parts(batches, lambda: _Graph(model, options, log, "graph", by, mended), _Graph.rows)
+    by, repairs = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Repairs(model, log)
+    one, rows = _of_parts(batches, lambda: _Graph(model, options, log, "graph", by, repairs), _Graph.rows)
     if one is not None:
         yield from one.rows()
         return
@@ -79,7 +79,7 @@ class Functions:
     def __init__(self, model: Model, options: Options, log: Log, durations: fp_top_durations | None = None) -> None:
         by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
         by |= lib.FP_FOLD_DURATIONS * (durations is not None)
-        self.graph = _Graph(model, options, log, "graph", by, _Mended(model, log))
+        self.graph = _Graph(model, options, log, "graph", by, _Repairs(model, log))
         self._durations = durations
 
     def through(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -101,9 +101,9 @@ def to_stacks(
     separating = separating_labels(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in separating) | lib.FP_FOLD_BY_PID * ("process" in separating)
     by |= lib.FP_FOLD_BY_CPU * ("cpu" in separating) | lib.FP_FOLD_BY_NAME * (not holds.places)
-    mended = _Mended(model, log)
+    repairs = _Repairs(model, log)
     one, rows = _of_parts(
-        batches, lambda: _Stacks(model, options, log, "stacks", by, mended), lambda stacks: stacks.rows(True)
+        batches, lambda: _Stacks(model, options, log, "stacks", by, repairs), lambda stacks: stacks.rows(True)
     )
     if one is not None:
         log_missing_labels(options, holds, log, one.labels())
@@ -143,7 +143,7 @@ def _of_parts(
     return None, chain(rows(first), chain.from_iterable(later))
 
 
-class _Mended:
+class _Repairs:
     """The repairs of each part, including those of the source that an archive was made from."""
 
     def __init__(self, model: Model, log: Log) -> None:
@@ -180,9 +180,9 @@ class _Machine:
 
     table: ClassVar[type[Accumulator]]
 
-    def __init__(self, model: Model, options: Options, log: Log, target: str, by: int, mended: _Mended) -> None:
+    def __init__(self, model: Model, options: Options, log: Log, target: str, by: int, repairs: _Repairs) -> None:
         self._model, self._log, self._target, self._by = model, log, target, by
-        self._mended = mended
+        self._all_repairs = repairs
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
         self._check = _Check(model, target)
@@ -210,25 +210,25 @@ class _Machine:
         batches = self._in_one_clock(batches)
         if self._cores == 1:
             for batch in batches:
-                self._whole.know()
+                self._whole.register()
                 self._whole.put(batch)
             self._whole.end()
         else:
             self._read_divided(batches)
         self._log_repairs()
-        self._repairs = self._mended.since()
+        self._repairs = self._all_repairs.since()
 
     def passed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Read batches and pass them on."""
         for batch in batches:
             mine = batch if self._is_in_clock(batch) else batch.copy()
             self._rescale(mine)
-            self._whole.know()
+            self._whole.register()
             self._whole.put(mine)
             yield batch
         self._whole.end()
         self._log_repairs()
-        self._repairs = self._mended.since()
+        self._repairs = self._all_repairs.since()
 
     def _read_divided(self, batches: Iterable[Batch]) -> None:
         from fastprof.bridges.fold.divided import Divided
@@ -245,7 +245,7 @@ class _Machine:
         if len(divided.tables) == 1:
             self._whole = divided.tables[0]
             return
-        whole.know()
+        whole.register()
         for table in divided.tables:
             whole.join(table)
         whole.end()
@@ -378,10 +378,10 @@ class ContextTree(_Machine):
 
     def __init__(self, model: Model, options: Options, take: Callable[[fp_fold], None]) -> None:
         self._take = take
-        super().__init__(model, options, Log(), "stacks", lib.FP_FOLD_BY_THREAD, _Mended(model, Log()))
+        super().__init__(model, options, Log(), "stacks", lib.FP_FOLD_BY_THREAD, _Repairs(model, Log()))
 
     def _new(self, share: int | None = None) -> Accumulator:
-        return Given(self._fold(share), self._check, self._model.lock, self._take)
+        return Drained(self._fold(share), self._check, self._model.lock, self._take)
 
     @property
     def ticks_per_second(self) -> int:
@@ -405,7 +405,7 @@ class _Stacks(_Machine):
         if self._by & lib.FP_FOLD_BY_CPU:
             part.extra["labels"] = ("cpu",)
         with ExitStack() as threads:
-            merge = self._whole.merge(threads if self._cores > 1 and self._whole.is_long() else None)
+            merge = self._whole.merge(threads if self._cores > 1 and self._whole.has_runs() else None)
             merge.c.once = not keep_stacks
 
             def pull(batch: fp_batch) -> int:

@@ -44,7 +44,7 @@ def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
         batch.set_values(n_values)
 
 
-def taken_off(batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
+def subtracted(batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
     """Negated samples with the label pprof::base, as pprof's -diff_base adds them to those of the other profile."""
     err = ffi.new("struct fp_err *")
     key, text = model.intern("pprof::base"), model.intern("true")

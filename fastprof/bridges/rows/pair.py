@@ -72,7 +72,7 @@ class _Function(NamedTuple):
     name: bytes
 
 
-def _called(f: _Function) -> bytes:
+def _unversioned(f: _Function) -> bytes:
     """The name without the version of its object: [app-1.4+0x1136] becomes [app+0x1136]."""
     name = f.name[:_LONGEST]
     return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
@@ -80,8 +80,8 @@ def _called(f: _Function) -> bytes:
 
 def _of_common_names(olds: list[_Function], news: list[_Function]) -> tuple[list[_Function], list[_Function]]:
     """The functions whose names occur on both sides: every rule requires equal names."""
-    names = {*map(_called, olds)} & {*map(_called, news)}
-    return [f for f in olds if _called(f) in names], [f for f in news if _called(f) in names]
+    names = {*map(_unversioned, olds)} & {*map(_unversioned, news)}
+    return [f for f in olds if _unversioned(f) in names], [f for f in news if _unversioned(f) in names]
 
 
 class Pairs:
@@ -201,9 +201,9 @@ class Pairs:
             return objects[f.object][0] if f in olds else f.object
 
         rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
-            ("", lambda f: (moved(f), _called(f), f.file), lambda f: True),
-            (FILE, lambda f: (moved(f), _called(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
-            (NO_FILE, lambda f: (moved(f), _called(f)), lambda f: True),
+            ("", lambda f: (moved(f), _unversioned(f), f.file), lambda f: True),
+            (FILE, lambda f: (moved(f), _unversioned(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
+            (NO_FILE, lambda f: (moved(f), _unversioned(f)), lambda f: True),
         )
         for rule, key, applies in rules:
             free = [

@@ -131,7 +131,7 @@ class StackSums:
             status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
             row = self._c.taken
             if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # sums over several runs may be larger
-                self._write_away(lib.FP_SUM_BY_KEY)
+                self._spill(lib.FP_SUM_BY_KEY)
         self._fits(status, types)
 
     def _limit(self) -> int:
@@ -147,7 +147,7 @@ class StackSums:
         """Check a status.  Errors: FastprofError when a sum exceeds 2^63 - 1; MemoryError."""
         return check_sums(status, self._err, self._model, "sums of stacks", types)
 
-    def _write_away(self, order: int) -> None:
+    def _spill(self, order: int) -> None:
         self._runs.add(self._ordered(order))
         lib.fp_sum_empty(self._c)
 
@@ -193,7 +193,7 @@ class StackSums:
 
     def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
         """Sort runs, which are ordered by key, into runs of another order."""
-        self._write_away(lib.FP_SUM_BY_KEY)
+        self._spill(lib.FP_SUM_BY_KEY)
         merge = self._runs.merge()
         merge.c.split = split
         self._runs = _runs()
@@ -202,7 +202,7 @@ class StackSums:
             if status == lib.FP_MORE:
                 merge.feed()
             else:
-                self._write_away(order)
+                self._spill(order)
 
     def log_counts(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}

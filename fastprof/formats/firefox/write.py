@@ -91,7 +91,7 @@ class FirefoxWriter(Writer):
     def put(self, batch: Batch) -> None:
         self._check(lib.fp_firefox_put(self._begun(batch.part), batch.c, self._columns[batch.part]))
         if self._w.buffered > _BUFFERED:
-            self._write_away()
+            self._spill()
 
     def _begun(self, index: int) -> fp_firefox:
         """The writer, prepared for rows of a part."""
@@ -118,7 +118,7 @@ class FirefoxWriter(Writer):
         if status < 0:
             raise MemoryError("no memory for the Firefox profile")
 
-    def _write_away(self) -> None:
+    def _spill(self) -> None:
         w = self._w
         for column in ffi.unpack(w.dirty, w.n_dirty) if w.n_dirty else []:
             self._packed.add(column, w.columns[column])
