@@ -216,7 +216,7 @@ def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert total == 10**9
     assert n <= 5100
     assert model.count("stacks") < 5100
-    assert log.warnings[0].startswith("too many call paths for prune=0: paths below ")
+    assert log.warnings[0].startswith("too many call paths for prune=0: pruned below ")
     assert "under [pruned]" in log.warnings[1]
 
 

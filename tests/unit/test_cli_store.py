@@ -213,7 +213,7 @@ def test_what_is_no_profile_of_a_store(runs: Path, capsys: pytest.CaptureFixture
     archive("add", "s.fpa", "runs")
     for words, code, said in (
         (["convert", "s.fpa:x", "-t", "folded"], 2, "s.fpa: the archive has no profile 'x', only host1/0.callgrind, "),
-        (["top", "s.fpa:host2/1.callgrin"], 2, "no profile 'host2/1.callgrin': host2/1.callgrind, "),
+        (["top", "s.fpa:host2/1.callgrin"], 2, "no profile 'host2/1.callgrin', only host2/1.callgrind, "),
         (["info", "s.fpa:host1/*"], 2, "s.fpa:host1/*: the archive holds several profiles: host1/0.callgrind, "),
         (["convert", "s.fpa:", "-t", "folded"], 2, "has no profile ''"),
         (["convert", "absent.fpa:x", "-t", "folded"], 1, "absent.fpa:x: No such file"),
