@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # a lower limit would make many short runs
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
-_TAKEN_CONTEXTS = 1 << 14  # the same with another machine in it, for Given
+_TAKEN_CONTEXTS = 1 << 14  # the same next to another machine, for Drained
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
 
 
@@ -166,7 +166,7 @@ class Drained(Accumulator):
 
     def __init__(self, fold: fp_fold, check: Check, lock: RLock, take: Callable[[fp_fold], None]) -> None:
         super().__init__(fold, _TAKEN_CONTEXTS * _ARC_BYTES, check, lock)
-        fold.many = _TAKEN_CONTEXTS
+        fold.soft_limit = _TAKEN_CONTEXTS
         self._take = take
 
     def end(self) -> None:
