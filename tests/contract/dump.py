@@ -1,4 +1,4 @@
-"""What a reader says of a file, as text: the goldens of tests/corpus/*/golden.  What a writer makes of it, as a digest.
+"""Goldens: a reader's rows as text (tests/corpus/*/golden), a writer's output as a digest.
 
 `python -m tests.contract.dump` writes what is missing: a golden for each good file, a line of bad/expected.tsv for each
 bad one, a line of tests/corpus/WRITER/written.tsv for each good file of all formats.  Look at what it wrote before
@@ -141,7 +141,7 @@ def golden_path(file: str) -> Path:
 
 
 def failure(file: str) -> str:
-    """`code offset line message` of a bad file, "-" for what it has not."""
+    """`code offset line message` of a bad file, "-" for missing values."""
     try:
         dump(CORPUS / file, from_=file.split("/")[0])
     except FormatError as error:
@@ -211,7 +211,7 @@ def written(file: str, to: str) -> str:
 
 
 def expected_written(to: str) -> dict[str, str]:
-    """Corpus file -> what `written` says of it, from written.tsv."""
+    """Corpus file -> the result of `written`, from written.tsv."""
     path = CORPUS / to / "written.tsv"
     return _table(path) if path.exists() else {}
 

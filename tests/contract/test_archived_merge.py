@@ -1,4 +1,4 @@
-"""What is merged into an archive is what is merged into any other format."""
+"""Merging into an archive gives the same result as merging into any other format."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | Fas
 
 @pytest.mark.parametrize("file", GOOD)
 def test_cut_anywhere(file: str) -> None:
-    """A located error, or a valid shorter file.  Lenient: no error but one about the header, and a loss is said."""
+    """A located error, or a valid shorter file.  Lenient: no error except about the header, and a loss is reported."""
     data = (CORPUS / file).read_bytes()
     for at in places(len(data)):
         strict = outcome(data[:at], file)

@@ -1,4 +1,4 @@
-"""Filters keep the rows that the reference says, of every good corpus file, and of its archive the same ones."""
+"""Filters keep the rows of the reference, for every good corpus file and its archive."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def filters_for(file: str) -> Iterator[Filter]:
-    """What there is to ask for in a file: each thing that it has and something that it has not."""
+    """Filters for a file: for each thing that it has, and for something that it lacks."""
     all_ = whole(file)
     rows, view = all_.rows, all_.view
     for part in (1, 2, len(all_.parts) + 1):

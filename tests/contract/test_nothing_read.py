@@ -1,4 +1,4 @@
-"""A reader that understands nothing of an input says so and fails; an input that is really empty is read."""
+"""A reader that can represent nothing of an input fails and reports it; an empty input is read."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ NAMING = NAME_ADDRESSES.options
 
 
 class Spy(Options):
-    """Options that note which of them are looked at."""
+    """Options that record which of them are read."""
 
     __slots__ = ("seen",)
 
@@ -223,7 +223,7 @@ def test_a_default_is_taken_everywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None:
-    """Nobody asks for an option behind the plan's back."""
+    """Readers and operators use only the options that the plan knows of."""
     for file in some_files():
         if taken(opened(file), to, LENIENT) is None:
             continue

@@ -22,7 +22,7 @@ from tests.support.paths import REPO
 
 
 def unsaid(done: Leg) -> dict[str, list[object]]:
-    """What is missing in the output and in the report."""
+    """What is missing both in the output and in the log."""
     return {name: [*missing][:3] for name, missing in done.lost.items() if not TOLD_BY[name] & done.codes}
 
 

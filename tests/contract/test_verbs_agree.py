@@ -33,7 +33,7 @@ MIXED = "trace-event/good/sampled_mixed.json"
 
 
 class Said(NamedTuple):
-    """What `info` says."""
+    """The output of `info`."""
 
     view: str
     default: str  # value type
@@ -188,7 +188,7 @@ VERBS = (of_diff, of_annotate, of_report, of_pprof, of_callgrind, of_folded)
 
 
 def figures(verb: Callable[..., Figures | None], path: Path, folder: Path, options: dict[str, Any]) -> Any:
-    """What a verb finds, or the end of its error, which says what is wrong with the options."""
+    """The result of a verb, or the end of its error, which names the wrong option."""
     try:
         found = without_symbols(verb, path, folder, **options)
     except FastprofError as error:

@@ -162,7 +162,7 @@ def graph(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
 
 
 def dump(source: Reader | Iterator[Batch], model: Model) -> list[Any]:
-    """All that a profile says, as comparable values: rows in order, then tables and parts."""
+    """The whole content of a profile as comparable values: rows in order, then tables and parts."""
     out: list[Any] = []
     for batch in read(source, 333) if isinstance(source, Reader) else source:
         columns = {name: batch[name].tolist() for name in batch.columns}

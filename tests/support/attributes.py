@@ -1,4 +1,4 @@
-"""What a profile says, as plain values that can be compared across formats and views: the contract of round trips.
+"""The content of a profile as plain values, comparable across formats and views: the contract of round trips.
 
 Nothing here looks at reports.  `of_file` reads rows and tables through the format's reader and counts what each of the
 attributes has; `lost` is what a target misses of its source.

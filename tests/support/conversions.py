@@ -108,7 +108,7 @@ def converted(file: str, to: str) -> Conversion:
 
 
 def sums_of(data: bytes, name: str) -> Sums:
-    """What reading says that a file adds up to."""
+    """The totals of a file, as read."""
     opened, sums = open_input(data, None, None, name), Sums()
     for _ in sums.seen(read(opened.reader), opened.model):
         pass

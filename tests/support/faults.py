@@ -62,7 +62,7 @@ def reading(faults: Faults, file: str) -> None:
     faults.each(f"{file} is not closed", faults.inputs, Fault(CLOSE, error=errno.EIO), action, path, want)
 
     def shrink() -> None:
-        """To what is certainly less than was read: so nothing can follow."""
+        """To less than was certainly read, so that nothing can follow."""
         os.truncate(path, size // 2)
 
     if path.is_file():
@@ -162,7 +162,7 @@ def compressed(faults: Faults, kind: str) -> None:
 
 
 def adding(faults: Faults, _: str) -> None:
-    """A store: what is in it stays, whatever becomes of what is added."""
+    """A store: its contents stay, whether or not the addition succeeds."""
     path, kept = faults.given(SOURCES[1]), faults.inputs / "store.fpa"
     stores.add(str(kept), [str(path)], name="one")
     before = kept.read_bytes()
@@ -227,7 +227,7 @@ def changing(faults: Faults, verb: str) -> None:
 
 
 def batching(faults: Faults, _: str) -> None:
-    """A batch whose manifest cannot be written: the same call again goes on."""
+    """A batch whose manifest cannot be written: repeating the call resumes it."""
     path, outdir = faults.given(SOURCES[1]), faults.inputs / "batch"
 
     def action() -> BatchLog:

@@ -1,4 +1,4 @@
-"""An HTTP server on 127.0.0.1 that passes requests on to another one and, where it is told to, fails."""
+"""An HTTP server on 127.0.0.1 that forwards requests to another one and fails on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rich profiles in every format: what is lost on the way, and which codes of the report tell of it."""
+"""Rich profiles in every format: what conversions lose, and the codes that report it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a page of `fastprof report`, read as its code reads it."""
+"""The content of a page of `fastprof report`, decoded as by its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small profiles that say as much as their formats can: what conversions have to keep, or report."""
+"""Small profiles that use all features of their formats, which conversions must keep or report."""
 
 from __future__ import annotations
 

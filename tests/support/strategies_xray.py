@@ -1,4 +1,4 @@
-"""Random XRay logs with what a right reader makes of them."""
+"""Random XRay logs and the expected result of reading them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def buffer_size(records: list[Record]) -> int:
 
 
 def begins_with_different_records(threads: Threads) -> bool:
-    """A second record that equals the first, but for its arguments, is taken for a forked child's copy."""
+    """A second record equal to the first, except for arguments, would be read as a forked child's copy."""
     firsts = ([record._replace(args=()) for record in thread[:2]] for thread in threads.values())
     return all(len(first) < 2 or first[0] != first[1] for first in firsts)
 

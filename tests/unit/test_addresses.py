@@ -1,4 +1,4 @@
-"""What code without a symbol is called: csrc/core/address.h."""
+"""Names of code without a symbol (csrc/core/address.h)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = {"[vdso+0x200]", "[vdso+0x2ff]", "[prog+0x2fff]", "[libx.so.6+0x100f]", 
 
 
 def names(source: Path) -> tuple[set[str], set[str]]:
-    """Functions of a profile in a Callgrind and in a pprof file, those of samples without stack left out."""
+    """Functions of a profile in a Callgrind and in a pprof file, without those of samples without a stack."""
     graph, stacks = source.with_suffix(".callgrind"), source.with_suffix(".pb")
     fastprof.convert([str(source)], str(graph), symbolize=False, compress_names=False, inline_calls=True)
     fastprof.convert([str(source)], str(stacks), symbolize=False, name_addresses=True)
@@ -71,7 +71,7 @@ def test_name_of_the_object(object_: str, name: str) -> None:
 
 
 def test_a_function_named_after_an_address_begins_there() -> None:
-    """As the leaf's own address and as the one that a call behind it returns to."""
+    """As the address of a leaf, and as the return address of a preceding call."""
     leaf, caller = Frame((), 0x100F), Frame((), 0x1010, returns=True)
     model = Model()
     batches = profiles.stacks(model, [Sample((caller, leaf), (1,)), Sample((leaf, caller), (1,))])

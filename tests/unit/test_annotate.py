@@ -152,7 +152,7 @@ def test_a_file_that_only_calls_is_shown_if_it_is_asked_for(profile: Path) -> No
 
 
 def test_the_largest_function_decides(profile: Path) -> None:
-    """As in the newer cg_annotate: not the sum of the file, and the threshold itself is enough."""
+    """As in the newer cg_annotate: not the sum of the file; a cost equal to the threshold is enough."""
     assert [*named(fastprof.annotate(profile, threshold=745 / 1016))] == ["zip/deflate.c"]
     below = fastprof.annotate(profile, threshold=746 / 1016)
     assert named(below) == {} and below.shares["below the threshold"] == [1004, 34]
@@ -184,7 +184,7 @@ def test_parts_and_inlined_code(profile: Path, tmp_path: Path) -> None:
 
 
 def test_negative_costs(profile: Path) -> None:
-    """What cg_diff writes: a total of 0 hides nothing, and files with the largest differences come first."""
+    """Output of cg_diff: a total of 0 hides nothing, and files with the largest differences come first."""
     profile.write_text("events: Ir\nfl=zip/tree.c\nfn=f\n1 -7\nfl=zip/deflate.c\nfn=g\n1 3\n2 4\n")
     found = fastprof.annotate(profile)
     assert {name: spent(one) for name, one in named(found).items()} == {
@@ -253,7 +253,7 @@ def test_sources_that_were_changed_later(profile: Path) -> None:
 
 
 def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path) -> None:
-    """pprof does: then it does not matter when the file was copied."""
+    """pprof does, so the time of the copy does not matter."""
     p = profile_proto.Profile()
     p.string_table.extend(["", "samples", "count", "cpu", "nanoseconds", "f", "zip/tree.c", "main"])
     p.sample_type.add(type=1, unit=2)
@@ -320,7 +320,7 @@ def test_every_way_in_gives_the_same(profile: Path, tmp_path: Path) -> None:
     [("xray/good/fdr5-pool-clang19.xray", {}), ("pprof/good/go-cpulabels.pb.gz", {"symbolize": False})],
 )
 def test_other_views_by_their_bridge(source: str, options: dict[str, Any], tmp_path: Path) -> None:
-    """The same as of the graph that convert makes."""
+    """The result equals that of the graph made by convert."""
     graph = tmp_path / "graph.callgrind"
     fastprof.convert(CORPUS / source, graph, **options)
     mine, its = fastprof.annotate(CORPUS / source, **options), fastprof.annotate(graph)
@@ -471,7 +471,7 @@ def test_callees_lose_their_arguments_before_their_names(profile: Path, capsys: 
 
 
 def test_the_most_expensive_files(profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thirty, or -n of them; those that are named are all shown."""
+    """Thirty, or -n; named files are all shown."""
     for i in range(40):
         (tmp_path / f"x{i}.c").write_text("line\n")
     profile.write_text("events: Ir\n" + "".join(f"fl=x{i}.c\nfn=f\n1 {i + 100}\n" for i in range(40)))

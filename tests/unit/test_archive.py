@@ -1,4 +1,4 @@
-"""The archive: what goes in comes out, and damage is located or said."""
+"""The archive: it returns what was stored, and damage is located or reported."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_without_an_index_it_is_rebuilt() -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chunk cut, gone without a trace, or damaged where nothing else knows of it."""
+    """A chunk that is truncated, missing, or damaged in a way that only its rows show."""
     monkeypatch.setattr(archive_write, "CHUNK_ROWS", 500)
     data, want = write_archive(timeline, rows=2500, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
@@ -204,7 +204,7 @@ def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
 
 
 def replaced(data: bytes, type_: int, change: Callable[[Any], Any]) -> bytes:
-    """An archive of one profile whose first section of a type, of metadata, says something else."""
+    """An archive of one profile whose first metadata section of a type is replaced."""
     victim, index = (next(s for s in sections(data) if s.type == t) for t in (type_, INDEX))
     said, entries = (
         archive_cbor.loads(Codec().unpack(s, data[s.offset + HEADER_NBYTES : s.offset + s.nbytes]))
@@ -283,7 +283,7 @@ def test_an_end_that_says_nonsense_is_damage(changes: dict[str, Any], tmp_path: 
 
 
 def test_metadata_that_expands_beyond_measure_is_refused() -> None:
-    """Objects of metadata take many times its bytes: 4 KB of a file are not to become gigabytes."""
+    """Python objects of metadata are much larger than its bytes: 4 KB of a file must not become gigabytes."""
     from fastprof.formats.archive.sections import METADATA_FREE
 
     data, _ = write_archive(timeline, rows=50)
@@ -301,7 +301,7 @@ def test_metadata_that_expands_beyond_measure_is_refused() -> None:
 
 
 def _with_end(data: bytes, changes: dict[str, Any]) -> bytes:
-    """An archive of one profile whose END says something else."""
+    """An archive of one profile whose END is changed."""
     end, index = (next(s for s in sections(data) if s.type == type_) for type_ in (archive_sections.END, INDEX))
     said, entries = (
         archive_cbor.loads(Codec().unpack(s, data[s.offset + HEADER_NBYTES : s.offset + s.nbytes]))
@@ -419,7 +419,7 @@ def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
 
 
 def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
-    """XRay functions 3 and 4 are both called f, and the log comes back as it was."""
+    """XRay functions 3 and 4 are both named f, and the log is restored unchanged."""
     log = FdrLog(version=5, frequency=10**9)
     log.buffer(tid=7, pid=1).cpu(0, 1000).enter(3).enter(4).exit(4, 5).enter(5).exit(5, 1).exit(3, 25)
     map_ = tmp_path / "map.yaml"
@@ -438,7 +438,7 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
 
 
 def _chosen(data: bytes, **options: object) -> tuple[list[object], int]:
-    """The rows, and how many bytes of chunks were read for them."""
+    """The rows, and the bytes of chunks read for them."""
     model = Model()
     source = Source(data)
     reader = ArchiveReader(source, model, Options(**options), Log())  # type: ignore[arg-type]
@@ -460,7 +460,7 @@ def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_threads_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads one after the other, as buffers of a log follow one another."""
+    """Threads in sequence, like the buffers of a log."""
     monkeypatch.setattr(archive_write, "CHUNK_ROWS", 100)
 
     def turns(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:

@@ -1,4 +1,5 @@
-"""Stores that change: profiles removed and replaced, space freed, all of it checked, by processes that die or meet."""
+"""Stores that change: profiles are removed and replaced, space is freed, and all is verified, by killed or concurrent
+processes."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ Dumps = dict[str, list[Any]]
 
 
 def _store(path: Path, n: int = 6, rows: int = 2000) -> Dumps:
-    """A store of dumps that are alike; what is in each, by name."""
+    """A store of similar dumps, and their contents by name."""
     dumps = {}
     with adding.adding(str(path)) as session:
         for i in range(n):
@@ -54,7 +55,7 @@ def _store(path: Path, n: int = 6, rows: int = 2000) -> Dumps:
 
 
 def _holds(path: Path, dumps: Dumps) -> None:
-    """The store has these dumps and no others, and is whole."""
+    """Check that the store has exactly these dumps and is intact."""
     assert sorted(names(path)) == sorted(dumps)
     whole = path.read_bytes()
     for name, want in dumps.items():
@@ -127,7 +128,7 @@ def test_compact_compresses_only_what_has_lost_its_base(tmp_path: Path, monkeypa
 
 
 def test_a_number_is_not_used_twice(tmp_path: Path) -> None:
-    """Else sections found without an index would be taken for one profile."""
+    """Otherwise sections found without an index would be merged into one profile."""
     store = tmp_path / "s.fpa"
     dumps = _store(store, 3, 300)
     last = [*names(store)][-1]
@@ -291,7 +292,7 @@ def test_changes_by_several_processes_are_all_made(tmp_path: Path) -> None:
 
 
 def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
-    """A reader has the file open that was there; who opens it later has the new one."""
+    """A reader keeps the old file open; later readers open the new one."""
     store = tmp_path / "s.fpa"
     dumps = _store(store, 3, 300)
     with open_store(str(store)) as (source, archive):
@@ -306,7 +307,7 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
-    """Of whatever the index, the heads and the ends of profiles say: never another exception, and the store stays."""
+    """In the index, the heads and the ends of profiles: never another exception, and the store stays unchanged."""
     store = tmp_path / "s.fpa"
     dumps = _store(store, 2, 20)
     whole = store.read_bytes()
@@ -336,10 +337,10 @@ def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
 
 
 def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
-    """With right checksums, as somebody hostile would make them."""
+    """With valid checksums, as in hostile files."""
 
     def store_of(changes: dict[int, Any], number: int = 0) -> Path:
-        """A store whose MEMBER, PARTS or END say something else."""
+        """A store whose MEMBER, PARTS or END are changed."""
         path = tmp_path / "s.fpa"
         path.unlink(missing_ok=True)
         data = (tmp_path / "whole.fpa").read_bytes()

@@ -1,4 +1,4 @@
-"""Pieces: profiles that other processes compress for a store, which takes them as they are."""
+"""Pieces: profiles compressed by other processes for a store, which copies them unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: list[int]) -> None:
-    """Ten dumps of which 15 % of the rows differ, the first by itself: the same sizes as added one after the other."""
+    """Ten dumps of which 15 % of the rows differ, the first added alone: the same sizes as when added in sequence."""
     dumps = [write_archive(graph, rows=6000, changed=i) for i in range(10)]
     one_by_one = tmp_path / "one.fpa"
     with adding.adding(str(one_by_one)) as session:
@@ -65,7 +65,7 @@ def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: li
 
 
 def test_pieces_made_at_once_share_too(tmp_path: Path, packed: list[int]) -> None:
-    """None of the first knows another: what there is a base for by then is compressed again, and nothing else."""
+    """The first pieces do not know each other: only sections that have a base by then are compressed again."""
     dumps = [write_archive(graph, rows=6000, changed=i) for i in range(4)]
     store = tmp_path / "s.fpa"
     with adding.adding(str(store)) as session:

@@ -90,7 +90,7 @@ def test_alike_dumps_take_little(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [graph, stacks])
 def test_a_difference_to_anything(first: Any) -> None:
-    """Between chunks that are alike, shorter, of other columns: what is made is what was, or nothing is."""
+    """Between chunks that are similar, shorter or of other columns: the difference restores the chunk, or is empty."""
     base = _rows(write_archive(first, rows=300)[0])
     made = 0
     for maker in (graph, stacks, timeline):
@@ -171,7 +171,7 @@ def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
 
 
 def test_profiles_behind_damage_are_not_an_unfinished_append(tmp_path: Path) -> None:
-    """A damaged place and a lost end: the next append must not cut off what is whole behind the place."""
+    """Damage in the middle and a lost end: the next append must not cut off intact profiles after the damage."""
     store = tmp_path / "s.fpa"
     data, _ = write_archive(graph, rows=40)
     for name in ("one", "two", "three"):
@@ -308,7 +308,7 @@ def test_any_name_is_only_a_name(tmp_path: Path) -> None:
 
 
 def test_profiles_added_together_cost_the_same_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sections that are looked at, and indexes that are written: neither grows with what is in the store."""
+    """Sections read and indexes written: neither grows with the contents of the store."""
     looked_at = 0
 
     def counted(data: bytes, offset: int) -> archive_sections.Section:

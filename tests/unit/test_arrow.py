@@ -91,7 +91,7 @@ def test_batches_of_a_stream_stay() -> None:
 
 
 def _known_rows(profile: fastprof.Profile) -> list[Any]:
-    """The batches of a pass: columns, and what their parts and the report say."""
+    """The batches of a pass: columns, parts and the log."""
     found: list[Any] = []
     for batch in profile:
         columns = [batch[name].tolist() for name in batch.columns]
@@ -139,7 +139,7 @@ def _long_log() -> bytes:
 
 @pytest.mark.parametrize("as_file", [False, True])
 def test_streams_take_turns(as_file: bool) -> None:
-    """Those of a query that joins a profile with itself, also in threads."""
+    """Streams of a query that joins a profile with itself, also in threads."""
     data = _long_log()
     with fastprof.open(data) as profile:
         want = pyarrow.table(profile)

@@ -1,4 +1,4 @@
-"""`fastprof batch`: every file gets its own output, the same as alone, and what is done is not done again."""
+"""`fastprof batch`: every file gets the same output as alone, and finished files are not converted again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
 
 
 def test_every_file_of_the_corpus(tmp_path: Path) -> None:
-    """Good and damaged ones: each as alone, and each error has its place."""
+    """Good and damaged files: the results are those of single conversions, and each error has its position."""
     log = fastprof.batch_convert(CORPUS, tmp_path / "out", to="folded", include=["*/good/*", "*/bad/*"])
     records = records_by_output(manifests(str(tmp_path / "out")))
     assert log.files == len(records) == len([p for p in CORPUS.glob("*/*/*") if p.parent.name in ("good", "bad")])
@@ -108,7 +108,7 @@ def test_every_file_of_the_corpus(tmp_path: Path) -> None:
 
 @pytest.fixture
 def done(tmp_path: Path) -> Path:
-    """A batch of twelve files that was done; the thirteenth is damaged."""
+    """A finished batch of twelve files, and a damaged thirteenth."""
     dumps(tmp_path / "in", 12)
     (tmp_path / "in/host0/bad.prof").write_bytes((CORPUS / KINDS[1]).read_bytes()[:100])
     assert again(tmp_path).todo_names == {f"{n}{(CORPUS / KINDS[n % 4]).suffix}" for n in range(12)} | {"bad.prof"}
@@ -152,7 +152,7 @@ def test_other_options_are_another_batch(done: Path) -> None:
 
 
 def test_workers_share_the_cores(done: Path) -> None:
-    """How many threads there are is not seen in the output, so it does not make another batch of it."""
+    """The number of threads does not affect the output, so it does not start another batch."""
     assert not again(done, cores=3).todo_names
     for workers, given, cores in ((1, {}, available()), (available(), {}, 1), (1000, {}, 1), (1, {"cores": 7}, 7)):
         log = fastprof.batch_convert(done / "in", done / "new", to="folded", jobs=workers, dry_run=True, **given)
@@ -164,7 +164,7 @@ def test_errors_are_tried_again_if_asked(done: Path) -> None:
 
 
 def test_errors_that_are_not_of_the_bytes_are_tried_again(done: Path) -> None:
-    """Here no permission to write; root has it everywhere but where there is no folder."""
+    """Here no permission to write; root lacks it only where there is no folder."""
     shutil.rmtree(done / "out/host0")
     (done / "out/host0").symlink_to("/proc/self/nothing")
     log = again(done).log
@@ -222,7 +222,7 @@ def processes_of(pid: int) -> list[int]:
 
 @pytest.mark.parametrize("n_lines", [1, 2, 600])
 def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> None:
-    """Before anything is done, in the middle, and near the end: what the manifest says is not done again."""
+    """Killed before any file is done, in the middle, near the end: files in the manifest are not converted again."""
     inputs = dumps(tmp_path / "in", 1200)
     out = tmp_path / "out"
     os.mkfifo(tmp_path / "fifo")  # nobody writes to it, so that there is always work, however slow this process is
@@ -332,7 +332,7 @@ def test_collisions_are_refused_before_the_start(tmp_path: Path, monkeypatch: py
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder that is given, a file's path there; else the path as it is given."""
+    """A file in a given folder is named after its path in it; other files after the given path."""
     dumps(tmp_path / "runs", 4)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
@@ -352,7 +352,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_any_name_is_a_name(tmp_path: Path) -> None:
-    """Also one that is no text, or has a line's end in it."""
+    """Also one that is not valid text, or contains a newline."""
     (tmp_path / "in").mkdir()
     for name in (b"a\nb", b"\xff\xfe", '"ü"'.encode(), b" "):
         shutil.copy(GRAPH, os.path.join(os.fsencode(tmp_path / "in"), name))
@@ -374,7 +374,7 @@ def test_names_from_a_file(tmp_path: Path) -> None:
 
 
 def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Symbols are for those that have addresses; but a filter that cannot be followed is an error."""
+    """Symbols apply only to files with addresses; but a filter that cannot be applied is an error."""
     dumps(tmp_path / "in", 4)
     given = ["batch", "convert", f"{tmp_path}/in", "-t", "folded", "-o", f"{tmp_path}/out"]
     assert main([*given, "-s", str(CORPUS / "xray/pool-clang19")]) == 0

@@ -1,4 +1,4 @@
-"""`fastprof batch archive`: workers compress, one process appends; what is added is not added again."""
+"""`fastprof batch archive`: workers compress, one process appends; added files are not added again."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_options_are_those_of_archive_add() -> None:
 
 
 def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And how many there are does not make a file another one that is to be added again."""
+    """The number of cores does not cause files to be added again."""
     given = []
     monkeypatch.setattr(batch, "cores_of_each", lambda workers: 8 // workers)
     real = batch.Pool.run

@@ -40,7 +40,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def worker(cluster: Any, folder: Path) -> Iterator[Worker]:
-    """Begins a worker for which a shell command was run first, in its own mount namespace.  Returns its address."""
+    """Start a worker after a shell command, in its own mount namespace.  Returns its address."""
     distributed: Any = pytest.importorskip("distributed", reason="pip install distributed")
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         pytest.skip("unshare -m is not permitted: needs root")
@@ -146,7 +146,7 @@ def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder
 def test_what_one_worker_cannot_do_is_done_elsewhere(
     cluster: Any, worker: Worker, folder: Path, mounts: str, what: str, alone: bool
 ) -> None:
-    """It sees what is compared first.  `alone`: there is only this machine as another place."""
+    """The worker sees the compared files first.  `alone`: only this machine is left as an alternative."""
     bad = worker(mounts.format(folder=folder))
     if not alone:
         worker(":")
@@ -160,7 +160,7 @@ def test_what_one_worker_cannot_do_is_done_elsewhere(
 
 
 def test_errors_of_a_file_are_its_own(cluster: Any, worker: Worker, folder: Path) -> None:
-    """They are not tried elsewhere, and are kept."""
+    """They are not retried elsewhere, and are recorded."""
     worker(":")
     (folder / "in/host0/bad.callgrind").write_text("events: Ir\nfn=f\n1 x\n")
     log = convert(cluster, folder)
@@ -209,7 +209,7 @@ def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20])
 def test_what_is_compared_of_a_file(tmp_path: Path, size: int) -> None:
-    """All of it up to 1 MiB; of a longer one its ends and blocks in between."""
+    """The whole file up to 1 MiB; of a longer one both ends and blocks in between."""
     path = tmp_path / "file"
     data = bytearray(size)
     path.write_bytes(data)

@@ -50,7 +50,7 @@ def command(verb: str, folder: Path) -> list[str]:
 
 
 def run(verb: str, folder: Path, shim: Path | None = None, fault: str = "") -> tuple[int, str]:
-    """The exit code, and what was said."""
+    """The exit code and the messages."""
     environment = os.environ | ({"LD_PRELOAD": str(shim), "SHIM": fault} if shim else {})
     done = subprocess.run(
         command(verb, folder),
@@ -124,7 +124,7 @@ def test_the_manifest_cannot_be_written(verb: str, calls: int, error: int, folde
 @pytest.mark.parametrize("verb", WRITTEN)
 @pytest.mark.parametrize("n", [5, 6, 7, 9, 12])
 def test_few_descriptors(verb: str, n: int, folder: Path) -> None:
-    """The process may have so many; the interpreter needs five to begin."""
+    """The process may open `n` files; the interpreter needs five to start."""
     limited = ["bash", "-c", f'ulimit -n {n}; exec "$@"', "bash", *command(verb, folder)]
     done = subprocess.run(limited, cwd=folder, capture_output=True, text=True, timeout=300)
     if not done.returncode:

@@ -1,4 +1,4 @@
-"""fastprof batch merge: a tree of merges gives the bytes of one, whoever does it and whatever happens meanwhile."""
+"""fastprof batch merge: a tree of merges gives the bytes of a single merge, for any engine and after any failure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TARGETS = ("callgrind", "cachegrind", "pprof", "folded", "archive")
 
 
 class InTurn:
-    """An engine in this process."""
+    """An engine that runs jobs in this process."""
 
     def __init__(self, fails_after: int = sys.maxsize) -> None:
         self.done: list[Job] = []
@@ -123,7 +123,7 @@ def _cut(path: Path) -> None:
 
 
 def _zero(path: Path) -> None:
-    """As a file system may leave it: the length is there, the bytes are not."""
+    """Zero a file, as a file system may leave it after a crash: with its length but without its bytes."""
     path.write_bytes(bytes(path.stat().st_size))
 
 
@@ -226,7 +226,7 @@ def cluster() -> Iterator[Any]:
 
 
 def killing(cluster: Any, when: Iterable[Path]) -> threading.Thread:
-    """Kills a worker of the cluster as soon as one of these files is there."""
+    """Kill a worker of the cluster as soon as one of these files exists."""
 
     def kill() -> None:
         paths = [*when]

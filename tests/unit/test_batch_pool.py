@@ -1,4 +1,4 @@
-"""The pool of `fastprof batch`: whatever happens at one file, all others are done, and no process is left."""
+"""The pool of `fastprof batch`: a crash at one file does not affect the others, and no process is left."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ with Pool(2, function=FUNCTION) as pool:
 
 
 def test_workers_die_with_their_parent(files: Path, tmp_path: Path) -> None:
-    """At a file that takes forever, and while they wait."""
+    """During an endless file, and while they wait."""
     for path in [*files.iterdir()][1:]:
         path.unlink()
     for name in ("hang1", "hang2"):

@@ -37,7 +37,7 @@ TYPES = [ValueType("Calls", "count"), ValueType("cpu", "nanoseconds")]
 
 
 def message(run: Callable[[Model], Iterable[Any]]) -> str:
-    """Of the error that `run` ends with, its input being called x.prof."""
+    """The message of the error raised by `run`, whose input is named x.prof."""
     model = Model()
     model.inputs = ["x.prof"]
     with pytest.raises(FastprofError) as caught:

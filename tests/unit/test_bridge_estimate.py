@@ -1,4 +1,4 @@
-"""Graph -> stacks: worked examples, pruning, and graphs that no program ever made."""
+"""Graph -> stacks: worked examples, pruning, and graphs that no program produces."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_negative_costs_of_differences() -> None:
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
-    """Estimates have these limits."""
+    """Set the limits of estimates."""
 
     class Limited(bridge._Group):
         def __init__(self, model: Model, by: str, prune: float) -> None:
@@ -239,7 +239,7 @@ def test_a_very_long_chain_is_cut() -> None:
 
 
 def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines first, of functions that cost little; then names of those that cost least."""
+    """First the lines of cheap functions, then the names of the cheapest."""
     big = [cost("a", 1000, line=n) for n in range(1, 4)] + [cost("b", 10, line=n) for n in range(1, 40)]
     tiny = [cost(name(n), 1, line=n) for n in range(100)]
     callers = [call("main", "a", 3000), call("main", "b", 390)]

@@ -1,4 +1,4 @@
-"""Stacks -> graph: what pprof's own Callgrind output gets wrong, one test each, and the parts' metadata."""
+"""Stacks -> graph: one test for each error of pprof's own Callgrind output, and the metadata of parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(samples: list[Sample], types: list[ValueType] | None = None, **options:
 
 
 def inclusive(found: list[Row], name: str) -> int:
-    """As readers work it out: the arcs into a function, or all of it if nobody calls it."""
+    """As computed by readers: the arcs into a function, or its whole cost if it has no callers."""
     into = [r.values[0] for r in found if r.callee and r.callee.name == name]
     return sum(into) if into else sum(r.values[0] for r in found if r.at.function.name == name)
 

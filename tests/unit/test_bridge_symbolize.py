@@ -155,7 +155,7 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
 
 
 def test_mappings_that_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each input brings its own, as programs are loaded elsewhere each time: none is looked at again."""
+    """Each input adds mappings, because programs are loaded at different addresses: none is processed twice."""
     given: list[Mapping] = []
     add = Symbolizer.add
     monkeypatch.setattr(Symbolizer, "add", lambda self, new: (given.extend(new), add(self, new))[1])

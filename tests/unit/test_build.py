@@ -1,4 +1,4 @@
-"""setup.py builds again only what changed, and says which Python it needs."""
+"""setup.py rebuilds only what changed, and reports the Python that it needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build(tree: Path) -> Build:
-    """Builds in place and gives the names of what compiler, archiver and linker were asked to make."""
+    """Build in place; returns the names of the files that compiler, archiver and linker made."""
     log = tree / "log"
     made = {"cc": """$(echo " $*" | sed 's/.* -o \\([^ ]*\\).*/\\1/')""", "ar": "$2"}
     for tool, target in made.items():

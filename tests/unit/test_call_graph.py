@@ -81,7 +81,7 @@ def test_what_has_no_call_graph_is_refused(tmp_path: Path) -> None:
 
 
 def test_calls_of_a_function_to_itself_are_a_loop(tmp_path: Path) -> None:
-    """With what they cost: of several in one stack the outermost."""
+    """With their cost: of several in one stack only the outermost counts."""
     (tmp_path / "x.folded").write_text("main;f;f;f;g 5\nmain;f;g;f 3\nmain;f 2\n")
     fastprof.report(tmp_path / "x.folded", tmp_path / "graph.svg")
     _, arcs = titles(tmp_path / "graph.svg")

@@ -70,7 +70,7 @@ def test_a_written_file_is_canonical(path: Path) -> None:
 
 
 def nothing_was_read(error: FastprofError) -> bool:
-    """Lines that a graph has no room for are left, and none that it has."""
+    """Whether only lines that a graph cannot hold were left."""
     return "no readable costs, only " in str(error)
 
 

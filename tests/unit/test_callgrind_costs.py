@@ -24,7 +24,7 @@ def head(positions: str = "line", events: int = 1) -> bytes:
 
 
 def check(text: bytes, *, wide: int, window: int | None = None, capacity: int | None = None) -> None:
-    """The product reads what the reference reads, and writes it so that it reads back."""
+    """The reader agrees with the reference, and reads back what the writer writes."""
     expected = [p.rows for p in parse(text)]
     ours, log = read_parts(text, window=window, capacity=capacity, wide=wide)
     assert [p.rows for p in ours] == expected
@@ -209,7 +209,7 @@ def test_a_total_is_beyond_63_bits_whatever_the_order(
 
 @pytest.mark.parametrize("size", [1, 7, 8, 15, 16, 17, 63, 64, 200, 5000])
 def test_names_of_every_length_between_cost_lines(size: int) -> None:
-    """Names that are looked at ahead of time, again in another window, and once more where they were."""
+    """Names that are read ahead, again in another window, and once more at their position."""
     names = [b"%d" % k + b"fn=(" * (size // 4) + b"x" * (size % 4) for k in range(12)]
     block = b"fn=(%d) %b\n1 1\ncfn=(%d)\ncalls=1 1\n* 2\n"
     blocks = [block % (k + 1, name, k // 2 + 1) for k, name in enumerate(names)]

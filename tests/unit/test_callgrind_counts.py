@@ -23,7 +23,7 @@ def unsigned(value: int) -> bytes:
 @pytest.mark.parametrize("hexadecimal", [False, True])
 @pytest.mark.parametrize("first", [False, True], ids=["summary last", "summary first"])
 def test_counts_below_0_without_a_sign(first: bool, hexadecimal: bool) -> None:
-    """As old Xdebug writes memory; a part's sums say so."""
+    """As old Xdebug writes memory; the sums of the part show it."""
     below = b"0x%x" % ((1 << 64) - 40) if hexadecimal else unsigned(-40)
     sums = b"summary: 3 " + unsigned(-38) + b"\n"
     rows = b"fl=a\nfn=f\n1 2 %s\ncfn=g\ncalls=1 0\n2 7 %s\n4 1 2\n" % (below, unsigned(-1))

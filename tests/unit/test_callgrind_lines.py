@@ -1,4 +1,4 @@
-"""What lines of Callgrind and Cachegrind mean: functions, calls, jumps, positions."""
+"""The meaning of lines of Callgrind and Cachegrind: functions, calls, jumps, positions."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 
 def peak(path: Path, verb: str) -> int:
-    """KiB of a process of its own."""
+    """The peak memory of a separate process in KiB."""
     command = [sys.executable, "-c", SCRIPT, str(path), verb]
     return int(subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout)
 
@@ -65,7 +65,7 @@ def test_sums_keep_to_the_limit(tmp_path: Path) -> None:
     "head", [b"version: 1\ncreator: callgrind-3\n", b"desc: x\ncmd: x\n"], ids=["callgrind", "cachegrind"]
 )
 def test_a_line_of_events_asks_for_no_more_than_other_lines(head: bytes, tmp_path: Path) -> None:
-    """Each event is a column of every batch: a megabyte of names asked for gigabytes."""
+    """Each event is a column of every batch: a megabyte of names required gigabytes."""
 
     def text(n: int) -> bytes:
         return head + b"events: " + b" ".join(b"e%d" % i for i in range(n)) + b"\nfl=a\nfn=f\n1 1\nsummary: 1\n"

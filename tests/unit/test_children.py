@@ -1,4 +1,4 @@
-"""Programs that are asked for names and instructions: whatever happens, none is left, and errors name the file."""
+"""Helper programs for names and instructions: none is left running in any case, and errors name the file."""
 
 from __future__ import annotations
 

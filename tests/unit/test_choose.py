@@ -82,7 +82,7 @@ def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
 
 
 def test_parts_of_other_value_types_have_none_of_the_first_part(tmp_path: Path) -> None:
-    """Microseconds and samples became one column."""
+    """Regression: microseconds and samples became one column."""
     source = REPO / "tests/corpus/trace-event/good/sampled_mixed.json"
     log = fastprof.convert(source, tmp_path / "x.folded")
     assert log.rows == {"stacks_written": 4}

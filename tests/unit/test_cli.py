@@ -226,7 +226,7 @@ def test_only_a_timeline_becomes_one() -> None:
 
 
 def loaded_by(*args: str) -> set[str]:
-    """The modules that a run of the command has loaded at its end."""
+    """The modules loaded at the end of a run of the command."""
     code = "import sys; from fastprof.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     # -S: what `site` imports is not ours
     paths = os.pathsep.join([str(REPO), *sys.path])
@@ -472,7 +472,7 @@ def wait_until_it_reads(pid: int) -> None:
 
 
 def has_open(pid: int, folder: Path) -> bool:
-    """Has the process a file of the folder open?  It need not have a name."""
+    """Whether the process has a file of the folder open, possibly an unnamed one."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
             if os.readlink(link).startswith(f"{folder}/"):

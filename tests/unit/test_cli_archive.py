@@ -1,4 +1,4 @@
-"""Archives on the command line, and what it refuses to ignore."""
+"""Archives on the command line, and options that it refuses."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def test_a_full_disk_is_said(words: str) -> None:
     "words", ["sql {} -q --csv from+samples", "top {} -q -n 0 --csv", "annotate {} -q", "info {} --json"]
 )
 def test_a_full_disk_is_said_of_much_text(words: str, tmp_path: Path) -> None:
-    """Which is written before all of it is there."""
+    """It is written before all of it is known."""
     many = tmp_path / "many.folded"
     many.write_text("".join(f"main;{'f' * 100}{i} 1\n" for i in range(3000)))
     done = shell(f"fastprof {words.format(many)} > /dev/full".replace("+", "\\ "))

@@ -1,4 +1,4 @@
-"""Keys that somebody chose to meet in one slot cost no more than others, and no secret is seen in what is written.
+"""Keys constructed to collide in one slot cost no more than others, and outputs do not reveal the secret.
 
 Without secrets each file of `FILES` takes 10^10 steps and more, the names two minutes; with them it is a second.  So
 the limit of processor time is far from both.

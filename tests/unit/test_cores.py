@@ -1,4 +1,4 @@
-"""Whatever --cores is, the output, the report and the errors are the same, and no thread is left."""
+"""For any --cores the output, the log and the errors are the same, and no thread is left."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ours_left() -> list[threading.Thread]:
 
 
 def outcome(log: Path, output: Path, **options: Any) -> tuple[Any, ...]:
-    """The output, and what is said of it."""
+    """The output and its log."""
     output.unlink(missing_ok=True)
     try:
         report = fastprof.convert(log, output, **options)
@@ -331,7 +331,7 @@ def test_interrupted(
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is done in threads."""
+    """Records what is done in threads."""
     given: dict[tuple[int, str], workers.Workers] = {}
     give = workers.Workers.give
 

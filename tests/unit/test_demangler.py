@@ -51,7 +51,7 @@ GOOD = {
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> demangler._Helper:
-    """As in a process that has not demangled anything."""
+    """The state of a process that has not demangled anything."""
     from fastprof.symbols import demangle as names
 
     names._demangle.cache_clear()

@@ -1,4 +1,4 @@
-"""Programs that are read for names are closed without the cycle collector, which a service may have switched off."""
+"""Programs read for names are closed without the cycle collector, which a service may have disabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs a format claims, and what is said of those that none does."""
+"""The inputs that each format claims, and the errors for inputs that no format claims."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_what_nobody_knows_is_shown(data: bytes) -> None:
 
 
 def test_naming_takes_linear_time() -> None:
-    """Each pattern looks at the first 4 KiB alone."""
+    """Each pattern reads only the first 4 KiB."""
     for data in (b"{" * 10**6, b"# " * 10**6, b" " * 10**6, b"a" * 10**6, b"[{" * 10**6, b"\n" * 10**6):
         with pytest.raises(UnrecognizedError):
             fastprof.info(data)

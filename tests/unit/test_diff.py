@@ -175,7 +175,7 @@ def test_as_a_profile_it_is_what_the_rows_say(by: str, pair: tuple[str, str], tm
 
 
 def test_cachegrind(files: Path) -> None:
-    """As cg_diff writes it, also rows without a difference; objects are no more."""
+    """As written by cg_diff, including rows without a difference; objects are dropped."""
     fastprof.diff("old.callgrind", "new.callgrind", "d.cachegrind")
     assert (files / "d.cachegrind").read_text().splitlines() == [
         "desc: Files compared:   old.callgrind; new.callgrind",

@@ -1,4 +1,4 @@
-"""The documentation that is made from the code is as the code is, and its commands are commands.
+"""Generated documentation matches the code, and its commands work.
 
 What they print is compared in tests/differential/test_documents.py.
 """

@@ -1,4 +1,4 @@
-"""docs/tables.md: its code prints what stands below it, and its table of columns is right."""
+"""docs/tables.md: its code prints the output below it, and its table of columns is right."""
 
 from __future__ import annotations
 

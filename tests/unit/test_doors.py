@@ -51,7 +51,7 @@ FILES = [*{format_of(file): file for file in files("good") if not file.endswith(
 
 @pytest.mark.parametrize("file", FILES)
 def test_recognizing_imports_the_doors_alone(file: str) -> None:
-    """So a format more is one module more, which is its door."""
+    """So each further format adds one module, its door."""
     before, opened = modules(DETECT, file)
     assert opened == DOORS
     assert {name.partition(".")[0] for name in before} - sys.stdlib_module_names == {

@@ -1,4 +1,4 @@
-"""Calls of the system that fail, under Source, Sink and the store: an error that names the file, and nothing is left.
+"""Failing system calls below Source, Sink and the store: the error names the file, and nothing is left.
 And allocations that fail, under everything that is compiled.
 
 Short reads and writes and EINTR change nothing.  tests/support/faults.py makes them in processes of their own.

@@ -155,7 +155,7 @@ def test_what_cannot_be_written_is_an_error() -> None:
 
 
 class Keeps(Named):
-    """As a response or a queue does; it takes `most` bytes at a time."""
+    """Like a response or a queue; accepts `most` bytes at a time."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ def _long(n: int) -> bytes:
 @pytest.mark.parametrize("most", [None, 1000])
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_keeps_its_argument_keeps_the_output(to: str, most: int | None, cores: int, tmp_path: Path) -> None:
-    """It used to keep a view of memory that was freed."""
+    """Regression: it kept a view of freed memory."""
     path, keeps, plain = tmp_path / "long.callgrind", Keeps(most), io.BytesIO()
     path.write_bytes(ONLY[to].read_bytes() if to in ONLY else _long(12_000))
     fastprof.convert(path, keeps, to=to, cores=cores)

@@ -128,7 +128,7 @@ def without_comments(path: Path) -> str:
 
 
 def test_struct_tags_are_unique() -> None:
-    """Two structs of one tag would link into one library, and be confused without a warning."""
+    """Two structs with one tag would link into one library and be confused silently."""
     tags = [
         tag
         for path in C_FILES

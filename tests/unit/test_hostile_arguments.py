@@ -120,7 +120,7 @@ def test_inputs_and_options(k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 class Changing:
-    """Another number each time that it is asked."""
+    """A different number at each conversion."""
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = [*numbers]
@@ -130,7 +130,7 @@ class Changing:
 
 
 def test_an_id_is_asked_once_which_it_is() -> None:
-    """It was asked when it was checked, and again when the table was looked up."""
+    """Regression: it was converted for the check, and again for the lookup."""
     model, far = Model(), 1 << 27
     assert model.row("functions", Changing(0, far)) == model.row("functions", 0)  # type: ignore[arg-type]
     assert model.row("lines", model.line(Changing(0, far), 7))[0] == 0  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def test_names_are_looked_up_between_batches() -> None:
 
 @pytest.mark.parametrize("given", [-5, 5 << 20, 1.5, "x"])
 def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
-    """Memory behind the window was read."""
+    """Regression: memory beyond the window was read."""
 
     class Wrong(io.BytesIO):
         def readinto(self, into: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Small inputs that ask for much: memory and time stay those of what is read and written."""
+"""Small inputs that claim large sizes: memory and time depend on what is read and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Cachegrind file whose places each come once and in order is not summed up; any other is, with the same result."""
+"""A Cachegrind file whose positions occur once and in order is not added up; any other is, with the same result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `fastprof info` shows to people: what a file states about itself, dates and units; --json has exact numbers."""
+"""The text of `fastprof info`: header fields, dates and units; --json has exact numbers."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_file_that_changes_before_it_is_read_is_an_error(change: Callable[[Pat
 
 
 def test_what_looking_finds_is_told_once(tmp_path: Path) -> None:
-    """Warnings, repairs and losses of a head that is read twice."""
+    """Warnings, repairs and losses of a head that is read twice are reported once."""
     path = tmp_path / "two.folded"
     path.write_bytes(b"a;b 1 2\na 3 4\n")
     log = fastprof.convert([path, path], tmp_path / "out.pb")

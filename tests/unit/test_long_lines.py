@@ -1,4 +1,4 @@
-"""Text is read in time that is linear in its length, whatever is repeated in it.
+"""Text is read in time linear in its length, whatever it repeats.
 
 A line of a megabyte in which a pattern can begin anywhere takes a quadratic one a million million steps: hours, or a
 minute at least.  So what all of them take together has a limit of processor time that is far from both.

@@ -1,4 +1,4 @@
-"""No silent loss: nothing written is an error, a part that is left out is said with its share."""
+"""No silent loss: writing nothing is an error, and dropped parts are reported with their share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each of many warnings is said once, found without looking at all others."""
+"""Each of many warnings is printed once, without comparing it with all others."""
 
 from __future__ import annotations
 

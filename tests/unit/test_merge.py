@@ -1,4 +1,4 @@
-"""fastprof merge: which inputs become one profile, and what it says."""
+"""fastprof merge: which inputs are merged, and its messages."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ IR = ValueType("Ir")
 
 
 def part(rng: random.Random) -> Part:
-    """One of a few that say different things about themselves."""
+    """One of a few parts with different headers."""
 
     def some(*choices: bytes) -> list[bytes]:
         return rng.sample(choices, rng.randrange(len(choices)))
@@ -115,7 +115,7 @@ def test_comments_and_remarks() -> None:
 
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "pprof"])
 def test_writers_write_what_a_merged_archive_says(to: str, tmp_path: Path) -> None:
-    """Merged at once, and by way of an archive of two of them."""
+    """Merged at once, and through an archive of two inputs."""
     paths = []
     for k in (1, 2, 3):
         paths.append(tmp_path / f"{k}.callgrind")

@@ -1,4 +1,4 @@
-"""What shows functions without names says that --symbols would name them."""
+"""Output with unnamed functions advises --symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are no UTF-8 are written with U+FFFD; those that become equal are told apart, for every viewer."""
+"""Non-UTF-8 names are written with U+FFFD; names that become equal are made distinct, for every viewer."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def blocks(step: str, language: str) -> list[str]:
 
 
 def apply(folder: Path, block: str) -> None:
-    """What a block has of a file takes the place of what begins alike: imports, a constant, a function."""
+    """Replace the imports, constants and functions of a file by those of a block that begin alike."""
     head, _, new = block.partition("\n")
     name, _, table = head.removeprefix("# ").partition(", in ")
     path = folder / name

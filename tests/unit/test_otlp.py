@@ -1,4 +1,4 @@
-"""OpenTelemetry profiles: layouts, labels, what is written."""
+"""OpenTelemetry profiles: layouts, labels, output."""
 
 from __future__ import annotations
 

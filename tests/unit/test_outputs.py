@@ -1,4 +1,4 @@
-"""What conversions write for viewers: files within a budget, several files, and what is refused."""
+"""Output for viewers: files within a budget, several files, and errors."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_what_fits_is_written_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of the file says that, and what comes out is what would be if rows were kept."""
+    """The size of the file shows that; the output equals that of buffered rows."""
     kept = []
     read = Fit.read
     monkeypatch.setattr(Fit, "read", lambda self, rows: kept.append(self) or read(self, rows))

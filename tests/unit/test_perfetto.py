@@ -1,4 +1,4 @@
-"""Perfetto traces: what the format has no room for, and who is who."""
+"""Perfetto traces: what the format cannot hold, and the identity of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles of cProfile: what docs/formats/pstats.md says, against Python's own pstats and marshal."""
+"""Profiles of cProfile: the statements of docs/formats/pstats.md, against Python's own pstats and marshal."""
 
 from __future__ import annotations
 

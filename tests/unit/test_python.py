@@ -1,4 +1,4 @@
-"""The Python interface: examples of docstrings, what objects show of themselves, errors, memory of batches."""
+"""The Python interface: examples in docstrings, representations of objects, errors, memory of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects behind URLs, in and out: moto's S3 on 127.0.0.1, and what networks and servers do wrong."""
+"""Objects at URLs, read and written: moto's S3 on 127.0.0.1, and failures of networks and servers."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def store_of_two(path: Path) -> bytes:
 @pytest.mark.parametrize("verb", ["convert", "member", "info", "merge", "add", "report"])
 @pytest.mark.parametrize("fault", [Fault(status=500), Fault(cut=9)], ids=["500", "cut"])
 def test_each_request_fails(verb: str, fault: Fault, bucket: Bucket, tmp_path: Path) -> None:
-    """The first and all behind it, the second and all behind it ... until all is well."""
+    """The first and all later requests, the second and all later ones, ... until none fails."""
     one, two = (bucket.put(f"{n}.callgrind", GRAPH.read_bytes()) for n in (1, 2))
     log = bucket.put("log.xray", POOL.read_bytes())
     store_ = bucket.put("store.fpa", store_of_two(tmp_path / "store"))
@@ -349,7 +349,7 @@ def test_a_user_in_the_url(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("scheme", ["gs", "az"])
 def test_the_other_clouds(scheme: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server of these is at hand: what is asked for is what S3 understands, too."""
+    """There is no server of these: the requests are those that S3 understands as well."""
     bucket.put("some/x", b"1")
     monkeypatch.setenv("GOOGLE_BASE_URL", bucket.proxy.url)
     monkeypatch.setenv("AZURE_ENDPOINT", bucket.proxy.url)

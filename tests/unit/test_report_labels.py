@@ -1,4 +1,4 @@
-"""`fastprof report`: the labels of samples in the page.  What they show adds up to what `fastprof top` says."""
+"""`fastprof report`: the labels of samples in the page.  They add up to the figures of `fastprof top`."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_values_are_alike_whatever_the_order_of_labels_and_their_kind(tmp_path: 
 
 
 def test_a_value_of_any_length_and_bytes(tmp_path: Path) -> None:
-    """A text that is as long as a page has no entry of its own."""
+    """A text as long as a page has no separate entry."""
     long, odd = "x" * 500_000, "</script>\\\x00\u2028=é"
     samples: list[Sample] = [
         ("f", {"k=": long}, 10),
@@ -141,7 +141,7 @@ def test_a_value_of_any_length_and_bytes(tmp_path: Path) -> None:
 
 
 def test_a_sample_with_very_many_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The work grows with them, not with their square; keys without room are said."""
+    """Work is linear in their number; dropped keys are reported."""
     many: dict[str, str | int] = {f"key {i}": i for i in range(60_000)}
     source = labelled(tmp_path / "a.pb", [("f", many, 7), ("f", {"key 5": 5, "x" * 200_000: "v"}, 9)])
     assert main(["report", str(source), "-o", str(tmp_path / "page.html")]) == 0

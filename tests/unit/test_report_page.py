@@ -271,7 +271,7 @@ def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
 
 
 def test_as_many_calls_are_shown_as_a_page_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest ones, whatever the number that the page began with."""
+    """The longest calls, independent of the number first tried."""
     rng, durations = random.Random(5), []
     log = FdrLog(version=5)
     buffer = log.buffer(tid=7, pid=1).cpu(0, 1000).enter(99, 0)
@@ -316,7 +316,7 @@ def test_short_calls_make_room_for_long_ones() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_exits_whose_entries_were_lost_end_no_call(seed: int) -> None:
-    """Many of them, in a deep stack: functions are counted then, and no longer looked for in it."""
+    """Many of them, in a deep stack: functions are then counted instead of searched."""
     rng = random.Random(seed)
     rows: list[tuple[int, int, int]] = []
     expected: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""speedscope's JSON: value types come back as what they were, and names of others say nothing."""
+"""speedscope's JSON: value types are restored, and those of other writers have no meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a store while another process changes it: what is read is one state of it, whole."""
+"""Reading a store while another process changes it: a reader sees one complete state."""
 
 from __future__ import annotations
 

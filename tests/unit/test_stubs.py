@@ -1,4 +1,4 @@
-"""The stubs of the compiled modules, which mypy believes, say what is there."""
+"""The stubs of the compiled modules, on which mypy relies, match the modules."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_stub_of_the_core_is_as_it_was_built() -> None:
 
 
 def test_python_does_not_see_how_c_keeps_its_tables() -> None:
-    """What a struct has of its own stands under `private from here on`; its options and counts stand above."""
+    """Private fields of a struct follow `private from here on`; options and counts precede it."""
     made = {name.removesuffix("_new") for name in dir(lib) if name.endswith("_new")} & {*ffi.list_types()[1]}
     assert len(made) > 30
     assert {name: own for name in made if (own := {f for f in fields_of(name) if f.startswith("cap_")})} == {}
@@ -87,7 +87,7 @@ def test_structs_that_python_allocates_own_nothing() -> None:
 
 
 def test_private_fields_are_hidden() -> None:
-    """A comment beside a field cannot hide it."""
+    """A comment next to a field cannot hide it."""
     for path in (REPO / "csrc").rglob("*.h"):
         for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", path.read_text(), re.DOTALL):
             assert re.findall(r"/\* private(?! from here on)[^*]*", part) == [], path.name

@@ -1,4 +1,4 @@
-"""Sums of graphs are the same whatever `--max-memory` is."""
+"""Sums of graphs are the same for any `--max-memory`."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def code_addresses(path: Path, count: int = 10_000) -> list[int]:
 
 
 def llvm_chains(path: Path, addresses: list[int]) -> list[list[tuple[str, str, int]]]:
-    """What llvm-symbolizer says, file names without `..` steps."""
+    """The output of llvm-symbolizer, with `..` removed from file names."""
     tool = need("llvm-symbolizer-19", "llvm-symbolizer")
     questions = "".join(f"{address:#x}\n" for address in addresses)
     command = [tool, f"--obj={path}", "--output-style=JSON"]
@@ -164,7 +164,7 @@ def test_debuglink_with_wrong_checksum_is_not_used(built: dict[str, Path], tmp_p
 
 
 def test_old_versions_of_a_symbol_give_no_name_if_there_is_another(tmp_path: Path) -> None:
-    """As of glibc's free, which is also called cfree@GLIBC_2.2.5; that stands last in its table."""
+    """Like glibc's free, whose other name cfree@GLIBC_2.2.5 comes last in the table."""
     source, versions, library = (tmp_path / name for name in ("v.c", "v.map", "v.so"))
     source.write_text(
         "int f(int x) { return x + 1; }\n"

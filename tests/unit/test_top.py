@@ -413,7 +413,7 @@ fn=g
 
 
 def test_calls_without_a_caller(tmp_path: Path) -> None:
-    """Callers say 40 of f, whose self cost is 50: a part of its calls has no caller."""
+    """Callers account for 40 of f, whose self cost is 50: some of its calls have no caller."""
     path = tmp_path / "uncalled.callgrind"
     path.write_text(UNCALLED)
     for cycles in (True, False):

@@ -176,7 +176,7 @@ def test_metadata_needs_no_time() -> None:
 
 
 def test_times_far_apart_can_be_written(tmp_path: Path) -> None:
-    """Kineto gives kernels whose record was lost time 0, beside times since 1970."""
+    """Kineto gives time 0 to kernels whose record was lost, next to times since 1970."""
     path, out = tmp_path / "in.json", tmp_path / "out.trace.json"
     path.write_bytes(events(("X", "now", 1.7e15, 5), ("X", "lost", 0, 3)).replace(b'"tid": 7', b'"tid": 8', 1))
     fastprof.convert(path, out)
@@ -237,7 +237,7 @@ def test_recognized_although_events_begin_far_behind(first: str) -> None:
 
 
 def test_time_deltas_that_are_said_twice(tmp_path: Path) -> None:
-    """Those of the data count, whichever comes first, also if they are more than what is kept in memory."""
+    """Those in data are used, whichever come first, even if they exceed memory."""
     n = lib.FP_SAMPLES_KEPT + 10
     profile = {"nodes": [{"id": 2, "callFrame": {"functionName": "f"}}], "samples": [2] * n, "timeDeltas": [9] * n}
     for data in ({"cpuProfile": profile, "timeDeltas": [3] * n}, {"timeDeltas": [3] * n, "cpuProfile": profile}):

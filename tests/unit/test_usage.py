@@ -1,4 +1,4 @@
-"""What the command line says of itself: help, and usage errors (cli/parser.py)."""
+"""Help and usage errors of the command line (cli/parser.py)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def python_of(verb: str) -> str:
 
 
 def exists(name: str) -> bool:
-    """A public name of fastprof, or a function of one of its modules, and it says what it does."""
+    """Whether it is a documented public name of fastprof or function of one of its modules."""
     module, _, attribute = name.rpartition(".")
     if module == "fastprof" and attribute not in fastprof.__all__:
         return False

@@ -50,7 +50,7 @@ def get(server: Server, path: str, **headers: str) -> tuple[int, dict[str, str],
 
 
 def address_in(said: IO[str]) -> str:
-    """The last word of the line that says where the page is; warnings come before it."""
+    """The address of the page: the last word of its line, which follows warnings."""
     return next(line for line in said if "http://" in line).split()[-1]
 
 

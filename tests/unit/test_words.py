@@ -159,7 +159,7 @@ def test_records_of_a_batch_keep_what_a_message_is_made_of(tmp_path: Path, capsy
 
 
 def test_pickle_keeps_what_a_message_is_made_of() -> None:
-    """An error of a worker process is said by the process that gets it."""
+    """An error of a worker process is reported by the process that receives it."""
     use = Message("{file}: use {--to}", file="{--from}")
     for error in (UsageError(use), FormatError("{a}", "xray", use, offset=3)):
         again = pickle.loads(pickle.dumps(error))
@@ -192,7 +192,7 @@ def test_reports(tmp_path: Path) -> None:
 
 
 def texts() -> Iterator[str]:
-    """What fastprof says, of its source: all texts but docstrings, help, and what is given to argparse."""
+    """The messages in fastprof's source: all texts except docstrings, help and arguments of argparse."""
     for path in sorted(REPO.glob("fastprof/**/*.py")):
         if path.parent.name == "cli":
             continue
@@ -230,7 +230,7 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
 
 
 def test_every_field_of_a_message_is_filled() -> None:
-    """Of messages that are made where they are raised, and of what is counted and warned of."""
+    """In messages created where they are raised, in counts and in warnings."""
     n = 0
     for path in sorted(REPO.glob("fastprof/**/*.py")):
         table = path.parent / "reported.py"

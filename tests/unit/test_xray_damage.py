@@ -1,4 +1,4 @@
-"""Damaged and hostile XRay logs: what can be understood is kept, what is lost is counted, and nothing grows."""
+"""Damaged and hostile XRay logs: readable parts are kept, losses are counted, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_negative_time_is_counted_once() -> None:
 
 
 def test_a_path_of_many_new_functions_is_read_once() -> None:
-    """Begun anew at each of them it would take hours."""
+    """Restarting at each of them would take hours."""
     depth = 300_000
     opened = product.open_input(ProfilingLog().block(1).row(range(1, depth + 1), 1, 7).bytes())
     rows = sum(len(batch) for batch in product.batches(opened))
