@@ -89,29 +89,29 @@ def batch_archive(
     >>> fastprof.batch_archive("tests/corpus/gperftools/good", "night.fpa", include=["s*.prof"], jobs=1)
     BatchLog(files=4, earlier=4, ok=4)
     """
-    asked = checked(given, options())
+    chosen = checked(given, options())
     store = os.fspath(store)
     log = BatchLog()
-    files = [*chosen_files(paths_of(inputs), asked, log)]
-    files = [file for file in (again(files) if asked[PLAN] else files) if not is_at(file.path, store)]
+    files = [*chosen_files(paths_of(inputs), chosen, log)]
+    files = [file for file in (again(files) if chosen[PLAN] else files) if not is_at(file.path, store)]
     refuse_same_names(files)
     log.files += len(files)
-    reading = reading_options(asked)
-    workers = asked[JOBS] or available()
+    reading = reading_options(chosen)
+    workers = chosen[JOBS] or available()
     key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
     common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}, "key": key}
     jobs = [_job(file, store, common) for file in files]
     before = records_by_output(manifest_of(store))
-    if asked[DRY_RUN]:
+    if chosen[DRY_RUN]:
         there = {*names(store)} if os.path.exists(store) else set()
-        log.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, asked, log)]
+        log.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, chosen, log)]
         return log
     with adding(store) as session:
-        log.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, asked, log)]
+        log.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, chosen, log)]
         with Manifest(*os.path.split(store), run_of(log)) as manifest, _Filling(session, manifest, store) as filling:
             if progress is not None:
                 progress(log, None)
-            for record in filling.run(log.todo, before, asked, workers):
+            for record in filling.run(log.todo, before, chosen, workers):
                 log.add(record)
                 if progress is not None:
                     progress(log, record)
@@ -161,7 +161,7 @@ class _Filling:
                 os.unlink(os.path.join(self._pieces, name))
             os.rmdir(self._pieces)
 
-    def run(self, todo: list[Job], before: dict[str, Record], asked: Options, workers: int) -> Iterator[Record]:
+    def run(self, todo: list[Job], before: dict[str, Record], chosen: Options, workers: int) -> Iterator[Record]:
         """The record of each job as it is done."""
         free = []
         for job in todo:
@@ -172,8 +172,8 @@ class _Filling:
                 yield self._noted(failed(job, why))
         with Pool(
             workers,
-            retries=asked[RETRIES],
-            timeout=asked[TIMEOUT],
+            retries=chosen[RETRIES],
+            timeout=chosen[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",
         ) as pool:
             for record in pool.run(map(self._given, free, count())):
@@ -234,14 +234,14 @@ def _job(file: File, store: str, common: dict[str, Any]) -> Job:
     }
 
 
-def _is_done(job: Job, before: dict[str, Record], there: Callable[[str], bool], asked: Options, log: BatchLog) -> bool:
+def _is_done(job: Job, before: dict[str, Record], there: Callable[[str], bool], chosen: Options, log: BatchLog) -> bool:
     """Whether this file is done already; if so, the log counts it."""
     record = before.get(job["output"])
     if not record or not is_same(job, record):
         return False
     if record["status"] in (OK, LOSSY) and there(job["name"]):
         pass
-    elif not is_of_the_file(record) or asked[RETRY_ERRORS]:
+    elif not is_of_the_file(record) or chosen[RETRY_ERRORS]:
         return False
     log.earlier += 1
     log.take(record)

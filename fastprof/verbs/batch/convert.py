@@ -215,23 +215,23 @@ def batch_convert(
     >>> fastprof.batch_convert("tests/corpus/gperftools/good", "out", to="folded", include=["s*.prof"], jobs=1)
     BatchLog(files=4, earlier=0, ok=4)
     """
-    asked = checked(given, options())
+    chosen = checked(given, options())
     outdir = os.fspath(outdir)
     refuse_urls(outdir)
     target = target_of("", to)
     suffix = target.suffixes[0]
     log = BatchLog()
-    shard = asked[SHARD] or (1, 1)
+    shard = chosen[SHARD] or (1, 1)
     refuse_other_shards(outdir, shard)
-    files, plan_digest = _files_of(shard, paths_of(inputs), outdir, suffix, asked, log)
-    reading = reading_options(asked)
+    files, plan_digest = _files_of(shard, paths_of(inputs), outdir, suffix, chosen, log)
+    reading = reading_options(chosen)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
-    workers = asked[JOBS] or available()
+    workers = chosen[JOBS] or available()
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
     outputs = {file.name + suffix for file in files}
     before = records_by_output(manifests_for(outdir, shard, plan_digest), outputs)
-    for file in again(files) if asked[PLAN] else files:
+    for file in again(files) if chosen[PLAN] else files:
         output = file.name + suffix
         job = {
             "input": file.path,
@@ -241,28 +241,28 @@ def batch_convert(
             **common,
         }
         record = before.get(output)
-        if record and _is_done(job, record, outdir, asked[RETRY_ERRORS]):
+        if record and _is_done(job, record, outdir, chosen[RETRY_ERRORS]):
             log.earlier += 1
             log.take(record)
         else:
             log.todo.append(job)
     log.files += len(files)
-    if not asked[DRY_RUN]:
+    if not chosen[DRY_RUN]:
         run = run_of(log) | ({"plan": plan_digest} if plan_digest else {})
-        _run(log, asked, outdir, (f"{shard[0]}-of-{shard[1]}", run), workers, progress)
+        _run(log, chosen, outdir, (f"{shard[0]}-of-{shard[1]}", run), workers, progress)
     return log
 
 
 def _files_of(
-    shard: tuple[int, int], paths: list[str], outdir: str, suffix: str, asked: Options, log: BatchLog
+    shard: tuple[int, int], paths: list[str], outdir: str, suffix: str, chosen: Options, log: BatchLog
 ) -> tuple[list[File], str]:
     """The files of a shard, and the digest of the plan."""
     _refuse_within(paths, outdir)
-    chosen = chosen_files(paths, asked, log)
-    if isinstance(chosen, list):
-        refuse_bad_names(chosen)
-    files = of_shard(without_collisions(chosen, outdir, suffix), shard, frozen=isinstance(chosen, Plan))
-    return files, chosen.digest if isinstance(chosen, Plan) else ""
+    found = chosen_files(paths, chosen, log)
+    if isinstance(found, list):
+        refuse_bad_names(found)
+    files = of_shard(without_collisions(found, outdir, suffix), shard, frozen=isinstance(found, Plan))
+    return files, found.digest if isinstance(found, Plan) else ""
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -276,16 +276,16 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
             raise UsageError(f"{outdir}: is inside the input {given}: outputs would be inputs of the next run")
 
 
-def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File] | Plan:
+def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> list[File] | Plan:
     """The files of inputs, or of a plan, which is read later.
 
     Errors: UsageError if there are no files; unreadable inputs are reported.
     """
-    path = asked[PLAN]
+    path = chosen[PLAN]
     if path is None:
-        return _found(paths, asked, log)
+        return _found(paths, chosen, log)
     for option in FINDING:
-        if option in asked:
+        if option in chosen:
             raise UsageError(
                 Message(
                     "{option} is for `fastprof batch plan`: {path} already lists the files",
@@ -298,17 +298,17 @@ def chosen_files(paths: list[str], asked: Options, log: BatchLog) -> list[File] 
     return Plan(path)
 
 
-def _found(paths: list[str], asked: Options, log: BatchLog) -> list[File]:
+def _found(paths: list[str], chosen: Options, log: BatchLog) -> list[File]:
     """The files of inputs.  Errors: UsageError if there are no files."""
 
     def failed(error: FastprofError) -> None:
         log.files += 1
         log.take({"status": ERROR, "error": error_fields(error.message())})
 
-    chosen = asked[INCLUDE], asked[EXCLUDE]
-    files = find(paths, *chosen, log.warn, failed, lenient=asked[LENIENT])
+    patterns = chosen[INCLUDE], chosen[EXCLUDE]
+    files = find(paths, *patterns, log.warn, failed, lenient=chosen[LENIENT])
     if not files and not log.failed:
-        raise UsageError(f"no input files {'match' if asked[INCLUDE] or asked[EXCLUDE] else 'found'}")
+        raise UsageError(f"no input files {'match' if chosen[INCLUDE] or chosen[EXCLUDE] else 'found'}")
     return files
 
 
@@ -327,18 +327,18 @@ def batch_plan(
     >>> [fastprof.batch_convert([], "out", to="pprof", plan="dumps.plan", shard=(i, 2)).files for i in (1, 2)]
     [2, 2]
     """
-    asked = checked(given, FINDING)
+    chosen = checked(given, FINDING)
     log = BatchLog()
-    files = _found(paths_of(inputs), asked, log)
+    files = _found(paths_of(inputs), chosen, log)
     log.files += len(files)
     log.bytes_read = sum(file.size for file in files)
     write_plan(os.fspath(output), files)
     return log
 
 
-def reading_options(asked: Options) -> dict[str, Any]:
+def reading_options(chosen: Options) -> dict[str, Any]:
     """The options for reading and writing each file."""
-    return {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
+    return {name: value for name, value in chosen.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
 
 
 def is_same(job: Job, record: Record) -> bool:
@@ -366,7 +366,7 @@ def cores_of_each(workers: int) -> int:
 
 def _run(
     log: BatchLog,
-    asked: Options,
+    chosen: Options,
     outdir: str,
     run: tuple[str, dict[str, Any]],
     workers: int,
@@ -377,10 +377,10 @@ def _run(
     with (
         # the engine first: if it fails, nothing was changed
         begun(
-            asked[ENGINE],
+            chosen[ENGINE],
             workers,
-            retries=asked[RETRIES],
-            timeout=asked[TIMEOUT],
+            retries=chosen[RETRIES],
+            timeout=chosen[TIMEOUT],
             folder=os.path.join(outdir, FOLDER),
             warn=log.warn,
         ) as engine,

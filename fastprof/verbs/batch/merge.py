@@ -95,23 +95,23 @@ def batch_merge(
     >>> fastprof.batch_merge("tests/corpus/gperftools/good", "all.folded", include=["s*.prof"]).rows
     Counter({'stacks_written': 30})
     """
-    asked = checked(given, options())
+    chosen = checked(given, options())
     log = Log()
 
     def failed(error: FastprofError) -> None:
         raise error
 
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    files = find(paths, asked[INCLUDE], asked[EXCLUDE], log.warn, failed, lenient=asked[LENIENT])
+    files = find(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
     if not files:
-        raise UsageError(f"no input files {'match' if asked[INCLUDE] or asked[EXCLUDE] else 'found'}")
+        raise UsageError(f"no input files {'match' if chosen[INCLUDE] or chosen[EXCLUDE] else 'found'}")
     files.sort(key=lambda file: file.path)
     own = {option.name for option in (*FINDING, *RUNNING)}
-    reading = {name: value for name, value in asked.given.items() if name not in own}
+    reading = {name: value for name, value in chosen.given.items() if name not in own}
     output = os.fspath(output)
-    if asked[ENGINE] == LOCAL and (asked[JOBS] or 1) == 1:
+    if chosen[ENGINE] == LOCAL and (chosen[JOBS] or 1) == 1:
         for option in (FAN_IN, RETRIES, TIMEOUT):
-            if option in asked:
+            if option in chosen:
                 raise UsageError(
                     Message(
                         "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
@@ -120,7 +120,7 @@ def batch_merge(
                 )
         log.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
         return log
-    return _Tree(files, output, target_of(output, to), from_, reading, asked, log, progress).merged()
+    return _Tree(files, output, target_of(output, to), from_, reading, chosen, log, progress).merged()
 
 
 class _Tree:
@@ -131,12 +131,12 @@ class _Tree:
         target: Format,
         from_: str | None,
         reading: dict[str, Any],
-        asked: Options,
+        chosen: Options,
         log: Log,
         progress: Progress | None,
     ) -> None:
         for option in (PER_THREAD, LABELS):
-            if option in asked:
+            if option in chosen:
                 raise UsageError(
                     Message(
                         "{option} keeps separate what a merge tree adds up: use `fastprof merge`",
@@ -146,8 +146,8 @@ class _Tree:
         if output == "-":
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
         self._output, self._target, self._from, self._log = output, target, from_, log
-        self._asked, self._progress = asked, progress
-        self._workers = asked[JOBS] or available()
+        self._chosen, self._progress = chosen, progress
+        self._workers = chosen[JOBS] or available()
         self._options = reading
         if target.holds.short_names:
             self._options = {"demangle": "short", **reading}  # for names made when a file is read
@@ -166,16 +166,16 @@ class _Tree:
         for kind in (view, "stacks"):
             mine = [file for file in self._files if _kind(views[file], view) == kind]
             level[kind] = [(file.path, f"{file.path} {file.size} {file.mtime_ns}") for file in mine]
-        fan_in = self._asked[FAN_IN]
+        fan_in = self._chosen[FAN_IN]
         first = True
         n = self._workers
         how: dict[str, Any] = {
-            "retries": self._asked[RETRIES],
-            "timeout": self._asked[TIMEOUT],
+            "retries": self._chosen[RETRIES],
+            "timeout": self._chosen[TIMEOUT],
             "folder": self._folder,
             "warn": self._log.warn,
         }
-        with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
+        with begun(self._chosen[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
             try:
                 os.makedirs(self._folder, exist_ok=True)
             except OSError as error:

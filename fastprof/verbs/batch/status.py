@@ -58,9 +58,9 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
     if not found:
         raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
-    tally = _Tally()
-    shards, unread = _shards(found, tally)
-    statuses, nbytes, seconds, failed = tally.sums(found)
+    records = _LastRecords()
+    shards, unread = _shards(found, records)
+    statuses, nbytes, seconds, failed = records.sums(found)
     return BatchStatus(
         shards,
         Counter({ERROR: len(unread)} if unread else {}) + statuses,
@@ -70,7 +70,7 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     )
 
 
-class _Tally:
+class _LastRecords:
     """The last record of each output, from manifests that are read once: 41 bytes of each record are kept.
 
     Of an output that was made several times, perhaps by several shards, the latest record counts.
@@ -119,12 +119,12 @@ class _Tally:
         return statuses, nbytes, seconds, [*lines_at(places)]
 
 
-def _shards(found: list[str], tally: _Tally) -> tuple[list[ShardStatus], list[str]]:
+def _shards(found: list[str], records: _LastRecords) -> tuple[list[ShardStatus], list[str]]:
     """All shards, and the inputs that could not be listed.
 
     A run of all files may have continued shards, or vice versa: the latest run counts.
     """
-    runs = {path: _shard(path, number, tally) for number, path in enumerate(found)}
+    runs = {path: _shard(path, number, records) for number, path in enumerate(found)}
     _, last = max((run.get("began", 0), (shard_of(path) or (1, 1))[1]) for path, (_, run) in runs.items())
     shards, unread = [], dict[str, None]()
     for path, (status, run) in runs.items():
@@ -139,8 +139,8 @@ def _shards(found: list[str], tally: _Tally) -> tuple[list[ShardStatus], list[st
     return sorted(shards, key=lambda status: (len(status.shard), status.shard)), [*unread]
 
 
-def _shard(path: str, number: int, tally: _Tally) -> tuple[ShardStatus, dict[str, Any]]:
-    """The status of a shard, and its last run.  Gives its records to the tally."""
+def _shard(path: str, number: int, records: _LastRecords) -> tuple[ShardStatus, dict[str, Any]]:
+    """The status of a shard, and its last run.  Adds its records to `records`."""
     at_work = is_locked(path)  # before reading, in case the batch ends now
     run: dict[str, Any] = {}
     n = 0
@@ -149,7 +149,7 @@ def _shard(path: str, number: int, tally: _Tally) -> tuple[ShardStatus, dict[str
         if "run" in line:
             run, n = line["run"], 0
         else:
-            tally.add(line, number, offset)
+            records.add(line, number, offset)
     left = run.get("todo", 0) - n
     state = DONE if run and not left else AT_WORK if at_work else STOPPED
     name = os.path.basename(path).removesuffix(".jsonl")
