@@ -1,7 +1,7 @@
 """The archive against zstd: `python -m pytest bench/bench_archive.py -s`.
 
-Sizes, and speeds of writing at the default level and at 19 and of reading, beside `zstd -19 --long=27` of the raw
-file in the same run. Files: the real ones of shared/data, and those that FASTPROF_BENCH names (paths, separated by
+Sizes, and speeds of reading and of writing at the default level and at 19, compared with `zstd -19 --long=27` of the
+raw file in the same run. Files: the real ones of shared/data, and those that FASTPROF_BENCH names (paths, separated by
 blanks). Speeds are MB of the raw file per CPU-second. Reading back: to batches, what every conversion begins with.
 """
 
@@ -162,7 +162,7 @@ def alike(folder: Path, n: int, functions: int) -> None:
 
 
 def test_adding_many_costs_the_same_each(tmp_path: Path) -> None:
-    """2,000 dumps of 16 KB in one call, and a quarter of them.  Prints CPU milliseconds a dump."""
+    """2,000 dumps of 16 KB in one call, and a quarter of them.  Prints CPU milliseconds per dump."""
     alike(tmp_path / "dumps", 2000, 300)
 
     def each(n: int) -> float:

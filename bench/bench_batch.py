@@ -1,10 +1,10 @@
-"""2,000 small files of four formats, symbols included: `fastprof batch convert`, beside a process for each file.
+"""2,000 small files of four formats, symbols included: `fastprof batch convert`, compared with a process for each file.
 
     pytest -s bench/bench_batch.py
 
-A process for each is measured on 40 files.  CPU seconds count all processes; elapsed ones are the least of three, and
+A process for each is measured on 40 files.  CPU seconds count all processes; elapsed ones are the minimum of three, and
 of use only on a machine that has two processors to give away, or with real-time priority (chrt -r 1 pytest ...).
-FASTPROF_BENCH_FILES sets how many files (2000).
+FASTPROF_BENCH_FILES sets the number of files (2000).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bridges: rows a second, and the memory that distinct stacks need.
+"""Bridges: rows per second, and the memory that distinct stacks need.
 
 python -m pytest bench/bench_bridges.py
 """

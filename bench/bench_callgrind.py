@@ -1,6 +1,6 @@
-"""Callgrind: reading, rewriting and summing up, as MB per CPU-second beside `wc -l` on the same file.
+"""Callgrind: reading, rewriting and summing up, as MB per CPU-second compared with `wc -l` on the same file.
 
-    pytest bench/bench_callgrind.py --benchmark-columns=min,median     (needs shared/tools beside the repository)
+    pytest bench/bench_callgrind.py --benchmark-columns=min,median     (needs shared/tools next to the repository)
 
 Each benchmark prints `MB/s` into its extra_info; FASTPROF_BENCH_MB sets the size of the inputs (default 50),
 FASTPROF_BENCH_FILE names a real file to be measured as well.
@@ -22,7 +22,7 @@ from fastprof import annotate, convert, info, top
 from tests.support.paths import SHARED
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "50"))
-pytestmark = pytest.mark.skipif(SHARED is None, reason="no shared/tools beside the repository")
+pytestmark = pytest.mark.skipif(SHARED is None, reason="no shared/tools next to the repository")
 
 
 @pytest.fixture(scope="module", params=["instr", "line", "real"])

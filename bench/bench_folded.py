@@ -1,5 +1,5 @@
-"""Folded stacks: reading and writing, as MB of input per CPU-second, beside `wc -l`, flamegraph.pl and a loop in Python
-on the same file.
+"""Folded stacks: reading and writing, as MB of input per CPU-second, compared with `wc -l`, flamegraph.pl and a Python
+loop on the same file.
 
 pytest bench/bench_folded.py            FASTPROF_BENCH_MB sets the size (default 100)
 python -m bench.bench_folded FILE MB [--shuffled | --repeated=N]       makes such a file
@@ -48,7 +48,7 @@ def make(path: Path, megabytes: int, shuffled: bool) -> None:
 
 
 def make_repeated(path: Path, megabytes: int, n_stacks: int) -> None:
-    """Samples that nobody has summed up: lines of about 40 bytes, in any order, of `n_stacks` stacks."""
+    """Samples not added up by their writer: lines of about 40 bytes, in any order, of `n_stacks` stacks."""
     dice = random.Random(2)
     names = ["".join(dice.choices("abcdefghijklmnop_", k=dice.randrange(2, 9))) for _ in range(500)]
     stacks: set[str] = set()
@@ -61,7 +61,7 @@ def make_repeated(path: Path, megabytes: int, n_stacks: int) -> None:
             nbytes += file.write("".join(samples))
 
 
-# What anybody would write first.
+# The obvious loop.
 LOOP = """
 import sys
 sums = {}

@@ -1,4 +1,4 @@
-"""gperftools profiles: MB of input a CPU-second, and peak memory, beside go tool pprof on the same file.
+"""gperftools profiles: MB of input per CPU-second, and peak memory, compared with go tool pprof on the same file.
 
 python -m pytest bench/bench_gperf.py            a 100 MB profile
 FASTPROF_BENCH_SIZE=1G python -m pytest ...      any other size

@@ -1,4 +1,4 @@
-"""Text profiles of heaps: CPU time and peak memory beside go tool pprof on the same file.
+"""Text profiles of heaps: CPU time and peak memory compared with go tool pprof on the same file.
 
 python -m pytest bench/bench_heap.py             100 MB, a stack for each row: 10^6 stacks
 FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
@@ -20,7 +20,7 @@ _SITES = [0x55CB1F980000 + 32 * k for k in range(20_000)]  # of calls
 
 
 def heap(path: Path, nbytes: int) -> None:
-    """A heap of tcmalloc in which nearly each row has a stack of its own: walks of 4 to 8 calls from the root, at each
+    """A heap of tcmalloc in which nearly each row has a separate stack: walks of 4 to 8 calls from the root, at each
     of which the program may go on in 12 ways."""
     noise = random.Random(1)
     with path.open("w") as file:

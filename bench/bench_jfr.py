@@ -1,4 +1,4 @@
-"""Flight recordings: CPU-seconds and memory of fastprof beside the JDK's `jfr summary`.
+"""Flight recordings: CPU-seconds and memory of fastprof compared with the JDK's `jfr summary`.
 
 pytest bench/bench_jfr.py             FASTPROF_BENCH_CHUNKS sets the number of chunks (default 12: 110 and 140 MB)
 """

@@ -1,6 +1,6 @@
-"""merge and diff of two Cachegrind profiles, beside cg_merge and cg_diff: CPU seconds and peak memory.
+"""merge and diff of two Cachegrind profiles, compared with cg_merge and cg_diff: CPU seconds and peak memory.
 
-    pytest bench/bench_merge_diff.py --benchmark-columns=min,median     (needs shared/tools beside the repository)
+    pytest bench/bench_merge_diff.py --benchmark-columns=min,median     (needs shared/tools next to the repository)
 
 FASTPROF_BENCH_MB sets the size of each profile (default 50).
 """
@@ -26,7 +26,7 @@ MB = os.environ.get("FASTPROF_BENCH_MB", "50")
 def profiles(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Of two programs that share most of their names."""
     if SHARED is None:
-        pytest.skip("no shared/tools beside the repository")
+        pytest.skip("no shared/tools next to the repository")
     folder = tmp_path_factory.mktemp("cachegrind")
     made = []
     for seed in ("1", "2"):

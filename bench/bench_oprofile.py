@@ -1,4 +1,4 @@
-"""OProfile sessions: MB of sample files a CPU-second, and peak memory, beside opreport where it is installed.
+"""OProfile sessions: MB of sample files per CPU-second, and peak memory, compared with opreport where it is installed.
 
 python -m pytest bench/bench_oprofile.py                       200 images of 100,000 keys and 25,000 arcs, 655 MB
 FASTPROF_BENCH_IMAGES=20 python -m pytest bench/bench_oprofile.py      a tenth of it
@@ -28,7 +28,7 @@ IMAGES = os.environ.get("FASTPROF_BENCH_IMAGES", "200")
 def arcs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A session with samples and arcs, its images below root/."""
     if SHARED is None:
-        pytest.skip("no shared/tools beside the repository")
+        pytest.skip("no shared/tools next to the repository")
     path = tmp_path_factory.mktemp("bench") / "arcs"
     tool = SHARED / "tools" / "make_big_oprofile.py"
     command = [sys.executable, str(tool), str(path), "--elf", "--cg", "--images", IMAGES]

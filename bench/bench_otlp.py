@@ -1,6 +1,6 @@
-"""OpenTelemetry profiles: CPU time and peak memory, beside the pprof profile with the same samples.
+"""OpenTelemetry profiles: CPU time and peak memory, compared with the pprof profile with the same samples.
 
-python -m pytest bench/bench_otlp.py             of 100 MB of pprof, three labels a sample
+python -m pytest bench/bench_otlp.py             of 100 MB of pprof, three labels per sample
 FASTPROF_BENCH_SIZE=1G python -m pytest ...      any other size
 """
 

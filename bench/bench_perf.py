@@ -1,4 +1,4 @@
-"""perf.data with frame-pointer chains: CPU-seconds and memory of fastprof beside `perf report` and `perf script`.
+"""perf.data with frame-pointer chains: CPU time and memory of fastprof compared with `perf report` and `perf script`.
 
 pytest bench/bench_perf.py            FASTPROF_BENCH_SECONDS sets the seconds recorded at 20,000 Hz (default 30: 115 MB)
 """

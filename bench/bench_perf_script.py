@@ -1,4 +1,4 @@
-"""Text of perf script: reading, as MB of input per CPU-second, beside `wc -l` on the same file.
+"""Text of perf script: reading, as MB of input per CPU-second, compared with `wc -l` on the same file.
 
 pytest bench/bench_perf_script.py            FASTPROF_BENCH_MB sets the size (default 100)
 """

@@ -1,6 +1,6 @@
-"""pprof profiles: MB of uncompressed input a CPU-second, and peak memory, beside go tool pprof on the same file.
+"""pprof profiles: MB of uncompressed input per CPU-second and peak memory, compared with go tool pprof.
 
-python -m pytest bench/bench_pprof.py            100 MB, three labels a sample
+python -m pytest bench/bench_pprof.py            100 MB, three labels per sample
 FASTPROF_BENCH_SIZE=1G python -m pytest ...      any other size
 """
 

@@ -1,4 +1,4 @@
-"""10,000 addresses of a C++ program of 45 MB of DWARF, beside llvm-symbolizer on the same ones; and its line tables.
+"""10,000 addresses of a C++ program of 45 MB of DWARF, compared with llvm-symbolizer; and its line tables.
 
 python -m pytest bench/bench_symbols.py          builds the program first, which takes a minute or two
 """
@@ -67,7 +67,7 @@ def test_lookup(benchmark: Any, program: Path) -> None:
 def test_line_tables(benchmark: Any, program: Path) -> None:
     def rows() -> int:
         tables = LineTables(ElfFile(program))
-        tables.find(0)  # they are read when they are asked for the first time
+        tables.find(0)  # they are read at the first lookup
         return int(lib.fp_dwarf_lines_stats(tables._lines).rows)
 
     n = benchmark.pedantic(rows, rounds=9)

@@ -24,7 +24,7 @@ from tests.support.paths import SHARED
 def profile() -> Any:
     trace, program = os.environ.get("FASTPROF_BENCH_TRACE"), os.environ.get("FASTPROF_BENCH_SYMBOLS")
     if not trace and SHARED is None:
-        pytest.skip("no shared/data beside the repository")
+        pytest.skip("no shared/data next to the repository")
     path = Path(trace) if trace else Path(str(SHARED), "data/xray/fdr5-lua-clang19/trace.xray")
     with fastprof.open(path, **({"symbols": [program]} if program else {})) as opened:
         yield opened

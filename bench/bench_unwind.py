@@ -1,6 +1,6 @@
-"""Unwinding recordings of `perf record --call-graph dwarf`: stacks, beside perf script, and tables of large files.
+"""Unwinding recordings of `perf record --call-graph dwarf`: stacks, compared with perf script; tables of large files.
 
-pytest bench/bench_unwind.py            FASTPROF_BENCH_SECONDS sets how long a program is recorded (default 10)
+pytest bench/bench_unwind.py            FASTPROF_BENCH_SECONDS sets the seconds of recording (default 10)
 """
 
 from __future__ import annotations

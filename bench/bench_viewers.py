@@ -1,4 +1,4 @@
-"""What people look at: each writer's MB of input per CPU-second, and peak memory, beside `llvm-xray convert`.
+"""Output for viewers: each writer's MB of input per CPU-second, and peak memory, compared with `llvm-xray convert`.
 
 pytest bench/bench_viewers.py            the trace of bench_xray.py (FASTPROF_BENCH_XRAY names another one, then
                                          FASTPROF_BENCH_XRAY_PROGRAM the program that wrote it), a gperftools profile;
@@ -50,7 +50,7 @@ def test_stacks(benchmark: Any, profile: Path, target: str, tmp_path: Path) -> N
 
 
 def page(benchmark: Any, input_: Path, output: Path) -> None:
-    """`report`, beside `top`, which adds up the same without contexts and callers."""
+    """`report`, compared with `top`, which adds up the same without contexts and callers."""
     cpu_seconds = record(benchmark, input_, fastprof("report", "-q", input_, "-o", output))
     benchmark.extra_info["CPU, top = 1"] = round(cpu_seconds / Run(fastprof("top", "-q", input_)).cpu_seconds, 1)
     benchmark.extra_info["page MB"] = round(output.stat().st_size / 1e6, 2)

@@ -4,7 +4,7 @@
 
 Commands are run in turn, A B A B ..., so that a machine that slows down slows all of them.  Prints for each the
 median and least CPU seconds (user and system, children included), MB of FILE per CPU-second, the peak memory, and
-how many times the first command's CPU it took.  FASTPROF_BENCH_ROUNDS (default 5) says how often.
+how many times the first command's CPU it took.  FASTPROF_BENCH_ROUNDS (default 5) sets the number of rounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 
 
 def run(command: list[str]) -> tuple[float, int]:
-    """(CPU seconds, peak KiB) of one run, whose output is thrown away."""
+    """(CPU seconds, peak KiB) of one run, whose output is discarded."""
     with open(os.devnull, "w") as nowhere:
         process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
         _, status, usage = os.wait4(process.pid, 0)

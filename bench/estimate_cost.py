@@ -4,7 +4,7 @@ python bench/estimate_cost.py FILE...        (graphs: Callgrind files of 100 MB)
 
 For each file fastprof's `info`, which only reads it, the conversion to pprof with the default options, and
 `go tool pprof -top` on what it wrote, in turn.  Of CPU seconds the median and the least; FASTPROF_BENCH_ROUNDS
-(default 5) says how often.
+(default 5) sets the number of rounds.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def peer(command: list[str]) -> list[str]:
 def big_profile(folder: Path, name: str, *options: str) -> Path:
     """A profile of FASTPROF_BENCH_SIZE (default 100M) made by shared/tools/make_big_gperf.py."""
     if SHARED is None:
-        pytest.skip("no shared/tools beside the repository")
+        pytest.skip("no shared/tools next to the repository")
     path = folder / name
     size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
     tool = SHARED / "tools" / "make_big_gperf.py"
