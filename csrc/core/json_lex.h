@@ -64,6 +64,12 @@ static inline void fp_json_whole(struct fp_json *j, size_t end) {
     j->end = end;
 }
 
+/* After FP_JSON_END with text left (`rest` is 2): another value begins there. */
+static inline void fp_json_again(struct fp_json *j) {
+    j->expects = 0;
+    j->rest = 0;
+}
+
 /* In an array: may an element or the end follow here? */
 int fp_json_between(const struct fp_json *j);
 

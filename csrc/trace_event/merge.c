@@ -93,10 +93,12 @@ static int pair_all(struct fp_trace_read *r) {
             r->request = FP_TRACE_SPILL;
             return FP_ASK;
         }
-        int status = next_record(r);
+        int status = r->has_head ? FP_DONE : next_record(r);
         if (status) return status;
         if (!r->has_head) break;
-        if (h->op == FP_OP_EXIT)
+        if ((h->op == FP_OP_EXIT || h->op == FP_OP_ENTER) && h->type)
+            status = fp_trace_async_record(r, h);
+        else if (h->op == FP_OP_EXIT)
             status = fp_trace_end(r, h->thread, h->time, h->id);
         else if (h->op == FP_OP_ARGUMENT)
             status = fp_trace_argument(r, h->thread, h->id | (uint64_t)h->type << 32);
@@ -108,6 +110,7 @@ static int pair_all(struct fp_trace_read *r) {
             *record = *h;
         }
         if (status) return status;
+        r->has_head = 0;
     }
     if (fp_trace_close(r)) return FP_E_NOMEM;
     r->pairing = r->by_time = r->has_heap = 0;
@@ -117,7 +120,7 @@ static int pair_all(struct fp_trace_read *r) {
 }
 
 static uint64_t shown(const struct fp_trace_read *r, int64_t time) {
-    return (uint64_t)time - (uint64_t)r->first;
+    return (uint64_t)time - (uint64_t)r->first + (uint64_t)r->base;
 }
 
 static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {

@@ -40,16 +40,16 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
 
 /* How many of the innermost calls an exit of `name` ends; 0: `name` is not open.  Only the innermost calls are
  * searched. */
-static uint32_t ended_by(const struct fp_trace_stack *s, uint32_t name) {
+static uint32_t ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
     enum { MAX_SEARCHED = 4096 };
     if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
     for (uint32_t k = 1; k <= s->n && k <= MAX_SEARCHED; k++)
-        if (s->calls[s->n - k].function == name) return k;
+        if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
     return 0;
 }
 
 int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
-    const uint32_t ended = ended_by(&r->stacks_of[thread], name);
+    const uint32_t ended = ended_by(r, &r->stacks_of[thread], name);
     r->lost_ends += !ended;
     r->unwound += ended > 1 ? ended - 1 : 0;
     r->nameless_ends += ended && name == FP_NO_ID;
@@ -62,5 +62,5 @@ int fp_trace_close(struct fp_trace_read *r) {
     for (; r->closing < r->cap_stacks; r->closing++)
         while (r->stacks_of[r->closing].n)
             if (pop_call(r, r->closing, 0, 1)) return FP_E_NOMEM;
-    return 0;
+    return fp_trace_async_close(r);
 }

@@ -2,10 +2,7 @@
 
 #include <stdlib.h>
 
-#include "core/digits.h"
 #include "trace_event/read_private.h"
-
-enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, STACK, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER, META };
 
 struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time) {
     struct fp_trace_read *r = calloc(1, sizeof *r);
@@ -14,7 +11,8 @@ struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int
     r->lenient = lenient;
     r->by_time = by_time;
     r->json.loose = 1;
-    if (fp_trace_ids_init(&r->thread_ids)) {
+    r->async = fp_trace_async_new();
+    if (fp_trace_ids_init(&r->thread_ids) || !r->async) {
         fp_trace_read_free(r);
         return NULL;
     }
@@ -26,6 +24,8 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.name);
     fp_buf_free(&r->event.data);
     fp_buf_free(&r->event.text);
+    fp_buf_free(&r->event.id);
+    fp_buf_free(&r->event.scope);
     fp_buf_free(&r->scratch);
     fp_trace_ids_clear(&r->thread_ids);
     for (uint32_t i = 0; i < r->cap_stacks; i++) {
@@ -37,134 +37,8 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     free(r->records);
     free(r->heap);
     fp_trace_lanes_free(&r->lanes);
+    fp_trace_async_free(r->async);
     free(r);
-}
-
-/* ---- fields of an event ---- */
-
-static void begin_event(struct fp_trace_read *r, const struct fp_in *in) {
-    struct fp_trace_event *e = &r->event;
-    const struct fp_buf name = e->name, data = e->data, text = e->text;
-    *e = (struct fp_trace_event){.at = in->base + in->pos, .name = name, .data = data, .text = text};
-    e->name.n = e->data.n = e->text.n = 0;
-    r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
-    r->field = OTHER;
-    r->in_args = 0;
-    r->thread_ids.noted = 0;
-}
-
-static uint32_t field_of(const struct fp_json *j) {
-    static const struct {
-        const char *key;
-        uint32_t field;
-    } fields[] = {{"ph", PH},     {"name", NAME}, {"ts", TS},     {"dur", DUR},     {"pid", PID},     {"tid", TID},
-                  {"args", ARGS}, {"sf", STACK},  {"esf", STACK}, {"stack", STACK}, {"estack", STACK}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fp_json_is(j, fields[i].key)) return fields[i].field;
-    return OTHER;
-}
-
-/* The field of a key of `args`: name, data, type, or arg0, arg1, ... in this order. */
-static uint32_t arg_field_of(const struct fp_trace_read *r) {
-    const struct fp_json *j = &r->json;
-    uint64_t n;
-    uint8_t digits[24] = {0};
-    if (fp_json_is(j, "name")) return ARG_NAME;
-    if (fp_json_is(j, "data")) return ARG_DATA;
-    if (fp_json_is(j, "type")) return ARG_TYPE;
-    if (j->text_n < 4 || j->text_n > 20 || memcmp(j->text, "arg", 3)) return OTHER;
-    memcpy(digits, j->text + 3, j->text_n - 3);
-    const uint8_t *end = fp_decimal(digits, &n);
-    return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? ARG_NUMBER : OTHER;
-}
-
-static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
-    size_t n;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
-    to->n = 0;
-    return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
-}
-
-/* Decodes hexadecimal digits into bytes.  *is_hex is 0 for anything else. */
-static int copy_data(struct fp_trace_read *r, int *is_hex) {
-    const struct fp_json *j = &r->json;
-    struct fp_buf *to = &r->event.data;
-    *is_hex = j->text_n % 2 == 0;
-    to->n = 0;
-    if (fp_buf_reserve(to, j->text_n / 2 + 1)) return FP_E_NOMEM;
-    for (size_t i = 0; i + 1 < j->text_n && *is_hex; i += 2) {
-        const unsigned high = fp_nibble(j->text[i]), low = fp_nibble(j->text[i + 1]);
-        *is_hex = high < 16 && low < 16;
-        to->p[to->n++] = (uint8_t)(high << 4 | low);
-    }
-    return 0;
-}
-
-/* Microseconds as nanoseconds.  *has is 0 for a word such as null. */
-static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
-    size_t n = j->text_n;
-    const uint8_t *p = fp_json_trim(j->text, &n);
-    *has = j->token != FP_JSON_WORD;
-    return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
-}
-
-/* Stores a text, number or word in its field of the event.  0, or an error code with `err` not set. */
-static int take_value(struct fp_trace_read *r) {
-    struct fp_trace_event *e = &r->event;
-    const struct fp_json *j = &r->json;
-    const int is_text = j->token == FP_JSON_STRING;
-    uint8_t has_dur;
-    int is_hex, status;
-    if (r->in_args) {
-        switch (r->arg_field) {
-            case ARG_NAME:
-                if (!is_text) break;
-                e->other_args |= e->ph != 'M';
-                return copy_text(r, &e->text);
-            case ARG_DATA:
-                if (!is_text) break;
-                status = copy_data(r, &is_hex);
-                e->has_data = (uint8_t)is_hex;
-                e->other_args |= (uint8_t)!is_hex;
-                return status;
-            case ARG_TYPE:
-                if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
-                e->has_type = e->type >= 0 && e->type <= UINT32_MAX;
-                return 0;
-            case ARG_NUMBER:
-                if (j->token != FP_JSON_NUMBER) break;
-                e->args[e->n_args] = 0;
-                for (size_t i = 0; i < j->text_n; i++) {
-                    const unsigned digit = (unsigned)j->text[i] - '0';
-                    uint64_t *const v = &e->args[e->n_args];
-                    if (digit > 9 || *v > (UINT64_MAX - digit) / 10) {
-                        e->other_args = 1;
-                        return 0;
-                    }
-                    *v = *v * 10 + digit;
-                }
-                e->n_args++;
-                return 0;
-            default: break;
-        }
-        e->other_args = 1;
-        return 0;
-    }
-    switch (r->field) {
-        case PH:
-            if (!is_text || j->text_n != 1) return FP_E_MALFORMED;
-            e->ph = j->text[0];
-            return 0;
-        case NAME:
-            if (j->token == FP_JSON_WORD) return 0;
-            e->has_name = j->text_n > 0;
-            return copy_text(r, &e->name);
-        case TS: return time_of(j, &e->ts, &e->has_ts);
-        case DUR: return time_of(j, &e->dur, &has_dur);
-        case PID: return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
-        default: return 0;
-    }
 }
 
 /* ---- threads ---- */
@@ -176,16 +50,25 @@ static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
                   : fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
 }
 
-/* The function of the event's name.  FP_NO_ID when memory ran out. */
-static uint32_t function_of(struct fp_trace_read *r) {
+static uint32_t name_of(struct fp_trace_read *r) {
     const struct fp_buf *name = &r->event.name;
-    const uint32_t string = name->n ? fp_strings_intern(&r->model->strings, name->p, name->n)
-                                    : fp_strings_intern(&r->model->strings, "[unknown]", 9);
+    return name->n ? fp_strings_intern(&r->model->strings, name->p, name->n)
+                   : fp_strings_intern(&r->model->strings, "[unknown]", 9);
+}
+
+/* The function of the event's name and category.  FP_NO_ID when memory ran out. */
+static uint32_t function_of(struct fp_trace_read *r) {
+    struct fp_model *m = r->model;
+    const uint32_t string = name_of(r), category = r->event.category;
     if (string == FP_NO_ID ||
         fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)string + 1, sizeof *r->function_of))
         return FP_NO_ID;
-    if (!r->function_of[string]) r->function_of[string] = fp_model_function(r->model, 0, 0, string, 0, 0);
-    return r->function_of[string];
+    struct fp_trace_named *const last = &r->function_of[string];
+    if (last->function && last->category == category) return last->function;
+    const uint32_t object = category ? fp_model_object(m, category, 0) : 0;
+    const uint32_t function = object == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, 0, string, 0, 0);
+    *last = (struct fp_trace_named){function == FP_NO_ID ? 0 : function, category};
+    return function;
 }
 
 /* ---- records ---- */
@@ -217,8 +100,11 @@ static int keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t func
 static int begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
     struct fp_trace_stack *s = &r->stacks_of[thread];
-    uint32_t function = FP_NO_ID;
-    if ((e->ph == 'B' || e->has_name) && (function = function_of(r)) == FP_NO_ID) return FP_E_NOMEM;
+    uint32_t function = FP_NO_ID; /* of an end its name */
+    if (e->ph == 'B' || e->has_name) {
+        function = e->ph == 'B' ? function_of(r) : name_of(r);
+        if (function == FP_NO_ID) return FP_E_NOMEM;
+    }
     r->out_of_order |= s->begun && e->ts < s->last && !r->by_time;
     s->begun = 1;
     s->last = e->ts;
@@ -232,17 +118,12 @@ static int begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     return 0;
 }
 
-/* 0 or FP_E_NOMEM. */
-static int instant(struct fp_trace_read *r, uint32_t thread) {
+/* 0, FP_ASK or FP_E_NOMEM. */
+static int asynchronous(struct fp_trace_read *r) {
     const struct fp_trace_event *e = &r->event;
-    const struct fp_buf *payload = e->has_data ? &e->data : &e->name;
-    const uint32_t string =
-        fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
-    struct fp_trace_record *record =
-        string == FP_NO_ID ? NULL : add_record(r, thread, e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM, string);
-    if (!record) return FP_E_NOMEM;
-    record->type = e->has_type ? (uint32_t)e->type : 0;
-    return 0;
+    const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
+    const uint32_t name = begins ? function_of(r) : ends && e->has_name ? name_of(r) : FP_NO_ID;
+    return name == FP_NO_ID && (begins || (ends && e->has_name)) ? FP_E_NOMEM : fp_trace_async_event(r, name);
 }
 
 /* 0 or FP_E_NOMEM. */
@@ -266,40 +147,50 @@ static int broken(struct fp_trace_read *r, const char *what, const char *want, s
     return FP_E_MALFORMED;
 }
 
+/* An event on the time axis: its rows.  0, FP_ASK or FP_E_NOMEM. */
+static int timed_event(struct fp_trace_read *r) {
+    uint32_t thread;
+    const uint8_t ph = r->event.ph;
+    if (ph != 'X' && strchr("benSFTp", ph)) return asynchronous(r);
+    const int status = thread_of(r, &thread);
+    if (status) return status;
+    if (ph == 'X') return complete(r, thread);
+    return ph == 'B' || ph == 'E' ? begin_or_end(r, thread) : fp_trace_instant(r, thread);
+}
+
+/* A name of a process or thread.  FP_DONE or FP_ASK. */
+static int end_meta(struct fp_trace_read *r) {
+    fp_trace_meta(&r->thread_ids, &r->event.name);
+    if (!r->thread_ids.meta || !r->event.text.n || r->thread_ids.noted) return FP_DONE;
+    r->request = FP_TRACE_NAME;
+    return FP_ASK;
+}
+
 static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
-    uint32_t thread;
     if (!e->keys) {
         r->empty++;
         return FP_DONE;
     }
-    switch (e->ph) {
-        case 0: return broken(r, "an event has no phase", "\"ph\"", err);
-        case 'M':
-            fp_trace_meta(&r->thread_ids, &e->name);
-            if (!r->thread_ids.meta || !e->text.n || r->thread_ids.noted) return FP_DONE;
-            r->request = FP_TRACE_NAME;
-            return FP_ASK;
-        case 'B':
-        case 'E':
-        case 'X':
-        case 'i':
-        case 'I':
-        case 'R': break;
-        case 'P': r->samples++; return FP_DONE;
-        default: r->other_events++; return FP_DONE;
+    if (!e->ph) return broken(r, "an event has no phase", "\"ph\"", err);
+    if (e->ph == 'M') return end_meta(r);
+    if (e->ph != 'X' && !strchr("BEiIRbenSFTp", e->ph)) {
+        r->samples += e->ph == 'P';
+        r->counters += e->ph == 'C';
+        r->flows += e->ph == 's' || e->ph == 't' || e->ph == 'f';
+        r->other_events += !strchr("PCstf", e->ph);
+        return FP_DONE;
     }
     if (!e->has_ts) return broken(r, "an event has no time", "\"ts\"", err);
     if (r->n_records >= FP_TRACE_RECORDS) {
         r->request = FP_TRACE_SPILL;
         return FP_ASK;
     }
-    int status = thread_of(r, &thread);
+    if (!e->is_moved && __builtin_add_overflow(e->ts, r->more, &e->ts))
+        return broken(r, "a time of an event", "a number within 64 bits", err);
+    e->is_moved = 1;
+    const int status = timed_event(r);
     if (status == FP_ASK) return status;
-    if (!status)
-        status = e->ph == 'X'                   ? complete(r, thread)
-                 : e->ph == 'B' || e->ph == 'E' ? begin_or_end(r, thread)
-                                                : instant(r, thread);
     if (status) return fp_no_memory(err);
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
@@ -334,19 +225,41 @@ static int note(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
+/* The time from which all times of this document count, in nanoseconds. */
+static void take_base(struct fp_trace_read *r) {
+    int64_t base;
+    if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return;
+    if (r->thread_ids.document)
+        r->more = base - r->base;
+    else
+        r->base = base;
+}
+
+/* A token at depth 1, outside of events.  Sets the field. */
+static int key_token(struct fp_trace_read *r) {
+    const struct fp_json *j = &r->json;
+    if (j->token == FP_JSON_KEY) {
+        r->field = fp_json_is(j, "traceEvents")           ? TRACE_ARGS
+                   : fp_json_is(j, "baseTimeNanoseconds") ? TRACE_BASE
+                   : fp_json_is(j, "metadata") || fp_json_is(j, "otherData") || fp_json_is(j, "distributedInfo")
+                       ? TRACE_META
+                       : TRACE_OTHER;
+        r->samples += (uint64_t)fp_json_is(j, "samples");
+    } else if (r->field == TRACE_BASE && j->token == FP_JSON_NUMBER) {
+        take_base(r);
+    }
+    return j->token == FP_JSON_KEY && fp_json_is(j, "displayTimeUnit") ? 0 : note(r);
+}
+
 /* A token outside of events. */
 static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    const int begins_events = j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->field == ARGS));
+    const int begins_events = j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->field == TRACE_ARGS));
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY && j->token != FP_JSON_OBJECT_END)
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
-    if (j->token == FP_JSON_KEY && j->depth == 1) {
-        const int is_meta = fp_json_is(j, "metadata") || fp_json_is(j, "otherData");
-        r->field = fp_json_is(j, "traceEvents") ? ARGS : is_meta ? META : OTHER; /* ARGS: the events follow */
-        r->samples += (uint64_t)fp_json_is(j, "samples");
-    }
-    if (j->depth == 2 && r->field == META && note(r)) return fp_no_memory(err);
+    if (j->depth == 1 && key_token(r)) return fp_no_memory(err);
+    if (j->depth == 2 && r->field == TRACE_META && note(r)) return fp_no_memory(err);
     if (begins_events) {
         r->in_events = r->seen_events = 1;
         r->events_depth = j->depth + 1;
@@ -357,13 +270,13 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
 
 /* A string, a number or a word of an event. */
 static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
-    const int status = take_value(r);
+    const int status = fp_trace_take_value(r);
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
-                            r->field == PH ? "the phase of an event" : "a number in an event", r->json.text,
-                            r->json.text_n, r->field == PH ? "one letter" : "a 64-bit number");
+                            r->field == TRACE_PH ? "the phase of an event" : "a number of an event", r->json.text,
+                            r->json.text_n, r->field == TRACE_PH ? "one letter" : "a number within 64 bits");
     r->broken++;
     return FP_DONE;
 }
@@ -373,11 +286,14 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END) return end_event(r, err);
     if (j->token == FP_JSON_KEY) {
-        r->field = field_of(j);
+        r->field = fp_trace_field_of(j);
         r->event.keys = 1;
-        r->event.has_stack |= r->field == STACK;
+        r->event.has_stack |= r->field == TRACE_STACK;
     } else if (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY) {
-        r->in_args = j->token == FP_JSON_OBJECT && r->field == ARGS;
+        r->in_args = j->token != FP_JSON_OBJECT ? 0
+                     : r->field == TRACE_ARGS   ? TRACE_IN_ARGS
+                     : r->field == TRACE_ID2    ? TRACE_IN_ID2
+                                                : 0;
     } else if (j->token >= FP_JSON_STRING) {
         return value_token(r, in, err);
     }
@@ -390,9 +306,9 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
     if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
         r->in_args = 0;
     } else if (r->in_args && j->token == FP_JSON_KEY) {
-        r->arg_field = arg_field_of(r);
+        r->arg_field = fp_trace_argument_of(r);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        r->event.other_args = 1;
+        r->event.other_args |= r->in_args == TRACE_IN_ARGS;
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
         return value_token(r, in, err);
     }
@@ -406,7 +322,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     if (j->token == FP_JSON_ARRAY_END && !depth) {
         r->in_events = 0;
     } else if (!depth) {
-        begin_event(r, in);
+        fp_trace_event_begin(r, in);
         r->event.is_object = j->token == FP_JSON_OBJECT;
         r->stray_elements += !r->event.is_object;
     } else if (r->event.is_object && depth <= 2) {
@@ -416,9 +332,39 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     return status;
 }
 
+/* Another value follows: an event, or a document. */
+static int continues(struct fp_trace_read *r, struct fp_in *in) {
+    struct fp_json *j = &r->json;
+    if (j->rest != 2) return 0;
+    const uint8_t c = in->p[in->pos];
+    if (r->lines && (c == '{' || c == ',')) {
+        in->pos += c == ',';
+        fp_json_again(j);
+        return 1;
+    }
+    if (r->lines || (c != '{' && c != '[')) return 0;
+    fp_json_again(j);
+    r->field = TRACE_OTHER;
+    r->more = -r->base;
+    r->in_events = 0;
+    r->events_before = r->events;
+    r->thread_ids.document++;
+    return 1;
+}
+
 static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     r->over = 1;
     if (!r->seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
+    if (!r->by_time && fp_trace_async_is_disordered(r)) {
+        r->out_of_order = 1;
+        return FP_DONE;
+    }
+    if (r->first + r->base < 0) {
+        r->base = 0;
+    } else {
+        r->first = 0;
+        r->negative_times = 0;
+    }
     if (!r->by_time && fp_trace_close(r)) return fp_no_memory(err);
     r->merging = 1;
     r->pairing = r->by_time;
@@ -426,10 +372,16 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     return FP_ASK;
 }
 
-/* The text is truncated or not JSON.  FP_ASK if what was read can be kept, otherwise the error. */
+/* The text ends too early, or is not JSON.  FP_ASK, FP_DONE, or the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
-    const int between = r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
-    if (status == FP_E_TRUNCATED && r->seen_events) { /* the writer was killed, or left the array open */
+    const int between = r->lines ? !r->json.depth : r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
+    if (r->thread_ids.document && !r->in_events && r->events == r->events_before) { /* not a document */
+        r->json.rest = 2;
+        r->thread_ids.document--;
+        in->pos = in->n;
+        return end_text(r, err);
+    }
+    if (status == FP_E_TRUNCATED && r->seen_events) { /* its writer was killed; an array may lack its end anyway */
         r->open_end = 1;
         r->killed = !between;
         in->pos = in->n;
@@ -442,12 +394,14 @@ static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, stru
 
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
+    if (r->lines) r->in_events = r->seen_events = 1;
     while (!r->over) {
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
         if (status < 0) return end_early(r, status, in, err);
+        if (j->token == FP_JSON_END && continues(r, in)) continue;
         if (j->token == FP_JSON_END) return end_text(r, err);
-        if (j->escaped && (j->token == FP_JSON_KEY || r->field == PH) && fp_json_unescape(j, &r->scratch))
+        if (j->escaped && (j->token == FP_JSON_KEY || r->field == TRACE_PH) && fp_json_unescape(j, &r->scratch))
             return fp_no_memory(err);
         status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;

@@ -1,6 +1,10 @@
 /* trace_event/read.h - Chrome's Trace Event JSON -> timeline rows.
  *
- *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone
+ *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone, or with `lines`
+ *                                                                               one such object after the other
+ *
+ * If other documents follow the first one, they are read, too; each has its own threads.  A category becomes the object
+ * of the function.
  *
  * A complete event (X) is written when its call ends, long after the call began.  So calls and instants become records,
  * sorted by thread, time, duration (longest first) and position in the file.  The caller spills sorted runs, which are
@@ -14,6 +18,10 @@
  * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If a time is negative,
  * all times are shifted so that the earliest is 0.
  *
+ * Asynchronous calls (b, e; S, F) are paired by category and id and get tracks of their own (async.c).
+ *
+ * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If some are below 0,
+ * all are shifted so that the earliest is 0.
  * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H
@@ -38,7 +46,9 @@ enum fp_trace_request {
     FP_TRACE_SPILL = 3,  /* call fp_trace_sort, spill the records and set r->n_records to 0 */
     FP_TRACE_MERGE = 4,  /* set r->runs; the last one is the records in memory, sorted */
     FP_TRACE_REFILL = 5, /* r->runs[r->run] is used up */
-    FP_TRACE_LANE = 6    /* call fp_trace_set_lane for lane r->lane (> 0) of thread r->lane_of */
+    FP_TRACE_LANE = 6,   /* call fp_trace_set_lane for lane r->lane (> 0) of thread r->lane_of */
+    FP_TRACE_TRACK = 7   /* the same for the asynchronous calls of process r->thread_ids.pid and category r->category,
+                            a string: thread r->lane_of if r->lane is above 0, otherwise a new one */
 };
 
 /* Durations of calls without one. */
@@ -59,12 +69,17 @@ struct fp_trace_run {
 };
 
 struct fp_trace_event {
-    uint64_t at; /* offset in the file */
-    uint8_t ph;  /* 0: none */
-    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
+    uint64_t at; /* its offset */
     int64_t ts, dur, type;
-    struct fp_buf name, data, text; /* data: decoded; text: args.name */
+    uint8_t ph; /* 0: none */
+    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
+    uint8_t is_moved;               /* `ts` includes what the document's times are moved by */
+    uint8_t id_is;                  /* enum fp_trace_id_kind */
+    uint8_t is_global;              /* the id is that of all processes */
+    uint32_t category;              /* a string */
     uint32_t n_args, keys;          /* keys: their number */
+    struct fp_buf name, data, text; /* data: decoded; text: args.name, or args.labels.  The next event reuses these: */
+    struct fp_buf id, scope;        /* of an asynchronous call */
     uint64_t args[16];
 };
 
@@ -81,15 +96,16 @@ struct fp_trace_read {
     int32_t lenient, by_time;
     int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
     uint32_t request;     /* after FP_ASK: enum fp_trace_request */
-    uint32_t lane, lane_of;
+    uint32_t lane, lane_of, category;
+    int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
     struct fp_trace_ids thread_ids;
     struct fp_trace_event event;
     struct fp_trace_record *records;
     uint32_t n_records, run, n_runs;
     struct fp_trace_run *runs; /* caller-owned */
     /* counted */
-    uint64_t events, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes, empty,
-        stray_elements, broken;
+    uint64_t events, counters, flows, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes,
+        empty, stray_elements, broken;
     uint64_t lost_ends, unwound;
     uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
     uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
@@ -103,15 +119,19 @@ struct fp_trace_read {
     /* private from here on */
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
+    uint64_t events_before; /* of this document */
     uint32_t field, arg_field;
     uint32_t n_key; /* bytes after n_stated: a key that waits for its value */
     struct fp_buf scratch;
-    uint32_t *function_of; /* by string: the function of that name */
-    uint32_t cap_functions;
+    struct fp_trace_named *function_of;     /* by string: the last function of that name */
+    uint32_t cap_functions, categories[16]; /* the last strings, by length and first letter */
+    struct fp_trace_async *async;
     struct fp_trace_stack *stacks_of; /* by thread: open calls */
     uint32_t cap_stacks, cap_records, closing;
     uint64_t order;
     int64_t first; /* the earliest time, or 0 */
+    int64_t base;  /* nanoseconds added to all times; those of a document whose base differs already include that */
+    int64_t more;  /* that difference */
     /* merging */
     struct fp_trace_record head;
     uint32_t *heap; /* runs by their next record */
@@ -127,8 +147,9 @@ void fp_trace_read_free(struct fp_trace_read *r);
 /* Sorts the records in memory. */
 void fp_trace_sort(struct fp_trace_read *r);
 
-/* Sets the thread of the model for the requested lane. */
+/* Sets the thread of the model for the requested lane or track. */
 void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread);
+void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);

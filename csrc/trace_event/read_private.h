@@ -1,9 +1,11 @@
 /* trace_event/read_private.h - shared by the files of the reader.  Private.
  *
  *   read.c    the text: events become records
+ *   fields.c  fields of an event
  *   pair.c    begins and ends become calls
  *   merge.c   records, sorted, become rows
  *   lanes.c   calls of a thread that overlap
+ *   async.c   asynchronous calls, paired by their ids
  */
 #ifndef FP_TRACE_EVENT_READ_PRIVATE_H
 #define FP_TRACE_EVENT_READ_PRIVATE_H
@@ -43,20 +45,78 @@ struct fp_trace_ends {
     int64_t least, most;
 };
 
+/* A function, and the category (a string) with which it was found. */
+struct fp_trace_named {
+    uint32_t function, category;
+};
+
 static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
     if (fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records)) return NULL;
     return &r->records[r->n_records++];
 }
 
-/* pair.c.  `name` is a function, or FP_NO_ID for an unnamed end.  Each returns 0 or FP_E_NOMEM. */
+/* pair.c.  `name` is a string, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
 int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
 int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
 int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name);
 /* Turns the calls that are still open into records. */
 int fp_trace_close(struct fp_trace_read *r);
 
-/* merge.c.  Appends the rows of the runs' records; with `by_time` it first pairs begins and ends.  FP_FULL, FP_ASK,
- * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
+enum fp_trace_field {
+    TRACE_OTHER = 0,
+    TRACE_PH,
+    TRACE_NAME,
+    TRACE_CATEGORY,
+    TRACE_TS,
+    TRACE_DUR,
+    TRACE_PID,
+    TRACE_TID,
+    TRACE_ID,
+    TRACE_ID2,
+    TRACE_SCOPE,
+    TRACE_STACK,
+    TRACE_ARGS, /* of the whole text: its events */
+    TRACE_ARG_NAME,
+    TRACE_ARG_DATA,
+    TRACE_ARG_TYPE,
+    TRACE_ARG_NUMBER,
+    TRACE_LOCAL, /* of id2 */
+    TRACE_GLOBAL,
+    TRACE_META, /* of the whole text */
+    TRACE_BASE
+};
+/* What the reader is in, within an event. */
+enum { TRACE_IN_ARGS = 1, TRACE_IN_ID2 = 2 };
+
+/* fields.c. */
+void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in);
+uint32_t fp_trace_field_of(const struct fp_json *j);
+/* The same for a key of the arguments: name, labels, data, type, or arg0, arg1 ... in this order; or of id2. */
+uint32_t fp_trace_argument_of(const struct fp_trace_read *r);
+/* Takes a text, number or word of an event.  0 or an error without a description. */
+int fp_trace_take_value(struct fp_trace_read *r);
+
+/* An instant becomes a record.  0 or FP_E_NOMEM. */
+int fp_trace_instant(struct fp_trace_read *r, uint32_t thread);
+
+/* The name of a function. */
+static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t function) {
+    return fp_table_row(&r->model->functions, function)[FP_FUNCTION_NAME];
+}
+
+/* async.c.  Each returns 0, FP_ASK or FP_E_NOMEM. */
+struct fp_trace_async *fp_trace_async_new(void);
+void fp_trace_async_free(struct fp_trace_async *a);
+/* A begin, end or instant of an asynchronous call; its name as a function (of an end as a string, or FP_NO_ID). */
+int fp_trace_async_event(struct fp_trace_read *r, uint32_t name);
+/* The same for a record of such an event, in order of time. */
+int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record);
+int fp_trace_async_close(struct fp_trace_read *r);
+/* Must the file be read again, because ends may precede their begins? */
+int fp_trace_async_is_disordered(const struct fp_trace_read *r);
+
+/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
+ * FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
 
 /* lanes.c.  The first lane in which a call with this end nests.  FP_NO_ID when memory ran out. */

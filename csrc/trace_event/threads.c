@@ -36,7 +36,7 @@ int fp_trace_thread_of(struct fp_trace_ids *ids, uint32_t *thread) {
                              (uint32_t)(pid >> 32),
                              ids->tid.string ? ids->tid.string : (uint32_t)tid,
                              (uint32_t)(tid >> 32),
-                             1};
+                             ids->document + 1};
     if (!ids->last || memcmp(key, ids->last_key, sizeof key)) {
         const uint32_t pair = fp_table_intern(&ids->pairs, key);
         if (pair == FP_NO_ID ||
@@ -55,7 +55,8 @@ void fp_trace_set_thread(struct fp_trace_ids *ids, uint32_t thread) {
 }
 
 void fp_trace_meta(struct fp_trace_ids *ids, const struct fp_buf *name) {
-    ids->meta = name->n == 12 && !memcmp(name->p, "process_name", 12)  ? 1
-                : name->n == 11 && !memcmp(name->p, "thread_name", 11) ? 2
-                                                                       : 0;
+    ids->meta = name->n == 12 && !memcmp(name->p, "process_name", 12)     ? 1
+                : name->n == 11 && !memcmp(name->p, "thread_name", 11)    ? 2
+                : name->n == 14 && !memcmp(name->p, "process_labels", 14) ? 3
+                                                                          : 0;
 }

@@ -21,8 +21,9 @@ struct fp_trace_id {
 
 struct fp_trace_ids {
     struct fp_trace_id pid, tid; /* of the current event */
-    uint32_t meta;               /* the event names the process: 1, the thread: 2, neither: 0 */
-    int32_t noted;               /* the name was recorded */
+    uint32_t meta;               /* its name for the process: 1, the thread: 2, labels of the process: 3, none: 0 */
+    int32_t noted;               /* that name was recorded */
+    uint32_t document;           /* of the text, counted from 0; each has its own threads */
     /* private from here on */
     struct fp_table pairs; /* kinds and numbers of ids */
     uint32_t *thread_of;   /* by row of `pairs`: thread + 1, 0 = not requested yet */

@@ -133,7 +133,7 @@ def _print_csv(found: Top) -> None:
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
-    words.append(counted(found.n_rows - found.n_cycles, _noun(found.by)))
+    words.append(counted(found.n_rows - found.n_cycles, _noun(found.by), "categories" * (found.by == "category")))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
@@ -188,8 +188,8 @@ def _print_rows(found: Top, screen: Screen) -> None:
 def _names(found: Top) -> list[tuple[str, list[str]]]:
     """The columns that identify a row."""
     rows, by = found.rows, found.by
-    if by in ("file", "object"):
-        return [(by, [getattr(row, by) or "???" for row in rows])]
+    if by in ("file", "object", "category"):
+        return [(by, [(row.file if by == "file" else row.object) or "???" for row in rows])]
     if by in ("thread", "label"):
         return [(by, [row.name for row in rows])]
     if by.startswith("label:"):

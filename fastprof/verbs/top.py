@@ -81,11 +81,12 @@ class Grouping(Kind):
 
 BY = Option(
     "by",
-    Grouping("function", "line", "file", "object", "thread", "label", "input"),
+    Grouping("function", "line", "file", "object", "category", "thread", "label", "input"),
     "function",
     group="rows",
-    help="function, line, file, object, thread, label, input",
-    details="Default: function.  label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
+    help="line, file, object, category, thread, label, input",
+    details="Default: function.  `category` is the object of a trace's calls.  "
+    "label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
     "`function` stands for the function of the sample.  `input` is label:input with --label-input.",
 )
 TREE: Option[str | None] = Option(
@@ -410,7 +411,7 @@ class Finder:
             return _Place(_text(f.name), _text(f.file), 0, _text(f.object), label)
         if by == "file":
             return _Place("", file=_text(model.string(i)))
-        if by == "object":
+        if by in ("object", "category"):
             return _Place("", object=_text(model.string(model.row("objects", i)[0])))
         if by == "line":
             function, file, line = self._costs.place(i)

@@ -37,6 +37,7 @@ _BY = {
     "line": lib.FP_TOP_BY_LINE,
     "file": lib.FP_TOP_BY_FILE,
     "object": lib.FP_TOP_BY_OBJECT,
+    "category": lib.FP_TOP_BY_OBJECT,  # as which traces have it
 }
 
 
@@ -124,7 +125,7 @@ class Costs:
 
     def graph(self, batches: Iterable[Batch]) -> None:
         self.begin_graph()
-        self.inclusive_known &= self.by not in ("file", "object")
+        self.inclusive_known &= self.by not in ("file", "object", "category")
         self._graph(batches)
 
     def through(self, pipeline: Pipeline, log: Log) -> Iterator[Batch]:

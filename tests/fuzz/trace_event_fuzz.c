@@ -65,6 +65,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
     o.w->args = options >> 2 & 1;
+    r->lines = options >> 3 & 1;
     fp_buf_put(&o.text, "[", 1);
     int status = FP_MORE, writing = FP_DONE;
     for (;;) {
@@ -77,6 +78,8 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
                 r->thread_ids.noted = 1;
             } else if (r->request == FP_TRACE_LANE) {
                 fp_trace_set_lane(r, fp_model_thread(m, 1, r->lane_of, r->lane));
+            } else if (r->request == FP_TRACE_TRACK) {
+                fp_trace_set_track(r, fp_model_thread(m, 2, r->lane ? r->lane_of + 1 : r->category, r->lane));
             } else if (r->request == FP_TRACE_MERGE) {
                 free(records);
                 records = merged(r, &last);

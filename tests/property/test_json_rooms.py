@@ -63,7 +63,7 @@ def rows_of(profile: Any) -> dict[tuple[int, int], list[tuple[str, int, str]]]:
 
 @st.composite
 def traces(draw: st.DrawFn) -> bytes:
-    phases = draw(st.sampled_from(["BE", "BBEEi", "X", "XXi", "BEXiIR", "BEXMC"]))
+    phases = draw(st.sampled_from(["BE", "BBEEi", "X", "XXi", "BEXiIR", "BEXMC", "bbeen", "bbeeBEXC"]))
     names = draw(st.lists(NAMES, min_size=1, max_size=4))
     events: list[dict[str, Any]] = []
     least = draw(st.sampled_from([-5, 0]))
@@ -80,6 +80,10 @@ def traces(draw: st.DrawFn) -> bytes:
             said["name"] = ""
         if phase == "E" and not draw(st.integers(0, 3)):
             del said["name"]
+        if phase in "ben":
+            said["id"] = draw(st.sampled_from(["0x1", 7, "a"]))
+            if draw(st.booleans()):
+                said["cat"] = draw(st.sampled_from(["net", "gpu"]))
         if phase == "M":
             said |= {"name": "thread_name", "args": {"name": "a name"}}
         if not draw(st.integers(0, 5)):

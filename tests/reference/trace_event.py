@@ -41,17 +41,71 @@ def read(data: bytes) -> Trace:
     said = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     events = [event for event in (said["traceEvents"] if isinstance(said, dict) else said) if event]
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    tracks: dict[tuple[int, str], list[dict[str, Any]]] = {}  # of asynchronous calls: by process and category
     for order, event in enumerate(events):
         if event["ph"] in "BEXiIR":
             event |= {"ts": nanoseconds(event["ts"]), "order": order}
             threads.setdefault((int(event["pid"]), int(event["tid"])), []).append(event)
             trace.counts["negative-times"] += event["ts"] < 0
-    shift = min([0, *(event["ts"] for mine in threads.values() for event in mine)])
+        elif event["ph"] in "bne":
+            event |= {"ts": nanoseconds(event["ts"]), "order": order}
+            tracks.setdefault((int(event["pid"]), event.get("cat", "")), []).append(event)
+            trace.counts["negative-times"] += event["ts"] < 0
+    shift = min([0, *(event["ts"] for mine in [*threads.values(), *tracks.values()] for event in mine)])
     by_time = any(goes_back(mine) for mine in threads.values())
+    by_time = by_time or any(slots_of(Trace(), mine, False) is None for mine in tracks.values())
     for (pid, tid), mine in threads.items():
         for lane, rows in enumerate(rows_of(trace, calls_of(trace, mine, by_time), shift)):
             trace.rows[pid, tid, lane] = rows
+    for number, ((pid, _), mine) in enumerate(tracks.items()):
+        for slot, calls in enumerate(slots_of(trace, mine, by_time) or []):
+            for lane, rows in enumerate(rows_of(trace, calls, shift)):
+                trace.rows[pid, 1000 * (number + 1) + slot, lane] = rows
     return trace
+
+
+def slots_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[list[Call]] | None:
+    """Asynchronous calls of a track: those of an id, while any is open, in the first slot that was free at the begin of
+    the first.  None: the order of the file is not that of time."""
+    slots: list[list[Call]] = [[]]
+    free: list[int] = []  # from which time on; FOREVER while calls are open
+    open_: dict[Any, tuple[int, list[Call]]] = {}
+    last: dict[Any, int] = {}
+    lost = went_back = False
+    before = -FOREVER
+    for event in sorted(events, key=lambda event: event["ts"] if by_time else 0):
+        now, name = event["ts"], event.get("name")
+        if event["ph"] == "n":
+            slots[0].append(Call(now, 0, event["order"], name or "", is_event=True))
+            continue
+        id_ = str(event["id"])
+        if id_ in open_ and now < last[id_] and not by_time:
+            return None
+        last[id_] = now
+        if event["ph"] == "b":
+            if id_ not in open_:
+                slot = next((i for i, at in enumerate(free) if at <= now), len(free))
+                free[slot : slot + 1] = [FOREVER]
+                slots += [[] for _ in range(len(free) - len(slots))]
+                open_[id_] = slot, []
+            slot, calls = open_[id_]
+            calls.append(Call(now, FOREVER, event["order"], name or "[unknown]"))
+            slots[slot].append(calls[-1])
+        else:
+            slot, calls = open_.get(id_, (0, []))
+            ended = [call for call in calls if not name or call.name == name][-1:]
+            trace.counts["orphan-exits"] += not ended
+            trace.counts["nameless-ends"] += bool(ended) and not name
+            lost |= not ended
+            for call in ended:
+                call.duration = now - call.begin
+                calls.remove(call)
+                if not calls:
+                    free[slot] = now
+                    del open_[id_]
+        went_back |= now < before
+        before = now
+    return None if lost and went_back and not by_time else slots
 
 
 def goes_back(events: list[dict[str, Any]]) -> bool:

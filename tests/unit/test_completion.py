@@ -15,7 +15,7 @@ from tests.differential.peers import need
 TYPED = [
     ("co", "convert completion"),
     ("top --by fu", "function"),
-    ("top --by ", "function line file object thread label input label:"),
+    ("top --by ", "function line file object category thread label input label:"),
     ("convert --labels own,th", "own,thread"),
     ("archive ", "add list extract rm compact verify"),
     ("archive add --skip-e", "--skip-existing"),

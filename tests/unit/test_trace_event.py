@@ -188,7 +188,8 @@ def test_times_far_apart_can_be_written(tmp_path: Path) -> None:
 READ = {
     "byte order mark": (b"\xef\xbb\xbf[%s]", {}),
     "NUL padding": (b"[%s]\n\0\0\0", {"nul-padding": 1}),
-    "two documents": (b"[%s]\n[%s]", {"rest-after-end": 1}),
+    "text behind the end": (b"[%s]\nDone.", {"rest-after-end": 1}),
+    "half a document behind the end": (b'[%s]\n{"traceEv', {"rest-after-end": 1}),
     "words": (b'[{"args":{"a":nan,"b":-inf,"c":-1.#IND,"d":NaN},' + b"%s]", {"bare-words": 4}),
     "backslashes": (b'[{"args":{"file":"C:\\Users\\u12"},' + b"%s]", {"bare-backslashes": 1}),
     "deep": (b'[{"args":' + b"[" * 3000 + b"]" * 3000 + b"," + b"%s]", {}),
@@ -266,3 +267,158 @@ def test_ends_and_begins_of_one_time_are_in_the_order_of_the_file(tmp_path: Path
     path.write_text("[" + ",".join(f'{event},"pid":1,"tid":1}}' for event in events) + "]")
     repairs = {entry["code"]: entry["count"] for entry in fastprof.info(path).repairs.entries()}
     assert repairs == {"orphan-exits": 1, "unfinished-calls": 4}
+
+
+# ---- dialects
+
+
+def test_lines_of_events() -> None:
+    lines = f"{X}\n{X.replace('f', 'g')}\n"
+    for text in (lines, lines.replace("\n", ",\n"), f"\ufeff {lines}"):
+        assert sums(text.encode()) == {"f": 2000, "g": 2000}
+    killed = fastprof.info(f'{lines}{{"ph":"X","na'.encode())
+    assert killed.facts["events"] == 2 and len(killed.warnings) == 1
+    assert repairs(f"{lines}Done.".encode()) == {"rest-after-end": 1}
+
+
+def test_documents_have_threads_of_their_own() -> None:
+    """Two traces in one file: calls of one are not called by those of the other, and each counts from its own base."""
+    base = 1_700_000_000_000_000_000
+    first = f'{{"baseTimeNanoseconds":{base},"traceEvents":[{X}]}}'
+    second = f'{{"traceEvents":[{X.replace("f", "g")}],"traceName":"b"}}'
+    third = f'{{"baseTimeNanoseconds":{base + 500},"traceEvents":[{X.replace("f", "h")}]}}'
+    data = f"{first}{second}\n{third}[]".encode()
+    with fastprof.open(data, from_="trace-event") as profile:
+        rows = fastprof.top(data, n=0).rows
+        assert {row.name: (row.self, row.inclusive) for row in rows} == dict.fromkeys("fgh", (2000, 2000))
+        times = [int(time) for batch in profile for time in batch["time"]]
+    assert times == [base + 1000, base + 3000, 1000, 3000, base + 1500, base + 3500]
+    assert fastprof.info(data).facts["documents"] == 4
+
+
+@pytest.mark.parametrize("base", ["-5", "1e30", '"x"', "9223372036854775807"])
+def test_a_base_that_is_no_time_is_not_added(base: str) -> None:
+    data = f'{{"baseTimeNanoseconds":{base},"traceEvents":[{X}]}}'.encode()
+    assert [*spans(data)] == [("1", "f", 1000, 2000)]
+
+
+def test_negative_times_with_a_base_are_not_shifted() -> None:
+    data = f'{{"baseTimeNanoseconds":10000,"traceEvents":[{X.replace(":1,", ":-4,", 1)}]}}'.encode()
+    assert not repairs(data) and [span[2] for span in spans(data)] == [6000]
+
+
+def category(name: str, cat: str, ph: str = "X") -> str:
+    return f'{{"ph":"{ph}","name":"{name}","cat":"{cat}","ts":1,"dur":2,"pid":1,"tid":1}}'
+
+
+def test_functions_of_two_categories_are_two() -> None:
+    data = f"[{category('f', 'kernel')},{category('f', 'cpu_op')},{category('f', 'kernel')},{X}]".encode()
+    found = fastprof.top(data, n=0)
+    assert sorted((row.name, row.object, row.calls) for row in found.rows) == [
+        ("f", "", 1),
+        ("f", "cpu_op", 1),
+        ("f", "kernel", 2),
+    ]
+    by_category = fastprof.top(data, by="category")
+    assert by_category.by == "category"
+    assert sum(row.self for row in by_category.rows) == 2000
+    assert {row.object for row in fastprof.top(data, object="kernel").rows} == {"kernel"}
+
+
+def test_an_end_needs_no_category() -> None:
+    begin, end = category("f", "net", "B"), category("f", "", "E").replace('"ts":1', '"ts":9')
+    assert sums(f"[{begin},{end}]".encode()) == {"f": 8000} and not repairs(f"[{begin},{end}]".encode())
+
+
+def asynchronous(*said: tuple[str, str, Any, int], **more: Any) -> bytes:
+    return json.dumps(
+        [
+            {"ph": ph, "name": name, "id": id_, "ts": ts, "pid": 1, "tid": 1, "cat": "net", **more}
+            for ph, name, id_, ts in said
+        ]
+    ).encode()
+
+
+def test_asynchronous_calls_of_two_ids_never_nest() -> None:
+    data = asynchronous(
+        ("b", "A", 1, 10), ("b", "B", 2, 20), ("b", "C", 1, 30), ("e", "C", 1, 40), ("e", "B", 2, 50),
+        ("e", "A", 1, 60), ("b", "D", 3, 60), ("n", "event", 3, 61), ("e", "", 3, 70),
+    )  # fmt: skip
+    assert sorted(spans(data)) == [
+        ("async net", "A", 10_000, 50_000),
+        ("async net", "C", 30_000, 10_000),
+        ("async net", "D", 60_000, 10_000),
+        ("async net [2]", "B", 20_000, 30_000),
+    ]
+    assert {row.name: row.self for row in fastprof.top(data, n=0).rows} == {
+        "A": 40_000,
+        "B": 30_000,
+        "C": 10_000,
+        "D": 10_000,
+    }
+    assert repairs(data) == {"nameless-ends": 1}
+
+
+def test_ids_of_one_process_and_of_all() -> None:
+    """`id2` says which; others are of the process.  Other scopes, categories and names of S and F are other calls."""
+
+    def of(pid: int, id2: dict[str, str], *said: tuple[str, str, Any, int], **more: Any) -> list[Any]:
+        events = json.loads(asynchronous(*said, pid=pid, id2=id2, **more))
+        return [{key: value for key, value in one.items() if key != "id"} for one in events]
+
+    local, all_ = {"local": "0x1"}, {"global": "0x2"}
+    events = [
+        *of(1, local, ("b", "A", 0, 10)), *of(2, local, ("b", "B", 0, 20), ("e", "B", 0, 30)),
+        *of(1, local, ("e", "A", 0, 40)),
+        *of(1, all_, ("b", "G", 0, 50)), *of(2, all_, ("e", "G", 0, 60)),
+        *of(1, local, ("b", "s", 0, 70), scope="x"), *of(1, local, ("e", "s", 0, 71), scope="y"),
+        *of(1, local, ("S", "one", 0, 80), ("S", "two", 0, 81), ("F", "one", 0, 85), ("F", "two", 0, 86)),
+    ]  # fmt: skip
+    data = json.dumps(events).encode()
+    assert {name: lasts for _, name, _, lasts in spans(data)} == {
+        "A": 30_000,
+        "B": 10_000,
+        "G": 10_000,
+        "one": 5000,
+        "two": 5000,
+    }
+    assert repairs(data) == {"orphan-exits": 1, "unfinished-calls": 1}
+
+
+def test_ends_that_stand_before_their_begins(tmp_path: Path) -> None:
+    """Threads of Chrome write their events in bursts."""
+    data = asynchronous(("b", "A", 1, 10), ("e", "B", 2, 90), ("e", "A", 1, 95), ("b", "B", 2, 20))
+    assert sorted(spans(data)) == [("async net", "A", 10_000, 85_000), ("async net [2]", "B", 20_000, 70_000)]
+    assert not repairs(data)
+
+
+def test_many_ids_take_no_memory_once_their_calls_ended() -> None:
+    """Ids of calls that ended are forgotten, and slots are used again."""
+    said = [(ph, "A", f"0x{i:x}", 2 * i + (ph == "e")) for i in range(50_000) for ph in "be"]
+    with fastprof.open(asynchronous(*said), from_="trace-event") as profile:
+        n = sum(len(batch) for batch in profile)
+        assert (n, profile.model.c.threads.n, profile.model.c.strings.n < 20) == (100_000, 2, True)
+
+
+def test_labels_tell_processes_apart() -> None:
+    """PyTorch calls the rows of all devices python."""
+    meta = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}]
+    meta += [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": f"GPU {pid}"}} for pid in (0, 1)]
+    with fastprof.open(f"{json.dumps(meta)[:-1]},{X}]".encode(), from_="trace-event") as profile:
+        sum(len(batch) for batch in profile)
+        assert dict(profile.model.parts[0].extra["process_names"]) == {0: b"python (GPU 0)", 1: b"GPU 1"}
+
+
+def test_what_is_counted_apart() -> None:
+    more = ",".join(f'{{"ph":"{ph}","name":"a","ts":1,"pid":1,"tid":1}}' for ph in "CCstfNOD")
+    found = {
+        entry["code"]: entry["count"] for entry in fastprof.info(f"[{X},{more}]".encode()).not_representable.entries()
+    }
+    assert found == {"counters": 2, "flows": 3, "other-events": 3}
+
+
+def test_ranks_become_labels(tmp_path: Path) -> None:
+    for rank, dur in enumerate((2, 5)):
+        (tmp_path / f"rank{rank}.json").write_text(f"[{X}]".replace('"dur":2', f'"dur":{dur}'))
+    found = fastprof.top(sorted(tmp_path.glob("*.json")), by="label:rank", label_path="rank{rank}.json")
+    assert {row.name: row.self for row in found.rows} == {"0": 2000, "1": 5000}

@@ -34,9 +34,19 @@ _FIRST = (
 )
 
 
+def begins_with_event(head: bytes) -> bool:
+    """Whether the text is a sequence of events, without an array around them."""
+    from re import match, search
+
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    key = rb'\{\s*"(ph|name|cat|ts|pid|tid|dur|id|args)"\s*:'
+    phase = rb'"ph"\s*:\s*"[A-Za-z(),]"'
+    return bool(match(rb"\s*" + key, text) and search(phase, text) and b'"traceEvents"' not in text)
+
+
 def sniff(head: bytes) -> int:
-    """An object with an array of events or with fields that precede it, or such an array alone: objects, at least one
-    of them with a phase."""
+    """An object with an array of events or with the fields before it, or events, alone or in an array: objects, one of
+    them with a phase."""
     from re import match, search, sub
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -45,7 +55,7 @@ def sniff(head: bytes) -> int:
     text = sub(rb"\\u00([2-7][0-9A-Fa-f])", lambda escaped: bytes([int(escaped[1], 16)]), text)
     if text[:1] == b"{":
         known = search(rb'"traceEvents"\s*:\s*\[', text) or match(rb'\{\s*"(' + _FIRST + rb')"\s*:', text)
-        return MAYBE if known else NO
+        return MAYBE if known or begins_with_event(text) else NO
     in_array = match(rb'\[[\s\[]*(\{\s*\}\s*,\s*)*\{\s*"', text) and search(rb'"ph"\s*:\s*"[A-Za-z(),]"', text)
     return MAYBE if in_array else NO
 

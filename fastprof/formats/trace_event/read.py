@@ -14,7 +14,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
-from fastprof.formats.trace_event import SAMPLES
+from fastprof.formats.trace_event import SAMPLES, begins_with_event
 from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.samples import SamplesReader, count_ends
 from fastprof.formats.trace_event.threads import ThreadNames
@@ -22,15 +22,15 @@ from fastprof.formats.trace_event.threads import ThreadNames
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_record
 
-_CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
+_CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEXbS]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
 _LONGEST = 32  # maximum length of a match in bytes
 _RUN = 1 << 17  # bytes of each run kept in memory during a merge
 
 
 class TraceEventReader(Reader):
-    """A timeline in nanoseconds.  Drops categories; drops and counts non-numeric arguments and events other than calls
-    and instants."""
+    """A timeline in nanoseconds; objects are categories.  Loses arguments that are no numbers, and events that are
+    neither calls nor instants, which are counted."""
 
     format = "trace-event"
     view = "timeline"
@@ -57,6 +57,7 @@ class TraceEventReader(Reader):
     def _begin(self, *, by_time: bool) -> None:
         new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], by_time)
         self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
+        self._r.lines = begins_with_event(self.source.head)
         self._file, self._blocks = Spilled(), []
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
@@ -73,10 +74,17 @@ class TraceEventReader(Reader):
                 self._merge()
             elif r.request == lib.FP_TRACE_LANE:
                 lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
+            elif r.request == lib.FP_TRACE_TRACK:
+                lane = self._threads.lane(r.lane_of, r.lane) if r.lane else self._track()
+                lib.fp_trace_set_track(r, lane)
             else:
                 self._refill(r.run)
         self._threads.add_names([self.model.parts[self._part]])
         return int(status)
+
+    def _track(self) -> int:
+        """The thread of asynchronous calls of a process and category."""
+        return self._threads.track(self._r.thread_ids, self.model.string(self._r.category))
 
     # ---- records, sorted -----------------------------------------------------
 
@@ -130,6 +138,8 @@ class TraceEventReader(Reader):
                 "cut-calls": r.cut,
                 "unreadable-events": r.broken,
                 "unreadable-rest": r.bad_end,
+                "counters": r.counters,
+                "flows": r.flows,
                 "other-events": r.other_events,
                 "event-arguments": r.other_args,
                 "trace-samples": r.samples,
@@ -137,6 +147,8 @@ class TraceEventReader(Reader):
             },
         )
         log.facts["events"] = int(r.events)
+        if r.thread_ids.document:
+            log.facts["documents"] = int(r.thread_ids.document) + 1
         texts = [text.decode("utf-8", "replace") for text in bytes(r.stated[0 : r.n_stated]).split(b"\0")[:-1]]
         if texts:
             self.stated = {"metadata": dict(zip(texts[::2], texts[1::2], strict=True))}

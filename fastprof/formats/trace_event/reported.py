@@ -52,6 +52,7 @@ REPORTED = reported(
         ),
     },
     not_representable={
+        "counters": ("counter value", "counter values"),
         "deep-calls": ("call nested deeper than {depth}, dropped", "calls nested deeper than {depth}, dropped"),
         "trace-samples": (
             "sample, or table of them ({--samples} reads these instead of the calls)",
@@ -61,7 +62,8 @@ REPORTED = reported(
         "call-arguments": ("call argument ({--args} writes them)", "call arguments ({--args} writes them)"),
         "call-stacks": ("stack of a call or event", "stacks of calls and events"),
         "event-arguments": ("event with non-numeric arguments", "events with non-numeric arguments"),
-        "other-events": ("counter, flow or other event", "counters, flows and other events"),
+        "flows": ("end of an arrow between calls", "ends of arrows between calls"),
+        "other-events": ("event without a call", "events without a call"),
     },
     warnings={
         "maybe-cut-off": "the trace is incomplete, as if its writer had been killed; the rest is missing",

@@ -20,7 +20,8 @@ class ThreadNames:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._input: int | None = None  # its number in the model
+        self._inputs: dict[int, int] = {}  # by document: its number in the model
+        self._labels: dict[int, bytes] = {}  # of processes
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
         self._n_new = 0  # names not yet copied to the parts
@@ -50,28 +51,48 @@ class ThreadNames:
         return pid, self._number(ids.tid, pid)
 
     def set_thread(self, ids: fp_trace_ids) -> None:
-        """Set the thread that the reader requested."""
-        if self._input is None:
-            self._input = self._model.input()
+        """Tell the reader its thread."""
         pid, tid = self._ids(ids)
-        if (name := self._text_of(ids.pid)) and pid not in self._processes:
-            self._processes[pid] = name
+        self._name_process(ids, pid)
         if (name := self._text_of(ids.tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
         self._tids.add(tid)
-        lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input))
+        lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
         self._n_new += 1
+
+    def _input(self, ids: fp_trace_ids) -> int:
+        """Threads of two documents are distinct."""
+        if ids.document not in self._inputs:
+            self._inputs[ids.document] = self._model.input()
+        return self._inputs[ids.document]
+
+    def _name_process(self, ids: fp_trace_ids, pid: int) -> None:
+        if (name := self._text_of(ids.pid)) and pid not in self._processes:
+            self._processes[pid] = name
+
+    def _unused(self) -> int:
+        """The number of an additional thread."""
+        self._lane -= 1
+        while self._lane in self._tids:
+            self._lane -= 1
+        return self._lane
+
+    def track(self, ids: fp_trace_ids, category: bytes) -> int:
+        """The model's thread for asynchronous calls of a category in a process."""
+        pid, tid = self._number(ids.pid), self._unused()
+        self._name_process(ids, pid)
+        self._threads[pid, tid] = b"async " + category if category else b"async"
+        self._n_new += 1
+        return self._model.thread(pid, tid, self._input(ids))
 
     def lane(self, thread: int, lane: int) -> int:
         """The model's thread for a lane of a thread.  The thread's name must be known."""
         input_, pid, tid = self._model.row("threads", thread)
-        self._lane -= 1
-        while self._lane in self._tids:
-            self._lane -= 1
+        added = self._unused()
         name = self._threads.get((pid, tid), b"thread %d" % tid)
-        self._threads[pid, self._lane] = b"%s [%d]" % (name, lane + 1)
+        self._threads[pid, added] = b"%s [%d]" % (name, lane + 1)
         self._n_new += 1
-        return self._model.thread(pid, self._lane, input_)
+        return self._model.thread(pid, added, input_)
 
     def note(self, ids: fp_trace_ids, text: fp_buf) -> None:
         """Record the name from a metadata event."""
@@ -79,6 +100,8 @@ class ThreadNames:
         name = bytes(ffi.buffer(text.p, text.n))
         if ids.meta == 1:
             self._processes[pid] = name
+        elif ids.meta == 3:
+            self._labels[pid] = name
         else:
             really = self._text_of(ids.tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
@@ -92,8 +115,14 @@ class ThreadNames:
             return
         self._n_new = 0
         for part in parts:
-            if self._processes:
-                part.extra["process_names"] = [*self._processes.items()]
+            if self._processes or self._labels:
+                part.extra["process_names"] = [*self._labelled().items()]
             if self._threads:
                 part.extra.pop("thread_names", None)  # keeps the order of keys fixed
                 part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]
+
+    def _labelled(self) -> dict[int, bytes]:
+        """Names of processes, with the labels that distinguish them: PyTorch calls all of them python."""
+        labels = self._labels
+        named = {pid: name + b" (%s)" % labels[pid] if pid in labels else name for pid, name in self._processes.items()}
+        return named | {pid: name for pid, name in labels.items() if pid not in named}

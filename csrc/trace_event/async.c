@@ -1,0 +1,359 @@
+/* Asynchronous calls: begins and ends with an id, on any thread.
+ *
+ *   b A id 1 at 10, b B id 2 at 20, b C id 1 at 30, e C id 1 at 40, e B id 2 at 50, e A id 1 at 60
+ *
+ *   track "async CAT"        A 10-60, in it C 30-40
+ *   track "async CAT [2]"    B 20-50
+ *
+ * Calls of an id nest.  The outermost one gets a slot of its track, the first that is free at its begin, and those
+ * within it get the same, so calls of two ids never nest.  A track has the calls of a category in a process; each slot
+ * is a thread of the model; slot 0 also has the instants (n, T, p).
+ */
+#include <stdlib.h>
+
+#include "core/digits.h"
+#include "core/secret.h"
+#include "trace_event/read_private.h"
+
+/* Of a key: the track, the kind of the id (FP_TRACE_*, with OTHER_TEXT if it is not a number; LEGACY: of S and F), the
+ * name of S and F, the scope, and the id's number or string. */
+enum { KEY_TRACK = 0, KEY_WORDS = 6 };
+enum { OTHER_TEXT = 4, LEGACY = 8 };
+
+/* The open calls of an id. */
+struct span {
+    uint32_t key[KEY_WORDS];
+    uint32_t slot, next; /* next: of the chain of its bucket or of the unused ones, + 1 */
+    int32_t is_open;
+    struct fp_trace_stack stack;
+};
+
+/* `free_from` is a tree of minimums: [cap + slot] is the time from which a slot is free, INT64_MAX while it is in use.
+ */
+struct track {
+    int64_t *free_from;
+    uint32_t *threads; /* by slot: thread + 1 */
+    uint32_t cap, cap_threads, went_back, lost;
+    int64_t last; /* the time of its last event */
+};
+
+struct fp_trace_async {
+    struct fp_secret secret;
+    struct span *spans;
+    uint32_t *buckets; /* their number is a power of 2 */
+    uint32_t cap_spans, n_spans, n_buckets, n_open, unused, closing;
+    struct fp_table track_keys; /* document, process, category */
+    struct track *tracks;
+    uint32_t cap_tracks;
+    struct fp_table keys; /* of records that are sorted by time */
+    uint32_t track, slot; /* that request a thread */
+};
+
+struct fp_trace_async *fp_trace_async_new(void) {
+    struct fp_trace_async *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    if (fp_table_init(&a->track_keys, 6) || fp_table_init(&a->keys, KEY_WORDS)) {
+        fp_trace_async_free(a);
+        return NULL;
+    }
+    fp_secret_take(&a->secret);
+    return a;
+}
+
+void fp_trace_async_free(struct fp_trace_async *a) {
+    if (!a) return;
+    for (uint32_t i = 0; i < a->n_spans; i++) free(a->spans[i].stack.calls);
+    for (uint32_t i = 0; i < a->cap_tracks; i++) {
+        free(a->tracks[i].free_from);
+        free(a->tracks[i].threads);
+    }
+    fp_table_clear(&a->track_keys);
+    fp_table_clear(&a->keys);
+    free(a->spans);
+    free(a->buckets);
+    free(a->tracks);
+    free(a);
+}
+
+/* ---- slots ---- */
+
+static void update(struct track *t, uint32_t node) {
+    const int64_t one = t->free_from[2 * node], other = t->free_from[2 * node + 1];
+    t->free_from[node] = one < other ? one : other;
+}
+
+static void set_free(struct track *t, uint32_t slot, int64_t from) {
+    uint32_t node = t->cap + slot;
+    t->free_from[node] = from;
+    while (node >>= 1) update(t, node);
+}
+
+/* Twice as many slots. */
+static int add_slots(struct track *t) {
+    const uint32_t cap = t->cap ? 2 * t->cap : 1;
+    if (cap > UINT32_MAX / 4 || fp_array_zeroed(&t->threads, &t->cap_threads, cap, sizeof *t->threads))
+        return FP_E_NOMEM;
+    int64_t *tree = malloc(2 * (size_t)cap * sizeof *tree);
+    if (!tree) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < cap; i++) tree[cap + i] = i < t->cap ? t->free_from[t->cap + i] : INT64_MIN;
+    free(t->free_from);
+    t->free_from = tree;
+    t->cap = cap;
+    for (uint32_t node = cap; --node;) update(t, node);
+    return 0;
+}
+
+/* The first slot that is free at `time`, or FP_NO_ID when memory ran out. */
+static uint32_t slot_at(struct track *t, int64_t time) {
+    if ((!t->cap || t->free_from[1] > time) && add_slots(t)) return FP_NO_ID;
+    uint32_t node = 1;
+    while (node < t->cap) node = 2 * node + (t->free_from[2 * node] > time);
+    return node - t->cap;
+}
+
+/* The thread of a slot.  0, FP_ASK, FP_E_NOMEM. */
+static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
+    struct track *t = &r->async->tracks[track];
+    *thread = t->threads[slot] - 1;
+    if (t->threads[slot]) return 0;
+    r->async->track = track;
+    r->async->slot = slot;
+    r->lane = slot;
+    r->lane_of = t->threads[0] - 1;
+    r->request = FP_TRACE_TRACK;
+    return FP_ASK;
+}
+
+void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread) {
+    const struct fp_trace_async *a = r->async;
+    a->tracks[a->track].threads[a->slot] = thread + 1;
+}
+
+/* ---- spans ---- */
+
+static uint32_t *bucket_of(const struct fp_trace_async *a, const uint32_t *key) {
+    return &a->buckets[fp_secret_hash(&a->secret, key, KEY_WORDS * sizeof *key) & (a->n_buckets - 1)];
+}
+
+static struct span *find(const struct fp_trace_async *a, const uint32_t *key) {
+    uint32_t at = a->n_buckets ? *bucket_of(a, key) : 0;
+    while (at && memcmp(a->spans[at - 1].key, key, sizeof a->spans->key)) at = a->spans[at - 1].next;
+    return at ? &a->spans[at - 1] : NULL;
+}
+
+static int add_buckets(struct fp_trace_async *a) {
+    const uint32_t n = a->n_buckets ? 2 * a->n_buckets : 64;
+    uint32_t *buckets = n ? calloc(n, sizeof *buckets) : NULL;
+    if (!buckets) return FP_E_NOMEM;
+    free(a->buckets);
+    a->buckets = buckets;
+    a->n_buckets = n;
+    for (uint32_t i = 0; i < a->n_spans; i++) {
+        if (!a->spans[i].is_open) continue;
+        uint32_t *const bucket = bucket_of(a, a->spans[i].key);
+        a->spans[i].next = *bucket;
+        *bucket = i + 1;
+    }
+    return 0;
+}
+
+/* A new span; NULL when memory ran out. */
+static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint32_t slot) {
+    if (a->n_open >= a->n_buckets && add_buckets(a)) return NULL;
+    if (!a->unused) {
+        if (fp_array_zeroed(&a->spans, &a->cap_spans, (uint64_t)a->n_spans + 1, sizeof *a->spans)) return NULL;
+        a->unused = ++a->n_spans;
+    }
+    const uint32_t id = a->unused;
+    struct span *s = &a->spans[id - 1];
+    a->unused = s->next;
+    memcpy(s->key, key, sizeof s->key);
+    s->slot = slot;
+    s->is_open = 1;
+    uint32_t *const bucket = bucket_of(a, key);
+    s->next = *bucket;
+    *bucket = id;
+    a->n_open++;
+    return s;
+}
+
+static void remove_span(struct fp_trace_async *a, struct span *s) {
+    const uint32_t id = (uint32_t)(s - a->spans) + 1;
+    uint32_t *at = bucket_of(a, s->key);
+    while (*at != id) at = &a->spans[*at - 1].next;
+    *at = s->next;
+    s->next = a->unused;
+    s->is_open = 0;
+    a->unused = id;
+    a->n_open--;
+}
+
+/* ---- events ---- */
+
+static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_trace_open *call) {
+    struct fp_trace_async *a = r->async;
+    struct span *s = find(a, key);
+    if (!s) {
+        struct track *t = &a->tracks[key[KEY_TRACK]];
+        const uint32_t slot = slot_at(t, call->time);
+        uint32_t thread;
+        if (slot == FP_NO_ID) return FP_E_NOMEM;
+        const int status = thread_of_slot(r, key[KEY_TRACK], slot, &thread);
+        if (status) return status;
+        if (!(s = add_span(a, key, slot))) return FP_E_NOMEM;
+        set_free(t, slot, INT64_MAX);
+        s->stack.last = call->time;
+    }
+    struct fp_trace_stack *stack = &s->stack;
+    r->out_of_order |= call->time < stack->last && !r->by_time;
+    stack->last = call->time;
+    if (fp_array_room(&stack->calls, &stack->cap, (uint64_t)stack->n + 1, sizeof *stack->calls)) return FP_E_NOMEM;
+    stack->calls[stack->n++] = *call;
+    return 0;
+}
+
+/* A call of a span becomes a record. */
+static int add_record(struct fp_trace_read *r, const struct span *s, uint32_t at, int64_t duration) {
+    const struct fp_trace_open *call = &s->stack.calls[at];
+    const uint32_t thread = r->async->tracks[s->key[KEY_TRACK]].threads[s->slot] - 1;
+    struct fp_trace_record *record = fp_trace_add(r);
+    if (!record) return FP_E_NOMEM;
+    *record = (struct fp_trace_record){call->time, duration, call->order, thread, FP_OP_ENTER, call->function, 0};
+    return 0;
+}
+
+/* The innermost call of that name ends; those within it go on. */
+static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint32_t name) {
+    struct fp_trace_async *a = r->async;
+    struct span *s = find(a, key);
+    uint32_t at = s ? s->stack.n : 0;
+    if (s) {
+        r->out_of_order |= time < s->stack.last && !r->by_time;
+        s->stack.last = time;
+    }
+    while (at && name != FP_NO_ID && fp_trace_name_of(r, s->stack.calls[at - 1].function) != name) at--;
+    if (!at) {
+        r->lost_ends++;
+        a->tracks[key[KEY_TRACK]].lost = 1;
+        return 0;
+    }
+    r->nameless_ends += name == FP_NO_ID;
+    struct fp_trace_stack *stack = &s->stack;
+    if (add_record(r, s, at - 1, time - stack->calls[at - 1].time)) return FP_E_NOMEM;
+    memmove(stack->calls + at - 1, stack->calls + at, (stack->n - at) * sizeof *stack->calls);
+    if (--stack->n) return 0;
+    set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);
+    remove_span(a, s);
+    return 0;
+}
+
+/* An id of the form 0x1a as a number; other texts as strings.  0 or FP_E_NOMEM. */
+static int id_of(struct fp_trace_read *r, uint32_t *kind, uint64_t *number) {
+    const struct fp_buf *id = &r->event.id;
+    int64_t value;
+    *number = 0;
+    *kind = r->event.id_is;
+    if (*kind == FP_TRACE_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) {
+        *number = (uint64_t)value;
+        return 0;
+    }
+    int is_hex = id->n > 2 && id->n <= 18 && id->p[0] == '0' && id->p[1] == 'x';
+    for (size_t i = 2; is_hex && i < id->n; i++) {
+        is_hex = fp_nibble(id->p[i]) < 16;
+        *number = *number << 4 | fp_nibble(id->p[i]);
+    }
+    if (is_hex || !id->n) return 0;
+    *kind |= OTHER_TEXT;
+    const uint32_t string = fp_strings_intern(&r->model->strings, id->p, id->n);
+    *number = string;
+    return string == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* The track of the event, to which ids of all processes give no process.  FP_NO_ID when memory ran out. */
+static uint32_t track_of(struct fp_trace_read *r) {
+    struct fp_trace_async *a = r->async;
+    const struct fp_trace_event *e = &r->event;
+    const struct fp_trace_id *pid = &r->thread_ids.pid;
+    uint32_t key[6] = {r->thread_ids.document + 1, UINT32_MAX, 0, 0, e->category, 0};
+    if (!e->is_global) {
+        key[1] = pid->kind;
+        key[2] = pid->string ? pid->string : (uint32_t)pid->number;
+        key[3] = (uint32_t)((uint64_t)pid->number >> 32);
+    }
+    const uint32_t track = fp_table_intern(&a->track_keys, key);
+    if (track == FP_NO_ID || fp_array_zeroed(&a->tracks, &a->cap_tracks, (uint64_t)track + 1, sizeof *a->tracks))
+        return FP_NO_ID;
+    return a->tracks[track].cap || !add_slots(&a->tracks[track]) ? track : FP_NO_ID;
+}
+
+static uint32_t string_of(struct fp_trace_read *r, const struct fp_buf *text) {
+    return text->n ? fp_strings_intern(&r->model->strings, text->p, text->n) : 0;
+}
+
+/* The key of the event's span.  0 or FP_E_NOMEM. */
+static int key_of(struct fp_trace_read *r, uint32_t *key) {
+    const struct fp_trace_event *e = &r->event;
+    const int is_legacy = e->ph == 'S' || e->ph == 'F';
+    uint64_t number;
+    key[KEY_TRACK] = track_of(r);
+    if (id_of(r, &key[1], &number)) return FP_E_NOMEM;
+    key[1] |= is_legacy ? LEGACY : 0;
+    key[2] = is_legacy ? string_of(r, &e->name) : 0;
+    key[3] = string_of(r, &e->scope);
+    key[4] = (uint32_t)number;
+    key[5] = (uint32_t)(number >> 32);
+    return key[KEY_TRACK] == FP_NO_ID || key[2] == FP_NO_ID || key[3] == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
+    struct fp_trace_async *a = r->async;
+    const struct fp_trace_event *e = &r->event;
+    const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
+    uint32_t key[KEY_WORDS], thread;
+    if (key_of(r, key)) return FP_E_NOMEM;
+    r->category = e->category;
+    int status = thread_of_slot(r, key[KEY_TRACK], 0, &thread);
+    if (status) return status;
+    if (!begins && !ends) return fp_trace_instant(r, thread);
+    if (r->by_time) {
+        struct fp_trace_record *record = fp_trace_add(r);
+        const uint32_t id = fp_table_intern(&a->keys, key);
+        if (!record || id == FP_NO_ID) return FP_E_NOMEM;
+        const int64_t duration = begins ? FP_TRACE_BEGIN : 0;
+        *record =
+            (struct fp_trace_record){e->ts, duration, r->order++, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, name, id};
+        return 0;
+    }
+    const struct fp_trace_open call = {e->ts, r->order, name, 0};
+    status = begins ? begin(r, key, &call) : end(r, key, e->ts, name);
+    if (status) return status;
+    r->order++;
+    struct track *t = &a->tracks[key[KEY_TRACK]];
+    t->went_back |= e->ts < t->last;
+    t->last = e->ts;
+    return 0;
+}
+
+int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record) {
+    const uint32_t *key = fp_table_row(&r->async->keys, record->type);
+    if (record->op == FP_OP_EXIT) return end(r, key, record->time, record->id);
+    const struct fp_trace_open call = {record->time, record->order, record->id, 0};
+    return begin(r, key, &call);
+}
+
+int fp_trace_async_close(struct fp_trace_read *r) {
+    struct fp_trace_async *a = r->async;
+    for (; a->closing < a->n_spans; a->closing++) {
+        struct span *s = &a->spans[a->closing];
+        for (uint32_t i = 0; s->is_open && i < s->stack.n; i++)
+            if (add_record(r, s, i, FP_TRACE_ENDLESS)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+int fp_trace_async_is_disordered(const struct fp_trace_read *r) {
+    const struct fp_trace_async *a = r->async;
+    for (uint32_t i = 0; i < a->cap_tracks; i++)
+        if (a->tracks[i].lost && a->tracks[i].went_back) return 1;
+    return 0;
+}

@@ -1,0 +1,180 @@
+/* Fields of an event, and the record of an instant. */
+#include <stddef.h>
+
+#include "core/digits.h"
+#include "trace_event/read_private.h"
+
+void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
+    struct fp_trace_event *e = &r->event;
+    memset(e, 0, offsetof(struct fp_trace_event, name));
+    e->at = in->base + in->pos;
+    e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = 0;
+    r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
+    r->field = TRACE_OTHER;
+    r->in_args = 0;
+    r->thread_ids.noted = 0;
+}
+
+uint32_t fp_trace_field_of(const struct fp_json *j) {
+    static const struct {
+        uint8_t n;
+        char key[7];
+        uint32_t field;
+    } fields[] = {{2, "ph", TRACE_PH},       {4, "name", TRACE_NAME},   {3, "cat", TRACE_CATEGORY},
+                  {2, "ts", TRACE_TS},       {3, "dur", TRACE_DUR},     {3, "pid", TRACE_PID},
+                  {3, "tid", TRACE_TID},     {4, "args", TRACE_ARGS},   {2, "id", TRACE_ID},
+                  {3, "id2", TRACE_ID2},     {2, "sf", TRACE_STACK},    {3, "esf", TRACE_STACK},
+                  {5, "scope", TRACE_SCOPE}, {5, "stack", TRACE_STACK}, {6, "estack", TRACE_STACK}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].n == j->text_n && !memcmp(fields[i].key, j->text, j->text_n)) return fields[i].field;
+    return TRACE_OTHER;
+}
+
+uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
+    const struct fp_json *j = &r->json;
+    uint64_t n;
+    uint8_t digits[24] = {0};
+    if (r->in_args == TRACE_IN_ID2)
+        return fp_json_is(j, "local") ? TRACE_LOCAL : fp_json_is(j, "global") ? TRACE_GLOBAL : TRACE_OTHER;
+    if (fp_json_is(j, "name") || fp_json_is(j, "labels")) return TRACE_ARG_NAME;
+    if (fp_json_is(j, "data")) return TRACE_ARG_DATA;
+    if (fp_json_is(j, "type")) return TRACE_ARG_TYPE;
+    if (j->text_n < 4 || j->text_n > 20 || memcmp(j->text, "arg", 3)) return TRACE_OTHER;
+    memcpy(digits, j->text + 3, j->text_n - 3);
+    const uint8_t *end = fp_decimal(digits, &n);
+    return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? TRACE_ARG_NUMBER : TRACE_OTHER;
+}
+
+static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    to->n = 0;
+    return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
+}
+
+/* Hexadecimal digits as bytes; *well is 0 for anything else. */
+static int copy_data(struct fp_trace_read *r, int *well) {
+    const struct fp_json *j = &r->json;
+    struct fp_buf *to = &r->event.data;
+    *well = j->text_n % 2 == 0;
+    to->n = 0;
+    if (fp_buf_reserve(to, j->text_n / 2 + 1)) return FP_E_NOMEM;
+    for (size_t i = 0; i + 1 < j->text_n && *well; i += 2) {
+        const unsigned high = fp_nibble(j->text[i]), low = fp_nibble(j->text[i + 1]);
+        *well = high < 16 && low < 16;
+        to->p[to->n++] = (uint8_t)(high << 4 | low);
+    }
+    return 0;
+}
+
+/* The id of an asynchronous call. */
+static int take_id(struct fp_trace_read *r) {
+    if (r->json.token == FP_JSON_WORD) return 0;
+    r->event.id_is = r->json.token == FP_JSON_STRING ? FP_TRACE_TEXT : FP_TRACE_NUMBER;
+    return copy_text(r, &r->event.id);
+}
+
+/* Microseconds as nanoseconds.  *has is 0 for a word such as null. */
+static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
+    size_t n = j->text_n;
+    const uint8_t *p = fp_json_trim(j->text, &n);
+    *has = j->token != FP_JSON_WORD;
+    return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
+}
+
+/* A value in the arguments of an event, or of its id2.  0 or an error without a description. */
+static int take_argument(struct fp_trace_read *r) {
+    struct fp_trace_event *e = &r->event;
+    const struct fp_json *j = &r->json;
+    const int is_text = j->token == FP_JSON_STRING;
+    int well, status;
+    switch (r->arg_field) {
+        case TRACE_ARG_NAME:
+            if (!is_text) break;
+            e->other_args |= e->ph != 'M';
+            return copy_text(r, &e->text);
+        case TRACE_ARG_DATA:
+            if (!is_text) break;
+            status = copy_data(r, &well);
+            e->has_data = (uint8_t)well;
+            e->other_args |= (uint8_t)!well;
+            return status;
+        case TRACE_ARG_TYPE:
+            if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
+            e->has_type = e->type >= 0 && e->type <= UINT32_MAX;
+            return 0;
+        case TRACE_ARG_NUMBER:
+            if (j->token != FP_JSON_NUMBER) break;
+            e->args[e->n_args] = 0;
+            for (size_t i = 0; i < j->text_n; i++) {
+                const unsigned digit = (unsigned)j->text[i] - '0';
+                uint64_t *const v = &e->args[e->n_args];
+                if (digit > 9 || *v > (UINT64_MAX - digit) / 10) {
+                    e->other_args = 1;
+                    return 0;
+                }
+                *v = *v * 10 + digit;
+            }
+            e->n_args++;
+            return 0;
+        case TRACE_LOCAL:
+        case TRACE_GLOBAL: e->is_global = r->arg_field == TRACE_GLOBAL; return take_id(r);
+        default: break;
+    }
+    e->other_args |= r->in_args == TRACE_IN_ARGS;
+    return 0;
+}
+
+/* A category: few texts, which mostly occurred before. */
+static int take_category(struct fp_trace_read *r) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    if (!n) return 0;
+    uint32_t *const last = &r->categories[(n ^ p[0]) % (sizeof r->categories / sizeof *r->categories)];
+    size_t last_n;
+    const uint8_t *q = fp_string(&r->model->strings, *last, &last_n);
+    if (n != last_n || memcmp(p, q, n)) *last = fp_strings_intern(&r->model->strings, p, n);
+    r->event.category = *last;
+    if (*last != FP_NO_ID) return 0;
+    *last = 0;
+    return FP_E_NOMEM;
+}
+
+int fp_trace_take_value(struct fp_trace_read *r) {
+    struct fp_trace_event *e = &r->event;
+    const struct fp_json *j = &r->json;
+    const int is_text = j->token == FP_JSON_STRING;
+    uint8_t has_dur;
+    if (r->in_args) return take_argument(r);
+    switch (r->field) {
+        case TRACE_PH:
+            if (!is_text || j->text_n != 1) return FP_E_MALFORMED;
+            e->ph = j->text[0];
+            return 0;
+        case TRACE_NAME:
+            if (j->token == FP_JSON_WORD) return 0;
+            e->has_name = j->text_n > 0;
+            return copy_text(r, &e->name);
+        case TRACE_CATEGORY: return is_text ? take_category(r) : 0;
+        case TRACE_TS: return time_of(j, &e->ts, &e->has_ts);
+        case TRACE_DUR: return time_of(j, &e->dur, &has_dur);
+        case TRACE_PID: return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case TRACE_TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
+        case TRACE_ID: return take_id(r);
+        case TRACE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
+        default: return 0;
+    }
+}
+
+int fp_trace_instant(struct fp_trace_read *r, uint32_t thread) {
+    const struct fp_trace_event *e = &r->event;
+    const struct fp_buf *payload = e->has_data ? &e->data : &e->name;
+    const uint32_t string =
+        fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
+    struct fp_trace_record *record = string == FP_NO_ID ? NULL : fp_trace_add(r);
+    if (!record) return FP_E_NOMEM;
+    const uint32_t op = e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM, type = e->has_type ? (uint32_t)e->type : 0;
+    *record = (struct fp_trace_record){e->ts, 0, r->order++, thread, op, string, type};
+    return 0;
+}
