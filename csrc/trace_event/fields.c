@@ -52,16 +52,16 @@ static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-/* Hexadecimal digits as bytes; *well is 0 for anything else. */
-static int copy_data(struct fp_trace_read *r, int *well) {
+/* Decodes hexadecimal digits into bytes.  *is_hex is 0 for anything else. */
+static int copy_data(struct fp_trace_read *r, int *is_hex) {
     const struct fp_json *j = &r->json;
     struct fp_buf *to = &r->event.data;
-    *well = j->text_n % 2 == 0;
+    *is_hex = j->text_n % 2 == 0;
     to->n = 0;
     if (fp_buf_reserve(to, j->text_n / 2 + 1)) return FP_E_NOMEM;
-    for (size_t i = 0; i + 1 < j->text_n && *well; i += 2) {
+    for (size_t i = 0; i + 1 < j->text_n && *is_hex; i += 2) {
         const unsigned high = fp_nibble(j->text[i]), low = fp_nibble(j->text[i + 1]);
-        *well = high < 16 && low < 16;
+        *is_hex = high < 16 && low < 16;
         to->p[to->n++] = (uint8_t)(high << 4 | low);
     }
     return 0;
@@ -87,7 +87,7 @@ static int take_argument(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
-    int well, status;
+    int is_hex, status;
     switch (r->arg_field) {
         case TRACE_ARG_NAME:
             if (!is_text) break;
@@ -95,9 +95,9 @@ static int take_argument(struct fp_trace_read *r) {
             return copy_text(r, &e->text);
         case TRACE_ARG_DATA:
             if (!is_text) break;
-            status = copy_data(r, &well);
-            e->has_data = (uint8_t)well;
-            e->other_args |= (uint8_t)!well;
+            status = copy_data(r, &is_hex);
+            e->has_data = (uint8_t)is_hex;
+            e->other_args |= (uint8_t)!is_hex;
             return status;
         case TRACE_ARG_TYPE:
             if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;

@@ -372,7 +372,7 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     return FP_ASK;
 }
 
-/* The text ends too early, or is not JSON.  FP_ASK, FP_DONE, or the error. */
+/* The text is truncated or not JSON.  FP_ASK or FP_DONE if what was read can be kept, otherwise the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
     const int between = r->lines ? !r->json.depth : r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
     if (r->thread_ids.document && !r->in_events && r->events == r->events_before) { /* not a document */
@@ -381,7 +381,7 @@ static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, stru
         in->pos = in->n;
         return end_text(r, err);
     }
-    if (status == FP_E_TRUNCATED && r->seen_events) { /* its writer was killed; an array may lack its end anyway */
+    if (status == FP_E_TRUNCATED && r->seen_events) { /* the writer was killed, or left the array open */
         r->open_end = 1;
         r->killed = !between;
         in->pos = in->n;

@@ -91,9 +91,9 @@ enum { TRACE_IN_ARGS = 1, TRACE_IN_ID2 = 2 };
 /* fields.c. */
 void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in);
 uint32_t fp_trace_field_of(const struct fp_json *j);
-/* The same for a key of the arguments: name, labels, data, type, or arg0, arg1 ... in this order; or of id2. */
+/* The field of a key of `args`: name, labels, data, type, or arg0, arg1, ... in this order; or of `id2`. */
 uint32_t fp_trace_argument_of(const struct fp_trace_read *r);
-/* Takes a text, number or word of an event.  0 or an error without a description. */
+/* Stores a text, number or word in its field of the event.  0, or an error code with `err` not set. */
 int fp_trace_take_value(struct fp_trace_read *r);
 
 /* An instant becomes a record.  0 or FP_E_NOMEM. */
