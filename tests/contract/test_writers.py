@@ -78,8 +78,10 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize("to", WRITERS)
 @pytest.mark.parametrize("capacity", CAPACITIES)
 def test_batches_do_not_matter(to: str, capacity: int) -> None:
-    for file in files("good"):
-        if not refusal(file, to):
+    """Each file with one capacity a format: all of them over the formats."""
+    turn = WRITERS.index(to) + CAPACITIES.index(capacity)
+    for i, file in enumerate(files("good")):
+        if (i + turn) % len(CAPACITIES) == 0 and not refusal(file, to):
             once, other = converted(file, to), convert(file, to, capacity=capacity)
             assert other.data == once.data, file
             assert other.given == once.given, file
