@@ -65,7 +65,7 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
 
 
 @given(stacks_profiles(), st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_stacks_to_graph_is_the_reference(samples: list[Sample], inline_calls: bool) -> None:
     _, rows = bridged(samples, 1000, inline_calls=inline_calls)
     # which of the lines that a function begins at is kept does not matter
@@ -97,7 +97,7 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 
 
 @given(stacks_profiles(), CAPACITIES, st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_stacks_to_graph_whatever_the_limit(
     samples: list[Sample], capacity: int, per_thread: bool, inline_calls: bool
 ) -> None:
@@ -176,7 +176,7 @@ MODES = st.fixed_dictionaries(
 
 
 @given(graphs(VALUES), MODES, CAPACITIES)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_self_costs_are_exact(rows: list[Row], options: dict[str, Any], capacity: int) -> None:
     samples = estimated(rows, capacity, **options)
     total: Counter[Any] = Counter()
@@ -199,7 +199,7 @@ def without_cycles(rows: list[Row]) -> list[Row]:
 
 
 @given(graphs(st.integers(1, 10**6)).map(without_cycles))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
     samples = estimated(rows, prune=0.0)
     found: Counter[Any] = Counter()
@@ -217,7 +217,7 @@ def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
 
 
 @given(graphs(st.integers(1, 10**6)))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
     """Of the callers that begin no stack with the function in it, and whose arcs have a context at all."""
     found: Counter[Any] = Counter()

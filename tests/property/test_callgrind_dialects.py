@@ -147,7 +147,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
 
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-LAX = settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+LAX = settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 
 
 @LAX

@@ -25,7 +25,7 @@ NAMES = st.text(
 STACKS = st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=6), st.integers(1, 2**40)), min_size=1, max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CASES, st.sampled_from([None, 1, 2, 50]))
 def test_times_are_those_of_the_reference(case: Case, capacity: int | None) -> None:
     log = reference.read(case.data, repair=True)
@@ -68,7 +68,7 @@ def test_events_are_when_they_were(case: Case) -> None:
     assert [[data for _, data in one] for one in events] == [[data for _, data in one] for one in found]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STACKS)
 def test_stacks_keep_their_values(stacks: list[tuple[list[str], int]]) -> None:
     text = "".join(f"{';'.join(frames)} {value}\n" for frames, value in stacks)

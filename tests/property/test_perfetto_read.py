@@ -93,7 +93,7 @@ def known(spans: list[reference.Span]) -> Counter[Any]:
     return Counter(s if s.path is None else s._replace(tid=None) for s in spans)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(packets(), min_size=1, max_size=40), st.booleans())
 def test_spans_are_those_of_the_reference(parts: list[bytes], compressed: bool) -> None:
     data = b"".join(parts)

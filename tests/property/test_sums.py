@@ -91,14 +91,14 @@ def small() -> Iterator[None]:
         yield
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(inputs(), CAPACITIES, st.sampled_from([1, 300, 2000]))
 def test_the_limit_changes_nothing(given_: Any, capacity: int, limit: int) -> None:
     for operator in (sum.repeated, sum.to_sum):
         assert summed(given_, capacity, operator, max_memory=limit) == summed(given_, 1000, operator)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(inputs(), st.randoms(), CAPACITIES)
 def test_the_order_of_inputs_changes_nothing(given_: Any, random: Any, capacity: int) -> None:
     whole = summed(given_, 1000, sum.to_sum)
@@ -107,7 +107,7 @@ def test_the_order_of_inputs_changes_nothing(given_: Any, random: Any, capacity:
     assert summed(shuffled, capacity, sum.to_sum, max_memory=1) == whole or isinstance(whole, str)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(inputs(), CAPACITIES)
 def test_every_sum_is_there_once(given_: Any, capacity: int) -> None:
     for types, samples in given_:

@@ -110,7 +110,7 @@ ROWS = st.lists(
 
 
 @given(st.lists(ROWS, min_size=1, max_size=3), CAPACITIES, st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_functions_of_graphs(parts: list[list[Row]], capacity: int, cycles: bool) -> None:
     model = Model()
     found = costs(model, "function", "v0", "v1", cycles)
@@ -179,7 +179,7 @@ def test_lines_of_graphs(rows: list[Row]) -> None:
     assert figures(found, name) == {place: tuple(sums) for place, sums in expected.items()}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CASES)
 def test_timelines(case: Case) -> None:
     """Inclusive time counts once, however often a function is on the stack."""

@@ -105,7 +105,7 @@ def pruned_at(stacks: Stacks, kept: set[tuple[str, ...]]) -> Stacks:
     return dict(found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(PROFILES, st.floats(0, 1), st.sampled_from([*READ]), st.booleans())
 def test_what_is_left_is_exact_and_within_the_budget(
     profiles: list[Any], part: float, suffix: str, spilled: bool
