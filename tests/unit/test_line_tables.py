@@ -60,14 +60,6 @@ for at, text in enumerate(LINES):
         FUNCTIONS[name[1]] = (file, at + shift, last + shift)
 
 
-def build(folder: Path, compiler: str, *options: str) -> Path:
-    source = "s.rs" if compiler == "rustc" else "s.cpp"
-    (folder / source).write_text(RUST if compiler == "rustc" else SOURCE)
-    quiet = "-Awarnings" if compiler == "rustc" else "-w"
-    subprocess.run([need(compiler), *options, quiet, source, "-o", "s"], cwd=folder, check=True, capture_output=True)
-    return folder / "s"
-
-
 # Generic code of the standard library is inlined many times over.
 RUST = """
 use std::collections::HashMap;
@@ -86,6 +78,27 @@ fn main() {
     println!("{} {}", area(&sides, 3), words("a b a c").len());
 }
 """
+GO = """
+package main
+
+import ("fmt"; "os"; "sort"; "strings")
+
+func twice(x int) int { return x + x }
+
+func main() {
+	words := strings.Fields(strings.Join(os.Args, " "))
+	sort.Slice(words, func(i, j int) bool { return len(words[i]) < twice(len(words[j])) })
+	fmt.Println(len(words), twice(len(words)))
+}
+"""
+
+
+def build(folder: Path, compiler: str, *options: str) -> Path:
+    source, text = {"rustc": ("s.rs", RUST), "go": ("s.go", GO)}.get(compiler, ("s.cpp", SOURCE))
+    (folder / source).write_text(text)
+    quiet = {"rustc": ["-Awarnings"], "go": []}.get(compiler, ["-w"])
+    subprocess.run([need(compiler), *options, *quiet, "-o", "s", source], cwd=folder, check=True, capture_output=True)
+    return folder / "s"
 
 
 def short(name: str) -> str:
@@ -203,18 +216,19 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
         ("clang++-19", ("-O1", "-gline-tables-only")),
         ("rustc", ("-O", "-g")),
         ("rustc", ("-Copt-level=0", "-g")),
+        ("go", ("build",)),
     ],
 )
 def test_inlined_functions_are_those_of_llvm_symbolizer(
     tmp_path: Path, compiler: str, options: tuple[str, ...]
 ) -> None:
-    """At every address of the program (Rust: at some), with the files and lines of their calls."""
+    """At every address of the program (Rust and Go: at some), with the files and lines of their calls."""
     path = build(tmp_path, compiler, *options)
     tables, elf = LineTables(ElfFile(path)), ElfFile(path)
     text = elf.section(".text")
     assert text is not None
-    # most of a Rust program is the standard library
-    addresses = range(text.address, text.address + text.size, 97 if compiler == "rustc" else 1)
+    # most of a program in Rust or Go is the standard library
+    addresses = range(text.address, text.address + text.size, 97 if compiler in ("rustc", "go") else 1)
     command = [need("llvm-symbolizer-19"), f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
     asked = subprocess.run(command, input="\n".join(map(hex, addresses)), capture_output=True, text=True, check=True)
     deepest = 0
