@@ -1,4 +1,4 @@
-"""Text profiles of heaps: CPU time and peak memory compared with go tool pprof on the same file.
+"""Heaps as text, compared with go tool pprof on the same file, and profiles of DHAT: CPU time and peak memory.
 
 python -m pytest bench/bench_heap.py             100 MB, a stack for each row: 10^6 stacks
 FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
@@ -6,6 +6,7 @@ FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -57,3 +58,42 @@ def test_top(benchmark: Any, profile: Path) -> None:
 def test_go_tool_pprof(benchmark: Any, profile: Path, tmp_path: Path) -> None:
     command = ["go", "tool", "pprof", "-proto", "-symbolize=none", f"-output={tmp_path / 'out.pb.gz'}", str(profile)]
     _record(benchmark, profile, peer(command))
+
+
+def dhat(path: Path, nbytes: int) -> None:
+    """A profile of DHAT: points of 6 to 20 frames out of 20,000, with lifetimes and accesses."""
+    noise = random.Random(1)
+    frames = [f"0x{site:X}: work_{k % 3000}(int, char const*) (unit{k % 90}.cc:{k})" for k, site in enumerate(_SITES)]
+    keys = ("tb", "tbk", "tl", "mb", "mbk", "gb", "gbk", "eb", "ebk", "rb", "wb")
+    with path.open("w") as file:
+        file.write(
+            '{"dhatFileVersion":2,"mode":"heap","verb":"Allocated","bklt":true,"bkacc":true,"cmd":"./a","pid":7,'
+        )
+        file.write('"tu":"instrs","Mtu":"Minstr","tuth":500,"te":900000,"tg":800000,"pps":\n')
+        separator = "["
+        while file.tell() < nbytes:
+            values = ",".join(f'"{key}":{noise.randint(1, 100_000)}' for key in keys)
+            place, stack = 0, list[int]()
+            for _ in range(noise.randint(6, 20)):
+                place = (place * 31 + noise.randrange(3) * 7919 + 1) % len(_SITES)
+                stack.insert(0, place + 1)
+            file.write(f'{separator}{{{values},"acc":[-{noise.randint(1, 64)},{noise.randint(1, 90)}],"fs":{stack}}}\n')
+            separator = ","
+        file.write(f'],"ftbl":{json.dumps(["[root]", *frames])}}}\n')
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bench") / "dhat.out"
+    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
+    dhat(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
+    return path
+
+
+@pytest.mark.parametrize("target", ["out.pb.gz", "out.folded"])
+def test_convert_points(benchmark: Any, points: Path, target: str, tmp_path: Path) -> None:
+    _record(benchmark, points, fastprof("convert", "-q", points, "-o", tmp_path / target))
+
+
+def test_info_of_points(benchmark: Any, points: Path) -> None:
+    _record(benchmark, points, fastprof("info", points))

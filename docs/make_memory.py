@@ -45,6 +45,8 @@ stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox 
 Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc.  Of
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
 A flight recording takes the constants of its largest chunk, and up to 17 MiB for frames and stacks that are repeated.
+Heaps as text and profiles of DHAT take 100 to 400 bytes for each distinct stack, because mapped objects and names come
+last.  Massif takes one tree, OpenTelemetry the dictionary of one message.
 """
 ABOUT = {
     "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly every
