@@ -7,6 +7,7 @@
 /* A heap; the arc with the least |cost| is first. */
 struct fp_listed_heap {
     struct fp_listed_arc *arcs;
+    uint64_t least; /* that |cost| once the heap is full: most arcs cost less, and the heap's arcs are in no cache */
     uint32_t n, cap;
 };
 
@@ -42,16 +43,19 @@ static void sift_down(struct fp_listed_arc *arcs, uint32_t n, int k) {
 
 /* 0 or FP_E_NOMEM. */
 static int add(struct fp_listed_heap *h, const struct fp_listed_arc *arc, int k) {
+    if (FP_LIKELY(size_of(arc, k) < h->least)) return 0;
     if (h->n == FP_LISTED) {
         if (!is_less(&h->arcs[0], arc, k)) return 0;
         h->arcs[0] = *arc;
         sift_down(h->arcs, h->n, k);
+        h->least = size_of(&h->arcs[0], k);
         return 0;
     }
     if (fp_array_room(&h->arcs, &h->cap, (uint64_t)h->n + 1, sizeof *h->arcs)) return FP_E_NOMEM;
     h->arcs[h->n] = *arc;
     for (uint32_t i = h->n++; i && is_less(&h->arcs[i], &h->arcs[(i - 1) / 2], k); i = (i - 1) / 2)
         swap(&h->arcs[i], &h->arcs[(i - 1) / 2]);
+    if (h->n == FP_LISTED) h->least = size_of(&h->arcs[0], k);
     return 0;
 }
 
