@@ -187,7 +187,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         return FP_ASK;
     }
     if (!e->is_moved && __builtin_add_overflow(e->ts, r->more, &e->ts))
-        return broken(r, "a time of an event", "a number within 64 bits", err);
+        return broken(r, "a time in an event", "a 64-bit number", err);
     e->is_moved = 1;
     const int status = timed_event(r);
     if (status == FP_ASK) return status;
@@ -275,8 +275,8 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
-                            r->field == TRACE_PH ? "the phase of an event" : "a number of an event", r->json.text,
-                            r->json.text_n, r->field == TRACE_PH ? "one letter" : "a number within 64 bits");
+                            r->field == TRACE_PH ? "the phase of an event" : "a number in an event", r->json.text,
+                            r->json.text_n, r->field == TRACE_PH ? "one letter" : "a 64-bit number");
     r->broken++;
     return FP_DONE;
 }
