@@ -210,7 +210,7 @@ def run(args: argparse.Namespace) -> int:
         log = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
             print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {args.output}")
-        _say_failed(log.failed)
+        _print_failed(log.failed)
         return 1 if log.errors else 0
     if args.action == "merge":
         given = given_options(args, merging.options())
@@ -243,7 +243,7 @@ def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     if args.json:
         print_raw(json_text(log.as_dict(flags=True)) + "\n")
         return
-    _say_failed([record for record in log.failed if "input" not in record])
+    _print_failed([record for record in log.failed if "input" not in record])
     print_warnings(log.warned(flags=True))
     for flag in log.idle_flags:
         print_message(f"warning: {flag} had no effect on any of these files")
@@ -270,7 +270,7 @@ def _folder(args: argparse.Namespace) -> str:
     return os.path.dirname(output) if args.action == "archive" else output
 
 
-def _say_failed(records: list[Record]) -> None:
+def _print_failed(records: list[Record]) -> None:
     for record in records:
         print_message(message_of(record["error"]).text(flags=True))
 

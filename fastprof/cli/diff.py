@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 _print_json(found)
             else:
-                _print_csv(found) if args.csv else _print_text(found, *_how(args))
+                _print_csv(found) if args.csv else _print_text(found, *_screen(args))
         if not args.json:
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(log)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     return FAILED if found.failed else code
 
 
-def _how(args: argparse.Namespace) -> tuple[Screen, bool]:
+def _screen(args: argparse.Namespace) -> tuple[Screen, bool]:
     """The screen for text, and whether names are shortened."""
     return Screen.from_options(args.width, args.color, markdown=args.markdown), not hasattr(args, "demangle")
 

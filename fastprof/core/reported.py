@@ -76,7 +76,7 @@ SHARED |= reported(
         "unwound-frames": ("unwound frame", "unwound frames"),
     },
     losses={
-        "inputs-passed-over": ("input that could not be read", "inputs that could not be read"),
+        "skipped-inputs": ("input that could not be read", "inputs that could not be read"),
         "damaged-records": ("damaged record", "damaged records"),
         "skipped-bytes": ("byte skipped", "bytes skipped"),
         "unreadable-lines": ("unreadable line", "unreadable lines"),

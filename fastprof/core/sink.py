@@ -343,7 +343,7 @@ class Sink:
             try:
                 self._raw.close()
             except OSError:
-                self.take_back()
+                self.undo_commit()
                 raise
             if self._temporary is not None:
                 os.replace(self._temporary, self._target)
@@ -353,7 +353,7 @@ class Sink:
         except OSError as error:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
-    def take_back(self) -> None:
+    def undo_commit(self) -> None:
         """Undo `commit`: remove the file, unless it replaced another."""
         if self._new is not None:
             with suppress(OSError):

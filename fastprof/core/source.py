@@ -429,7 +429,7 @@ class Source:
                 raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
             raise
         self._stop()
-        self._let_go()
+        self._release()
         self._raw, self._stream, self._owns_stream = spooled, spooled, True
         self.compression = ""
         self.seekable = self._spooled = True
@@ -479,9 +479,9 @@ class Source:
         if self._progress is not None:
             self._closed()
         self._stop()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._owns_stream:
             with suppress(OSError):  # reading is over
                 self._raw.close()

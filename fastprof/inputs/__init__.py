@@ -135,7 +135,9 @@ class Inputs:
         try:
             for path in paths:
                 try:
-                    self.all.append(self._look(path) if is_file(path) and (failed or not one) else self._stay(path))
+                    self.all.append(
+                        self._look(path) if is_file(path) and (failed or not one) else self._keep_open(path)
+                    )
                 except FastprofError as error:
                     self._pass_over(error)
         except BaseException:
@@ -147,7 +149,7 @@ class Inputs:
             raise error
         self._failed(error)
 
-    def _stay(self, path: Any) -> Reader:
+    def _keep_open(self, path: Any) -> Reader:
         """Keep the reader of an input open."""
         source, options = _opened(path, self._options, self._log)
         self._open.append(source)

@@ -368,7 +368,7 @@ def add(
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
             raise error
-        log.count(REPORTED["inputs-passed-over"])
+        log.count(REPORTED["skipped-inputs"])
         log.warn(REPORTED["unread-inputs"], error=error.message())
 
     lenient = options.get(LENIENT.name) is True

@@ -89,7 +89,7 @@ class ElfObject(ElfFile):
             try:
                 found = [self._lookup(address) for address in addresses]
             except SymbolError as error:
-                self._give_up_lines(error)
+                self._drop_lines(error)
                 found = [self._lookup(address) for address in addresses]
             self._remark_damage()
             return found
@@ -104,10 +104,10 @@ class ElfObject(ElfFile):
                     self._ask_where_begin(addresses)
                 return [self._entry(address) for address in addresses]
             except SymbolError as error:
-                self._give_up_lines(error)
+                self._drop_lines(error)
                 return [self._entry(address) for address in addresses]
 
-    def _give_up_lines(self, error: SymbolError) -> None:
+    def _drop_lines(self, error: SymbolError) -> None:
         """Notes a damaged section of the line tables, which is found when first needed."""
         self._lines, self._has_lines = None, False
         self._remark(f"its line tables cannot be read: {error}")

@@ -13,7 +13,7 @@ from fastprof.core.words import Message
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
 from fastprof.verbs.convert import convert, target_of
-from fastprof.verbs.paths import clash, is_at, why_not
+from fastprof.verbs.paths import clash, invalid_because, is_at
 
 Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
 
@@ -58,7 +58,7 @@ def extract(
 def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
     """Check that each profile has its own path below `outdir`; names are untrusted.  Errors: FastprofError."""
     for name in names:
-        if why := why_not(name):
+        if why := invalid_because(name):
             raise FastprofError(
                 Message(
                     "{path}: the name {name!r:.80} {why}; extract this profile alone, with {-o} FILE",

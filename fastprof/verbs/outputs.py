@@ -255,7 +255,7 @@ class Outputs:
                 sink.commit()
         except BaseException:
             for sink in self._sinks:
-                sink.take_back()
+                sink.undo_commit()
             raise
         self._log.facts["output_bytes"] = sum(sink.output_bytes for sink in self._sinks)
         if self._split:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 
-def why_not(name: str) -> str | None:
+def invalid_because(name: str) -> str | None:
     """Why a name cannot be that of a file below the output folder; None if it can."""
     if "\0" in name:
         return "has a NUL byte"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("inputs-passed-over", "only-zeros", "unread-inputs"),
+    shared=("skipped-inputs", "only-zeros", "unread-inputs"),
     not_representable={
         "cut-sources": (
             "source file with lines that do not fit the page",
@@ -22,7 +22,7 @@ REPORTED = reported(
     },
     warnings={
         "worker-left-out": "Dask: worker {worker} is not used: {why}",
-        "worker-not-believed": "Dask: worker {worker}: {why}; its files are retried on other workers",
+        "worker-rejected": "Dask: worker {worker}: {why}; its files are retried on other workers",
         "changed-source": ("{path} was changed after the profile was recorded: line numbers may not match"),
         "idle-options": "{option} had no effect on any of these files",
         "labels-left-out": "labels left out of the page: {n:,}, first {name:.80} with {values}",

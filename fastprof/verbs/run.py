@@ -60,7 +60,7 @@ def run(
     last: list[Message] = []  # the error of an unreadable input
 
     def failed(error: FastprofError) -> None:
-        log.count(REPORTED["inputs-passed-over"])
+        log.count(REPORTED["skipped-inputs"])
         log.warn(REPORTED["unread-inputs"], error=error.message())
         last[:] = [error.message()]
 

@@ -51,19 +51,19 @@ def _beta(x: float, a: float, b: float) -> float:
     if x > (a + 1) / (a + b + 2):  # the fraction would converge slowly
         return 1 - _beta(1 - x, b, a)
     factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
-    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
     fraction = d
     for m in range(1, _STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            c, d = _away(1 + term / c), 1 / _away(1 + term * d)
+            c, d = _nonzero(1 + term / c), 1 / _nonzero(1 + term * d)
             fraction *= c * d
         if abs(c * d - 1) < 1e-15:
             break
     return min(1.0, factor * fraction / a)
 
 
-def _away(value: float) -> float:
+def _nonzero(value: float) -> float:
     """`value`, replaced by a tiny number if it is 0."""
     return value if abs(value) > _TINY else _TINY

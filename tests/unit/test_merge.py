@@ -183,7 +183,7 @@ def test_an_input_that_fails_in_the_middle_leaves_nothing(file: str, way: str, t
     log = fastprof.merge([good, bad, good, tmp_path / "absent"], out, keep_going=True)
     if way == "pipe":
         writer.join()
-    assert log.losses == {"inputs-passed-over": 2}
+    assert log.losses == {"skipped-inputs": 2}
     assert len(log.warnings) >= 2
     assert any(warning.startswith(f"{bad}: ") for warning in log.warnings)
     assert any(warning.startswith(f"{tmp_path / 'absent'}: ") for warning in log.warnings)

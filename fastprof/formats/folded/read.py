@@ -61,7 +61,7 @@ class FoldedReader(Reader):
                 "byte-order-marks": counts["byte_order_mark"],
                 "carriage-returns": counts["carriage_returns"],
                 "blank-lines": counts["blank"],
-                "blanks-behind-counts": counts["trailing_blanks"],
+                "blanks-after-counts": counts["trailing_blanks"],
                 "trailing-empty-frames": counts["trailing_frames"],
                 "empty-frames": counts["empty_frames"],
                 "no-frames": counts["no_frames"],

@@ -25,7 +25,7 @@ REPORTED = reported(
             "costs and calls on lines other than their functions', added to them",
         ),
         "jumps": ("jump", "jumps"),
-        "like-functions": (
+        "merged-functions": (
             "function with the file, line and name of another, merged",
             "functions with the file, line and name of others, merged",
         ),

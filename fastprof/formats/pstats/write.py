@@ -45,7 +45,7 @@ class PstatsWriter(Writer):
             {
                 "cost-lines": w.elsewhere,
                 "jumps": w.jumps,
-                "like-functions": w.merged,
+                "merged-functions": w.merged,
                 "replaced-bytes": w.replaced,
             },
         )

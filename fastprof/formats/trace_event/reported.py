@@ -58,7 +58,7 @@ REPORTED = reported(
             "sample, or table of them ({--samples} reads these instead of the calls)",
             "samples, or tables of them ({--samples} reads these instead of the calls)",
         ),
-        "beside-samples": ("call or other event next to samples", "calls and other events next to samples"),
+        "non-sample-events": ("call or other event next to samples", "calls and other events next to samples"),
         "call-arguments": ("call argument ({--args} writes them)", "call arguments ({--args} writes them)"),
         "call-stacks": ("stack of a call or event", "stacks of calls and events"),
         "event-arguments": ("event with non-numeric arguments", "events with non-numeric arguments"),

@@ -131,7 +131,7 @@ class SamplesReader(Reader):
                 "times-since-year-1": r.since_year_1,
                 "unreadable-samples": r.broken,
                 "unreadable-rest": r.bad_end,
-                "beside-samples": r.others,
+                "non-sample-events": r.others,
                 "rounded-weights": r.rounded,
             },
         )

@@ -148,11 +148,11 @@ class XRayReader(Reader):
         while (status := lib.fp_xray_feed(self.x, in_, batch, err)) == lib.FP_ASK:
             self.define(self.x)
         if self._numbers and self.view == "timeline" and self.n_read < _CHECKED_ROWS and status in _LENT:
-            self._see(batch)
+            self._record_operations(batch)
         return int(status)
 
-    def _see(self, batch: fp_batch) -> None:
-        """Note the operations of a batch's functions."""
+    def _record_operations(self, batch: fp_batch) -> None:
+        """Record the operations of a batch's functions."""
         n = self.model.count("functions")
         if n > len(self._seen):
             seen = ffi.new("uint8_t[]", 2 * n)

@@ -39,7 +39,7 @@ from fastprof.verbs.batch.convert import (
     run_of,
 )
 from fastprof.verbs.batch.engines import ENGINE
-from fastprof.verbs.batch.files import File, again, refuse_same_names
+from fastprof.verbs.batch.files import File, refreshed, refuse_same_names
 from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
@@ -93,7 +93,7 @@ def batch_archive(
     store = os.fspath(store)
     log = BatchLog()
     files = [*chosen_files(paths_of(inputs), chosen, log)]
-    files = [file for file in (again(files) if chosen[PLAN] else files) if not is_at(file.path, store)]
+    files = [file for file in (refreshed(files) if chosen[PLAN] else files) if not is_at(file.path, store)]
     refuse_same_names(files)
     log.files += len(files)
     reading = reading_options(chosen)

@@ -29,8 +29,8 @@ from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
-    again,
     find,
+    refreshed,
     refuse_bad_names,
     refuse_urls,
     without_collisions,
@@ -231,7 +231,7 @@ def batch_convert(
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
     outputs = {file.name + suffix for file in files}
     before = records_by_output(manifests_for(outdir, shard, plan_digest), outputs)
-    for file in again(files) if chosen[PLAN] else files:
+    for file in refreshed(files) if chosen[PLAN] else files:
         output = file.name + suffix
         job = {
             "input": file.path,

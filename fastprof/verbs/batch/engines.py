@@ -162,7 +162,7 @@ class Dask:
                 continue
             self._tried.setdefault(record["output"], set()).add(worker)
             if worker not in self._failing and worker not in self._left_out:
-                self._warn(REPORTED["worker-not-believed"], worker=worker, why=wrong)
+                self._warn(REPORTED["worker-rejected"], worker=worker, why=wrong)
             self._failing.add(worker)
         return found
 

@@ -15,7 +15,7 @@ from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
-from fastprof.verbs.paths import clash, folded, why_not
+from fastprof.verbs.paths import clash, folded, invalid_because
 
 
 class File(NamedTuple):
@@ -141,7 +141,7 @@ def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Itera
 
 def refuse_bad_names(files: Iterable[File]) -> None:
     for file in files:
-        if why := why_not(file.name):
+        if why := invalid_because(file.name):
             raise UsageError(Message("{path}: its output name {why}; {--exclude} skips it", path=file.path, why=why))
 
 
@@ -153,6 +153,6 @@ def refuse_same_names(files: Iterable[File]) -> None:
             raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: pass a folder that has both")
 
 
-def again(files: Iterable[File]) -> list[File]:
+def refreshed(files: Iterable[File]) -> list[File]:
     """The files of a plan in their current state."""
     return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [state(file.path)]]

@@ -18,7 +18,7 @@ from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.files import File, refuse_bad_names, refuse_same_names
 from fastprof.verbs.batch.hashes import Hashes
-from fastprof.verbs.paths import why_not
+from fastprof.verbs.paths import invalid_because
 
 _START = 4096  # bytes; a file costs something even if it is empty
 
@@ -57,7 +57,7 @@ class Plan:
             file = _file(line)
             if file is None:
                 raise FastprofError(f"{path}: line {n + 1}: not a file of a plan, expected {', '.join(File._fields)}")
-            if why := why_not(file.name):
+            if why := invalid_because(file.name):
                 raise FastprofError(f"{path}: line {n + 1}: the name {file.name!r:.80} {why}")
             if _is_no_path(file.path):
                 raise FastprofError(f"{path}: line {n + 1}: {file.path!r:.80} cannot be a path")
