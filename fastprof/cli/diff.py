@@ -48,7 +48,7 @@ FAILED = 4  # exit code of --fail-over
 
 
 def add_arguments(parser: Parser) -> None:
-    what = "two profiles (- for standard input), or OLD ... -- NEW ..."
+    what = "OLD NEW (- for standard input), or OLD ... -- NEW ..."
     parser.add_argument("inputs", nargs="+", metavar="OLD NEW", help=what)
     parser.set_defaults(more="inputs")
     add_input_arguments(parser)
