@@ -6,15 +6,25 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from fastprof import plan
-from fastprof.cli.arguments import add_input_arguments, add_log_arguments, add_options, given_options
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_keep_going,
+    add_log_arguments,
+    add_options,
+    given_options,
+)
 from fastprof.cli.messages import Progress, exit_code, log_json, print_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table, quantity, utc
 from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
+from fastprof.inputs.expand import expand
 from fastprof.verbs.info import info
+from fastprof.verbs.reported import REPORTED
 
 DESCRIPTION = """\
-Describe a profile: format, version, command, process,
+Describe profiles: format, version, command, process,
 counts, times, totals and repairs.  --json has exact
 numbers.  Reads the whole input, but only the index of an
 archive (unless --lenient)."""
@@ -142,18 +152,50 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="a file, a folder, STORE:NAME, or - for stdin")
     add_input_arguments(parser)
+    add_keep_going(parser)
     add_log_arguments(parser, json="print JSON")
     add_options(parser, plan.reading_options())
 
 
 def run(args: argparse.Namespace) -> int:
     options = given_options(args, plan.reading_options())
-    log = info(args.input, from_=args.from_, progress=Progress(args.quiet), **options)
+    total = Log()  # of what was skipped
+
+    def failed(error: FastprofError) -> None:
+        total.count(REPORTED["inputs-passed-over"])
+        total.warn(REPORTED["unread-inputs"], error=error.message())
+
+    skip = failed if args.keep_going else None
+    paths = expand(args.inputs, total.warn, skip, lenient=bool(options.get("lenient")))
+    several = paths != args.inputs or len(paths) > 1
+    codes: list[int] = []
+    logs: list[str] = []
+    for path in paths:
+        try:
+            log = info(path, from_=args.from_, progress=Progress(args.quiet), **options)
+        except FastprofError as error:
+            if skip is None or isinstance(error, UsageError):
+                raise
+            skip(error)
+            continue
+        if args.json:
+            logs.append(log_json(log))
+        else:
+            if codes:
+                print()
+            _print(log)
+        codes.append(exit_code(log))
     if args.json:
-        print(log_json(log))
-        return exit_code(log)
+        print("[" + ",\n".join(logs) + "]" if several else logs[0])
+    print_warnings(total.warned(flags=True))
+    if not codes:
+        return 1
+    return max(exit_code(total), *codes)
+
+
+def _print(log: Log) -> None:
     rows: list[tuple[str, object]] = []
     for name, value in labelled(log.facts):
         if isinstance(value, dict):
@@ -169,4 +211,3 @@ def run(args: argparse.Namespace) -> int:
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
     print_warnings(log.warned(flags=True))
-    return exit_code(log)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import chain, count
 
 from fastprof.cli import ended
-from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.cli.arguments import add_input_arguments, add_keep_going, add_options, given_options, heading_of
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
@@ -27,9 +27,11 @@ from fastprof.verbs.sql import Answer, options, private_folder
 DESCRIPTION = """\
 Query profiles with DuckDB's SQL (see docs/tables.md). A
 timeline has the tables spans and events, stacks have
-samples and frames, a graph has the table graph. With
-several files, the tables are p1.spans, p2.spans and so on.
-The query cannot read other files."""
+samples and frames, a graph has the table graph. Tables of
+folders, stores and several files have the rows of all
+profiles, with the columns `profile` and one for each label,
+as has the table profiles. Of several files, the first
+alone is p1.spans. The query cannot read other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)
@@ -40,9 +42,10 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("input", metavar="FILE", nargs="+", help="a file, or - for standard input")
+    parser.add_argument("input", metavar="FILE", nargs="+", help="a file, a folder, STORE:NAME, or - for stdin")
     parser.add_argument("query", metavar="QUERY", help="the SQL query")
     add_input_arguments(parser)
+    add_keep_going(parser)
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()
@@ -91,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, folder: str) -> int:
-    with Answer(args.query, args.input, args.from_, given_options(args, options()), spill=folder) as answer:
+    given = given_options(args, options())
+    with Answer(args.query, args.input, args.from_, given, keep_going=args.keep_going, spill=folder) as answer:
         if args.json:
             _print_json(answer)
         elif args.csv:

@@ -40,7 +40,8 @@ from fastprof.store.reported import REPORTED
 def adding_options() -> list[Option[Any]]:
     """The options that adding a profile may use."""
     writes = formats.get(ArchiveWriter.format).writes
-    return [*dict.fromkeys((*plan.reading_options(), *bridges.NAME_ADDRESSES.options, *writes))]
+    more = (*bridges.NAME_ADDRESSES.options, *bridges.INPUT_LABELS)
+    return [*dict.fromkeys((*plan.reading_options(), *more, *writes))]
 
 
 def _write(

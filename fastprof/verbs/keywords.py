@@ -444,4 +444,8 @@ class BatchArchiveOptions(InfoOptions, total=False):
     timeout: float
     retry_errors: bool
     dry_run: bool
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
     level: int | None

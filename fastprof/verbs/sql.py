@@ -13,14 +13,20 @@ from functools import cache
 from types import TracebackType
 
 from fastprof import plan
+from fastprof.bridges import TABLES
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.options import Option
-from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
+from fastprof.core.options import LENIENT, Option
+from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
+from fastprof.inputs.expand import expand
+from fastprof.inputs.stored import Stored, is_archive
+from fastprof.verbs.asked import Asked
 from fastprof.verbs.profile import Profile, Table, table_end
+from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed
+from fastprof.verbs.together import PROFILE, JoinedTable, Together
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -49,9 +55,11 @@ class Answer:
         from_: str | None,
         options: Mapping[str, Any],
         *,
+        keep_going: bool = False,
         spill: str | None = None,
     ) -> None:
-        """`spill`: the directory for data that exceeds memory; by default a private one, removed at the end."""
+        """`keep_going`: skip inputs that cannot be read, and count them as losses.
+        `spill`: the directory for data that exceeds memory; by default a private one, removed at the end."""
         try:
             import duckdb
         except ImportError:
@@ -59,14 +67,12 @@ class Answer:
         # the last three: values that cannot be converted to Python, e.g. an interval of 10^8 years
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
-        self._tables: list[Table] = []
+        self._log = Log()
+        self._tables: list[Table | JoinedTable] = []
         self._profiles: list[Profile] = []
+        self._together: Together | None = None
         try:
-            for path in paths:
-                given = self._stack.enter_context(_copy_of_input()) if path == "-" else path
-                self._profiles.append(self._stack.enter_context(Profile(given, from_=from_, **options)))
-            if not self._profiles:
-                raise UsageError("no input given")
+            self._open([*paths], query, from_, options, keep_going)
             if spill is None:
                 spill = private_folder()
                 self._stack.callback(shutil.rmtree, spill, ignore_errors=True)
@@ -78,6 +84,34 @@ class Answer:
         except BaseException:
             self._stack.close()
             raise
+
+    def _open(
+        self, given: list[Any], query: str, from_: str | None, options: Mapping[str, Any], keep_going: bool
+    ) -> None:
+        """Opens profiles by themselves, or names those that are queried together."""
+
+        def failed(error: FastprofError) -> None:
+            self._log.count(REPORTED["inputs-passed-over"])
+            self._log.warn(REPORTED["unread-inputs"], error=error.message())
+
+        lenient = bool(options.get(LENIENT.name))
+        paths = [one for path in given for one in _whole_store(path, options, lenient)]
+        paths = expand(paths, self._log.warn, failed if keep_going else None, lenient=lenient)
+        if not paths:
+            raise UsageError("no input given")
+        if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
+            if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
+                raise UsageError(f"{name_of(one)}: files that are queried together are read several times")
+            self._together = Together(paths, from_, options, keep_going=keep_going)
+            return
+        for path in paths:
+            try:
+                source = self._stack.enter_context(_copy_of_input()) if path == "-" else path
+                self._profiles.append(self._stack.enter_context(Profile(source, from_=from_, **options)))
+            except FastprofError as error:
+                if not keep_going or isinstance(error, UsageError) or len(paths) == 1:
+                    raise
+                failed(error)
 
     def _ask(self, query: str) -> None:
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
@@ -96,6 +130,9 @@ class Answer:
         """Register the tables named in the query, or all if it names none (`show tables`): DuckDB reads the beginning
         of each registered table."""
         words = set(re.findall(r"\w+", query.casefold()))
+        if self._together is not None:
+            self._offer_together(query, [name for name in _TABLES if name in words] or [*_TABLES])
+            return
         named = words & {name for profile in self._profiles for name in profile.tables}
         several = len(self._profiles) > 1
         for number, profile in enumerate(self._profiles, 1):
@@ -103,15 +140,47 @@ class Answer:
             if several:
                 self._db.execute(f"create schema {schema}")
             for name in profile.tables:
-                if named and name not in named:
-                    continue
-                table = profile.table(name)
-                self._tables.append(table)
-                if several:
-                    self._db.register(f"{schema}_{name}", table)
-                    self._db.execute(f"create view {schema}.{name} as from {schema}_{name}")
-                else:
-                    self._db.register(name, table)
+                if not named or name in named:
+                    self._add(profile.table(name), name, schema if several else "")
+
+    def _offer_together(self, query: str, names: list[str]) -> None:
+        assert self._together is not None
+        together = self._together
+        keys = [PROFILE, *together.keys]
+        columns = ", ".join(f"unnest(?::varchar[]) as c{i}" for i in range(len(keys)))
+        values = [together.values(key) for key in keys]
+        self._db.execute(
+            f"create schema asked; create table asked.profiles as select unnest(?::bigint[]) as number, {columns}",
+            [[*range(len(together.names))], *values],
+        )
+        shown = together.constants("profiles")
+        columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
+        self._db.execute(f"create view profiles as select {columns} from asked.profiles order by number")
+        asked = Asked(self._db, query)
+        chosen = {
+            name: asked.numbers(
+                name,
+                {column.casefold(): f"c{keys.index(key)}" for column, key in together.constants(name).items()},
+                len(together.names),
+            )
+            for name in names
+        }
+        if "profiles" in query.casefold() and not any(name in query.casefold() for name in _TABLES):
+            return  # no profile has to be opened
+        for name, table in together.look(chosen).items():
+            self._add(table, name)
+
+    def _add(self, table: Table | JoinedTable, name: str, schema: str = "") -> None:
+        """A table, in a schema if it is one of several profiles."""
+        self._tables.append(table)
+        rows = self._db.from_arrow(table)
+        if name == "samples":
+            rows = rows.project("* replace (labels::json::map(varchar, varchar) as labels)")
+        if not schema:
+            rows.create_view(name)
+            return
+        rows.create_view(f"{schema}_{name}")
+        self._db.execute(f"create view {schema}.{name} as from {schema}_{name}")
 
     def _failed(self, error: Exception) -> BaseException:
         """Convert an error of DuckDB: an interrupt, a profile's error, or the query's, in one line."""
@@ -122,6 +191,8 @@ class Answer:
             return KeyboardInterrupt()
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
+        if self._together is not None:
+            there = [*dict.fromkeys(table.name for table in self._tables), "profiles"]
         what = str(error).partition(", due to the following Python exception")[0]
         what = " ".join(what.partition("\n\nLINE ")[0].split())  # the rest is the line of the query with a marker below
         return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
@@ -136,8 +207,11 @@ class Answer:
     @property
     def log(self) -> Log:
         log = Log()
+        log.take(self._log)
         for profile in self._profiles:
             log.take(profile.log)
+        if self._together is not None:
+            log.take(self._together.log)
         return log
 
     def __enter__(self) -> Answer:
@@ -147,6 +221,25 @@ class Answer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+_TABLES = tuple(name for names in TABLES.values() for name in names)
+_WITHOUT_NUMBERS = re.compile(rf"(?i)\b(profiles|{'|'.join(_TABLES)})\b")
+_NUMBERED = re.compile(r"(?i)\bp[0-9]+\b")
+
+
+def _whole_store(path: Any, options: Mapping[str, Any], lenient: bool) -> list[Any]:
+    """The profiles of a store without a name; otherwise the input itself."""
+    if not isinstance(path, str) or isinstance(path, Stored) or "member" in options or not is_archive(path):
+        return [path]
+    from fastprof.inputs.state import State
+
+    found = State(path, lenient=lenient).inputs([])
+    return found if len(found) > 1 else [path]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def private_folder() -> str:
@@ -192,10 +285,13 @@ def sql(
     query: str,
     *,
     from_: str | None = None,
+    keep_going: bool = False,
     **options: Unpack[OpenOptions],
 ) -> Answer:
-    """Run `query` on the tables of one profile (docs/tables.md), or of several as p1.NAME, p2.NAME ...
+    """Run `query` on the tables of one profile (docs/tables.md), or of several.
 
+    The tables of several files, of folders and of stores have the rows of all of them, with a column `profile`; the
+    files' own tables are p1.NAME, p2.NAME ...  With `keep_going`, unreadable inputs are skipped and counted as losses.
     The query sees only these tables: no files, no network.
     Errors: UsageError for a wrong query, or without DuckDB; those of `open`.
 
@@ -205,4 +301,4 @@ def sql(
     ...     print(list(answer.rows()))
     [('g', 9), ('f', 5)]
     """
-    return Answer(query, listed(inputs), from_, options)
+    return Answer(query, listed(inputs), from_, options, keep_going=keep_going)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow
 
 from fastprof import formats, plan
-from fastprof.bridges.rows.as_table import _LAYOUTS, Rows
+from fastprof.bridges.rows.as_table import LAYOUTS, Rows
 from fastprof.core.engine import read, write
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -22,7 +22,7 @@ from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
 # By table: columns that are no value types.
-FIXED = {name: {kind.name for kind in layout} for name, layout in _LAYOUTS.items()}
+FIXED = {name: {kind.name for kind in layout} for name, layout in LAYOUTS.items()}
 WRITERS = [f.name for f in formats.formats() if f.writer]
 # Which files with symbols there are differs from machine to machine.
 HERE = Options(symbolize=False)

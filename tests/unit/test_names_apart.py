@@ -88,4 +88,4 @@ def test_equal_label_sets_are_one_group_of_sql(tmp_path: Path) -> None:
     path = tmp_path / "x.pb"
     path.write_bytes(p.SerializeToString())
     with fastprof.sql(path, "select labels, sum(samples) from samples group by 1") as answer:
-        assert [*answer.rows()] == [('{"a": "x", "b": "y"}', 2)]
+        assert [*answer.rows()] == [({"a": "x", "b": "y"}, 2)]

@@ -139,7 +139,7 @@ def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
         ("merge -o y.pb", "INPUT is missing; use - to read standard input\nusage: fastprof merge "),
         ("diff", "OLD and NEW are missing; use - to read standard input\nusage: fastprof diff "),
         ("archive list", "STORE is missing\nusage: fastprof archive list "),
-        ("info a b", "unexpected: b\nusage: fastprof info [OPTION ...] INPUT\n"),
+        ("view a b", "unexpected: b\nusage: fastprof view [OPTION ...] INPUT\n"),
         ("archive ls a", "ACTION: 'ls' is not one of 'add', 'list', 'extract'"),
         ("archive list a --srt size", "unknown option --srt; did you mean --sort?\nusage: fastprof archive list "),
         (

@@ -57,7 +57,7 @@ _FUNCTION, _FILE, _OBJECT = _names("function", "functions"), _names("file", "fil
 _THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
 _LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
 # In the order in which csrc/ends/arrow.c numbers them.
-_LAYOUTS = {
+LAYOUTS = {
     "events": (_time("ts"), _Kind("op", b"C", texts=[*OPS]), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
     "spans": (
         _Kind("id", b"l"),
@@ -140,7 +140,7 @@ class _Table:
         self.name = name
         self._model, self._log = model, log
         self.time_unit = b"ns"
-        self._layout = [*_LAYOUTS[name]]
+        self._layout = [*LAYOUTS[name]]
         self._put = getattr(lib, f"fp_ends_tables_{name}")
         self.c = owned(lib.fp_ends_tables_new(model.c), lib.fp_ends_tables_free, "a table")
         self._texts: dict[str, _Texts] = {}
@@ -212,7 +212,7 @@ class _Table:
 
     def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
         c = self._rows.all[i]
-        fixed = len(_LAYOUTS[self.name])
+        fixed = len(LAYOUTS[self.name])
         event = self._events[i - fixed] if i >= fixed else None
         metadata = {b"unit": self.time_unit} if kind.is_time else {}
         if event and event.unit:
@@ -252,7 +252,7 @@ class _Table:
                 )
             self._layout.append(_Kind(self._unused(event.name), b"l", True))
             self._add(self._layout[-1])
-        first = len(_LAYOUTS[self.name])
+        first = len(LAYOUTS[self.name])
         self.c.value_columns = self._value_columns = ffi.new("uint32_t[]", [first + k for k in columns] or [0])
         self.c.n_value_columns = len(columns)
         positions = self._model.parts[batch.part].positions

@@ -1,0 +1,143 @@
+"""Which of many profiles a query asks for: its conditions on columns that are constant in each.
+
+For `select ... from samples where profile like 'web%' and cpu > 3`, that is `profile like 'web%'`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from fastprof.core._typing import Any
+
+# Functions whose value is the same each time: a condition on other ones is left to DuckDB alone.
+_FUNCTIONS = {"~~", "!~~", "~~*", "!~~*", "~~~", "like_escape", "ilike_escape", "not_like_escape", "not_ilike_escape"}
+_FUNCTIONS |= {"regexp_matches", "regexp_full_match", "starts_with", "prefix", "suffix", "ends_with", "contains"}
+_FUNCTIONS |= {"lower", "upper", "||", "split_part", "regexp_extract", "length", "strlen", "substring", "substr"}
+_CLASSES = {"COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST"}
+
+
+class Asked:
+    """A query, as DuckDB parses it.  What is not understood is no condition: then all profiles are read.
+
+    `db` has a table `asked.profiles`: the `number` of each profile, and its constants.
+    """
+
+    def __init__(self, db: Any, query: str) -> None:
+        self._db = db
+        self._tree: Any = None
+        found = json.loads(db.execute("select json_serialize_sql(?)", [query]).fetchall()[0][0])
+        if not found.get("error") and len(found.get("statements", ())) == 1:
+            self._tree = found["statements"][0]
+
+    def numbers(self, table: str, columns: Mapping[str, str], n: int) -> list[int]:
+        """The numbers of the profiles that the query may read of a table.  `columns`: those that are constant, by
+        their names in it and in `asked.profiles`."""
+        found: set[int] = set()
+        for conditions in self._uses(self._tree, table) if self._tree else [None]:
+            kept = [one for one in conditions or () if self._is_usable(one, columns)]
+            if not kept:
+                return [*range(n)]
+            found |= self._matching(kept, columns)
+        return sorted(found)
+
+    def _uses(self, tree: Any, table: str) -> Iterator[list[Any] | None]:
+        """For each use of a table, what its rows must meet; None if that is not understood."""
+        if isinstance(tree, list):
+            for one in tree:
+                yield from self._uses(one, table)
+        elif isinstance(tree, dict):
+            if tree.get("type") == "SELECT_NODE":
+                names = [*_tables(tree.get("from_table"))]
+                for name, alias in names:
+                    if name == table:
+                        yield [_bare(one, {alias or name}, names) for one in _all_of(tree.get("where_clause"))]
+                tree = {key: value for key, value in tree.items() if key != "from_table" or not names}
+            elif tree.get("type") == "BASE_TABLE" and str(tree.get("table_name")).casefold() == table:
+                yield None
+            for one in tree.values():
+                yield from self._uses(one, table)
+
+    def _is_usable(self, condition: Any, columns: Mapping[str, str]) -> bool:
+        refs: list[str] = []
+
+        def walk(node: Any) -> bool:
+            if isinstance(node, list):
+                return all(map(walk, node))
+            if not isinstance(node, dict):
+                return True
+            kind = node.get("class")
+            if kind is not None and kind not in _CLASSES:
+                return False
+            if kind == "COLUMN_REF":
+                refs.append(".".join(node["column_names"]).casefold())
+            if kind == "FUNCTION" and node.get("function_name") not in _FUNCTIONS:
+                return False
+            return all(map(walk, node.values()))
+
+        return walk(condition) and bool(refs) and all(ref in columns for ref in refs)
+
+    def _matching(self, conditions: list[Any], columns: Mapping[str, str]) -> set[int]:
+        template = "select json_serialize_sql('select number from asked.profiles where true')"
+        made = json.loads(self._db.execute(template).fetchall()[0][0])
+
+        def renamed(node: Any) -> Any:
+            if isinstance(node, list):
+                return [*map(renamed, node)]
+            if not isinstance(node, dict):
+                return node
+            if node.get("class") == "COLUMN_REF":
+                return node | {"column_names": [columns[node["column_names"][-1].casefold()]]}
+            return {key: renamed(value) for key, value in node.items()}
+
+        found: set[int] | None = None
+        for condition in conditions:
+            made["statements"][0]["node"]["where_clause"] = renamed(condition)
+            ((sql,),) = self._db.execute("select json_deserialize_sql(?::json)", [json.dumps(made)]).fetchall()
+            numbers = {row[0] for row in self._db.execute(sql).fetchall()}
+            found = numbers if found is None else found & numbers
+        return found or set()
+
+
+def _tables(node: Any) -> Iterator[tuple[str, str]]:
+    """Name and alias of each table that a FROM joins; none if it has anything but tables and inner joins."""
+    if not isinstance(node, dict):
+        return
+    found = [*_leaves(node)]
+    if None not in found:
+        yield from (one for one in found if one)
+
+
+def _leaves(node: dict[str, Any]) -> Iterator[tuple[str, str] | None]:
+    kind = node.get("type")
+    if kind == "BASE_TABLE" and not node.get("schema_name") and not node.get("catalog_name"):
+        yield str(node["table_name"]).casefold(), str(node.get("alias") or "").casefold()
+    elif kind == "JOIN" and node.get("join_type") == "INNER" and node.get("ref_type") in ("REGULAR", "CROSS"):
+        yield from _leaves(node["left"])
+        yield from _leaves(node["right"])
+    else:
+        yield None
+
+
+def _all_of(condition: Any) -> list[Any]:
+    """The parts of a condition that must all be true."""
+    if not isinstance(condition, dict):
+        return []
+    if condition.get("type") == "CONJUNCTION_AND":
+        return [part for child in condition["children"] for part in _all_of(child)]
+    return [condition]
+
+
+def _bare(node: Any, own: set[str], tables: list[tuple[str, str]]) -> Any:
+    """A condition whose columns of this table have no prefix.  Without one they are of all tables, which join by
+    them: a single name would be ambiguous otherwise."""
+    if isinstance(node, list):
+        return [_bare(one, own, tables) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("class") == "COLUMN_REF":
+        names = node["column_names"]
+        if len(names) == 2 and names[0].casefold() in own:
+            return node | {"column_names": names[1:]}
+        return node
+    return {key: _bare(value, own, tables) for key, value in node.items()}

@@ -1,0 +1,233 @@
+"""Tables of many profiles: the rows of each, with the name and the labels of its input as columns.
+
+    profile        host  function  cpu          select host, sum(cpu) from samples
+    web1/mon.prof  web1  main       10          where profile like '%/mon.prof' group by 1
+    web2/mon.prof  web2  main       20
+
+Profiles are read one after the other.  What a query asks of `profile` and of labels chooses the profiles to be read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+
+from fastprof import bridges, plan
+from fastprof.bridges import INPUT_LABELS
+from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS
+from fastprof.bridges.rows.label import InputLabels
+from fastprof.core._c import ffi
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.column import Column, Texts, address_of
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.log import Log
+from fastprof.core.options import Option, Options, checked
+from fastprof.core.words import Message, spelled
+from fastprof.verbs.profile import Profile, Table, table_end
+from fastprof.verbs.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.bridges.rows.as_table import Rows
+
+PROFILE = "profile"
+_FILTERS = {option for select in bridges.SELECT.values() for option in select.options}
+
+
+class _One(Profile):
+    """One of many profiles.  Options that do nothing here may be for others; filters are for all."""
+
+    def _refuse_idle(self) -> None:
+        self.idle: set[Option[Any]] = set()
+        plan.checked(table_end(None), [[self._reader]], self._options, idle=self.idle.add)
+        if refused := self.idle & _FILTERS:
+            plan.checked(table_end(None), [[self._reader]], Options(**{o.name: self._options[o] for o in refused}))
+
+
+class Together:
+    """Many profiles as tables with a column `profile`, and one for each label of inputs.
+
+    `log` adds up the logs of the profiles that were read to their end.
+    """
+
+    def __init__(self, paths: list[Any], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
+        self._from, self._options, self._keep_going = from_, options, keep_going
+        self._paths = paths
+        self.names = [str(getattr(path, "name", path)) if not isinstance(path, str) else str(path) for path in paths]
+        labels = InputLabels(checked(options, plan.known_options()))
+        self._labels = [labels.of(name, Log()) for name in self.names]
+        self.keys = sorted({key for found in self._labels for key in found})
+        self.log = Log()
+        self._logged: set[int] = set()
+        self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
+        self._idle: Counter[Option[Any]] = Counter()
+        self._lock = Lock()
+
+    def constants(self, table: str) -> dict[str, str]:
+        """The columns of a table that are constant in each profile: their names, and the labels' keys."""
+        taken = {kind.name for kind in LAYOUTS.get(table, ())} | {PROFILE}
+        return {PROFILE: PROFILE} | {_unused(key, taken): key for key in self.keys}
+
+    def values(self, key: str) -> list[str | None]:
+        """Those of such a column, by profile."""
+        if key == PROFILE:
+            return [*map(_utf8, self.names)]
+        return [_utf8(labels[key]) if key in labels else None for labels in self._labels]
+
+    def look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
+        """The tables of these names, each of the profiles of these numbers, which are opened for that.
+
+        A table of no profile has the columns of the first one that has such a table.
+        Errors: FastprofError and its kinds: those of opening, also for columns of one name in different units.
+        """
+        columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
+        first: dict[tuple[str, bytes], int] = {}
+        chosen = {name: {*numbers} for name, numbers in names.items()}
+        failed: list[FastprofError] = []
+        n = 0
+        for number in range(len(self._paths)):
+            wanted = [name for name in names if number in chosen[name] or not (chosen[name] or columns[name])]
+            if not wanted:
+                continue
+            n += 1
+            try:
+                found = self._columns(number, wanted)
+            except FastprofError as error:
+                if not self._keep_going or isinstance(error, UsageError):
+                    raise
+                self.log.count(REPORTED["inputs-passed-over"])
+                self.log.warn(REPORTED["unread-inputs"], error=error.message())
+                failed.append(error)
+                continue
+            for name, new in found.items():
+                for column in new:
+                    known = columns[name].setdefault(column.name, column)
+                    self._compare(known, column, self.names[first.setdefault((name, column.name), number)], number)
+        if failed and len(failed) == n:
+            last = failed[-1].message()
+            raise FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last))
+        for option, times in self._idle.items():
+            if times == n - len(failed) and option not in INPUT_LABELS:
+                raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
+        return {
+            name: JoinedTable(self, name, [one for one in names[name] if name in self._tables[one]], [*found.values()])
+            for name, found in columns.items()
+            if found
+        }
+
+    def _columns(self, number: int, names: list[str]) -> dict[str, list[Column]]:
+        """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped."""
+        found = {}
+        profile = self.open(number)
+        with profile:
+            for name in names:
+                if name in profile.tables:
+                    rows = Table(profile, name)._rows()
+                    found[name] = [_without_memory(column) for column in next(rows).columns]
+                    for _ in rows if self._keep_going else ():
+                        pass
+                    rows.close()
+            self._tables[number] = (*found,)
+            self._idle.update(profile.idle)
+        return found
+
+    def _compare(self, known: Column, column: Column, other: str, number: int) -> None:
+        """Errors: UsageError if values of one column have different units."""
+        units = [(one.metadata or {}).get(b"unit", b"").decode() or "no unit" for one in (known, column)]
+        if units[0] != units[1]:
+            name = column.name.decode("utf-8", "replace")
+            raise UsageError(
+                Message(
+                    "column {name} has {unit} in {other} and {found} in {path}: convert one with {--rename-value}, or "
+                    "query them one by one",
+                    name=name,
+                    unit=units[0],
+                    other=other,
+                    found=units[1],
+                    path=self.names[number],
+                )
+            )
+
+    def open(self, number: int) -> _One:
+        return _One(self._paths[number], from_=self._from, **self._options)
+
+    def read(self, number: int, table: str) -> Iterator[Rows]:
+        """The rows of a profile, whose log counts once."""
+        with self.open(number) as profile:
+            yield from Table(profile, table)._rows()
+            with self._lock:
+                if number not in self._logged:
+                    self._logged.add(number)
+                    self.log.take(profile.log)
+
+    def constants_of(self, number: int) -> dict[str, str]:
+        """The name and the labels of a profile."""
+        return {PROFILE: self.names[number]} | self._labels[number]
+
+
+class JoinedTable:
+    """One table of many profiles, as an Arrow stream.  Each stream reads the profiles anew."""
+
+    def __init__(self, of: Together, name: str, numbers: list[int], columns: list[Column]) -> None:
+        self._of, self.name, self._numbers = of, name, numbers
+        self.constants = of.constants(name)
+        taken = {name.casefold() for name in self.constants} | {kind.name for kind in LAYOUTS[name]}
+        fixed = len(LAYOUTS[name])
+        # a value type may be named like a label
+        self._columns = [
+            (column.name, column if i < fixed else column._replace(name=_unused(column.name.decode(), taken).encode()))
+            for i, column in enumerate(columns)
+        ]
+        self.error: BaseException | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        from fastprof.core import _arrow
+
+        def failed(error: BaseException) -> None:
+            self.error = error
+
+        return _arrow.stream(self._items(), self._placed({}, [], 0), None, failed)
+
+    def _items(self) -> Iterator[tuple[object, int, list[Column]]]:
+        zeros = ffi.new("uint8_t[]", 8 * CAPACITY)
+        address = address_of(zeros)
+        for number in self._numbers:
+            texts = {key: Texts.of([_utf8(text)]) for key, text in self._of.constants_of(number).items()}
+            for rows in self._of.read(number, self.name):
+                if len(rows):
+                    yield (rows.c, zeros, texts), len(rows), self._placed(texts, rows.columns, address)
+
+    def _placed(self, texts: Mapping[str, Texts], columns: Iterable[Column], zeros: int) -> list[Column]:
+        """All columns of the table: those that a profile lacks are NULL.  Errors: FastprofError for another column."""
+        own = {column.name: column for column in columns}
+        placed = [
+            Column(name.encode(), b"i", zeros, True, 0 if key in texts else zeros, texts.get(key, _NOTHING))
+            for name, key in self.constants.items()
+        ]
+        for name, column in self._columns:
+            there = own.pop(name, column._replace(items=zeros, valid=zeros))
+            placed.append(there._replace(name=column.name, nullable=True))
+        if own:
+            raise FastprofError("an input changed while it was read")
+        return placed
+
+
+_NOTHING = Texts.of([])
+
+
+def _without_memory(column: Column) -> Column:
+    return column._replace(items=0, valid=0, texts=column.texts and _NOTHING)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name that no column has, ignoring case.  It is taken then."""
+    found, n = _utf8(name), 1
+    while found.casefold() in taken:
+        n += 1
+        found = f"{_utf8(name)}_{n}"
+    taken.add(found.casefold())
+    return found
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")

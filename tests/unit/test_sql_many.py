@@ -1,0 +1,198 @@
+"""Queries of many profiles: one table with their names, labels of inputs as columns, and only those read that count."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
+from fastprof.store.adding import add
+from fastprof.verbs.sql import Answer
+from fastprof.verbs.together import Together
+from tests.support.paths import CORPUS
+
+pytest.importorskip("duckdb")
+
+GRAPH = CORPUS / "callgrind/good/cfi.callgrind"
+LABELS = CORPUS / "pprof/good/go-cpulabels.pb.gz"
+HEAP = CORPUS / "pprof/good/go-heap.pb.gz"
+
+
+@pytest.fixture
+def dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """web1: a.pb.gz (cpu) and g.callgrind; web2: a.pb.gz (heap)."""
+    monkeypatch.chdir(tmp_path)
+    for host, source, name in (("web1", LABELS, "a.pb.gz"), ("web1", GRAPH, "g.callgrind"), ("web2", HEAP, "a.pb.gz")):
+        (tmp_path / "dumps" / host).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, tmp_path / "dumps" / host / name)
+    return tmp_path
+
+
+def asked(inputs: Any, query: str, **options: Any) -> list[Any]:
+    with fastprof.sql(inputs, query, **options) as answer:
+        return sorted(answer.rows(), key=repr)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the profiles that are opened."""
+    found = set[str]()
+    before = Together.open
+
+    def counted(self: Together, number: int) -> Any:
+        found.add(self.names[number])
+        return before(self, number)
+
+    monkeypatch.setattr(Together, "open", counted)
+    return found
+
+
+def test_a_folder_is_one_table(dumps: Path) -> None:
+    alone = {
+        name: asked(name, f"select count(*), sum({value}) from samples")[0]
+        for name, value in (("dumps/web1/a.pb.gz", "cpu"), ("dumps/web2/a.pb.gz", "inuse_space"))
+    }
+    found = asked("dumps", "select profile, count(*), sum(cpu), sum(inuse_space) from samples group by 1")
+    (n1, cpu), (n2, space) = alone.values()
+    assert found == [("dumps/web1/a.pb.gz", n1, cpu, None), ("dumps/web2/a.pb.gz", n2, None, space)]
+    assert asked("dumps", "select profile, sum(\"Ir\") from graph where kind = 'cost' group by 1") == [
+        ("dumps/web1/g.callgrind", 14)
+    ]
+
+
+def test_a_store_is_the_same_table(dumps: Path) -> None:
+    add("s.fpa", ["dumps"])
+    query = "select regexp_extract(profile, 'web.*'), function, labels, sum(cpu), count(*) from samples group by all"
+    assert asked("s.fpa", query) == asked("dumps", query) == asked("s.fpa:web*", query)
+    assert {row[0] for row in asked("s.fpa:*/a.pb.gz", "select profile from samples")} == {
+        "s.fpa:web1/a.pb.gz",
+        "s.fpa:web2/a.pb.gz",
+    }
+    # one profile of a store is not many
+    with pytest.raises(UsageError, match='"profile" not found'):
+        asked("s.fpa:web1/a.pb.gz", "select profile from samples")
+
+
+def test_joined_by_profile(dumps: Path) -> None:
+    query = "select function, sum(cpu) from samples s join (select distinct {} stack_id, function f from frames) "
+    query += "using ({} stack_id) where f = 'main.main.func1' group by 1"
+    both = asked("dumps", query.format("profile,", "profile,"))
+    assert both == asked("dumps/web1/a.pb.gz", query.format("", "")) and both
+
+
+def test_labels_are_a_map(dumps: Path) -> None:
+    (kinds,) = asked("dumps/web1/a.pb.gz", "select list_sort(list(distinct labels['kind'])) from samples")
+    assert "text" in kinds[0]
+    query = "select distinct map_keys(labels) from samples where host = 'web2'"
+    assert (["bytes", "host"],) in asked("dumps", query, label_path="{host}/*")
+
+
+def test_labels_of_inputs_are_columns(dumps: Path, opened: set[str]) -> None:
+    options: dict[str, Any] = {"label_path": "{host}/*", "set_label": ["env=prod"]}
+    query = "select profile, host, env from profiles"
+    assert asked("dumps", query, **options) == [
+        (f"dumps/{name}", name[:4], "prod") for name in ("web1/a.pb.gz", "web1/g.callgrind", "web2/a.pb.gz")
+    ]
+    assert opened == set()  # that takes no profile
+    assert asked("dumps", "select distinct host, function from graph", **options) == [("web1", "f"), ("web1", "g")]
+    # a name that the table has already
+    assert asked("dumps", "select distinct function_2 from graph", set_label=["function=x"]) == [("x",)]
+
+
+A1, G1, A2 = "dumps/web1/a.pb.gz", "dumps/web1/g.callgrind", "dumps/web2/a.pb.gz"
+
+
+@pytest.mark.parametrize(
+    "condition, read",
+    [
+        ("where profile like '%web2%'", [A2]),
+        ("where PROFILE = 'dumps/web1/a.pb.gz' and ts is null", [A1]),
+        ("where host = 'web2' and samples.host in ('web1', 'web2')", [A2]),
+        ("where not (host = 'web2')", [A1, G1]),
+        ("where lower(host) = 'web2' or profile like '%g.callgrind'", [G1, A2]),
+        ("where host = 'web2' or function = 'f'", [A1, G1, A2]),  # needs rows
+        ("where host || 'x' = (select 'web2x')", [A1, G1, A2]),
+        ("s left join frames f using (profile, stack_id) where f.profile is null", [A1, G1, A2]),
+        ("s, (select 1 as one) where s.host = 'web2'", [A1, G1, A2]),
+        ("s join profiles p using (profile) where s.host = 'web2'", [A2]),
+        ("where host = 'web2' union all select 1 from samples where host = 'web1'", [A1, G1, A2]),
+        ("where host = 'web2' union all select 1 from samples", [A1, G1, A2]),
+        ("where profile = 'none'", [A1]),  # whose columns are those of the table
+    ],
+)
+def test_only_profiles_that_a_query_asks_for_are_read(
+    condition: str, read: Sequence[str], dumps: Path, opened: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = f"select count(*) from samples {condition}"
+    found = asked("dumps", query, label_path="{host}/*")
+    assert opened == {*read}
+    monkeypatch.setattr("fastprof.verbs.asked.Asked.numbers", lambda self, table, columns, n: [*range(n)])
+    assert asked("dumps", query, label_path="{host}/*") == found
+
+
+def test_several_files_have_both(dumps: Path) -> None:
+    assert asked([A1, A2], "select profile, count(*) from samples group by 1") == [(A1, 171), (A2, 4056)]
+    assert asked([A1, A2], "select (select count(*) from p1.samples), (select count(*) from p2.samples)") == [
+        (171, 4056)
+    ]
+
+
+def test_keep_going(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (dumps / "dumps/web2/README").write_text("bad")
+    damaged = dumps / "dumps/web2/late.callgrind"
+    damaged.write_bytes(b"events: Ir\nfn=f\n" + b"1 2\n" * 140_000 + b"1 x\n")
+    query = "select profile, count(*) from graph group by 1"
+    with pytest.raises(UnrecognizedError, match="web2/README"):
+        asked("dumps", query)
+    with fastprof.sql("dumps", query, keep_going=True) as answer:
+        assert [*answer.rows()] == [(G1, 3)]  # a damaged one is left out as a whole
+        assert sum(answer.log.losses.values()) == 2
+    assert main(["sql", "dumps", query, "--keep-going"]) == 3
+    said = capfd.readouterr().err
+    assert "dumps/web2/README: unknown format" in said and "late.callgrind: callgrind: line 140003" in said
+    with pytest.raises(FastprofError, match="none of the inputs can be read; the last one: "):
+        asked([str(damaged), "dumps/web2/README"], query, keep_going=True)
+    assert main(["info", "dumps"]) == 1
+    capfd.readouterr()
+    assert main(["info", "dumps", "--keep-going"]) == 3
+    said, err = capfd.readouterr()
+    assert said.count("format  ") == 3 and err.count("warning: dumps/web2/") == 2
+
+
+def test_units_are_compared(dumps: Path) -> None:
+    for unit in ("ms", "us"):
+        Path(f"{unit}.collapsed").write_text("a;b 7\n")
+        log = fastprof.convert(f"{unit}.collapsed", f"{unit}.pb", from_="folded", rename_value=[f"samples=t/{unit}"])
+        assert not log.losses
+    with pytest.raises(UsageError, match=r"column t has .* in ms\.pb and .* in us\.pb: convert one with rename_value="):
+        asked(["ms.pb", "us.pb"], "select sum(t) from samples")
+
+
+def test_options_that_nothing_uses(dumps: Path) -> None:
+    with pytest.raises(UsageError, match="debug_dirs= has no effect on any input"):
+        asked("dumps", "select count(*) from graph where profile like '%g.callgrind'", debug_dirs=["dumps"])
+    assert asked("dumps", "select count(*) from graph", symbolize=True) == [(3,)]
+
+
+def test_many_names_stay_apart(dumps: Path) -> None:
+    """Each batch has texts of its own: DuckDB must not take those of another."""
+    for number in range(60):
+        Path("dumps/web1/g.callgrind").parent.joinpath(f"g{number:02}.callgrind").write_text(
+            f"events: Ir\nfn=f{number}\n1 {number + 1}\n"
+        )
+    found = asked("dumps", "select profile, function, sum(\"Ir\") from graph where function <> 'g' group by 1, 2")
+    want = [(f"dumps/web1/g{n:02}.callgrind", f"f{n}", n + 1) for n in range(60)]
+    assert [row for row in found if row[0] != G1] == want
+
+
+def test_what_cannot_be_queried_together(dumps: Path) -> None:
+    with pytest.raises(UsageError, match="files that are queried together are read several times"):
+        asked(["dumps", "-"], "select 1 from samples")
+    with pytest.raises(UsageError, match=r"tables: .*graph, profiles\)"):
+        Answer("from nothing", ["dumps"], None, {})
