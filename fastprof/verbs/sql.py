@@ -22,7 +22,7 @@ from fastprof.core.streams import name_of, standard_stream, temporary_failed, te
 from fastprof.core.words import install
 from fastprof.inputs.expand import expand
 from fastprof.inputs.stored import Stored, is_archive
-from fastprof.verbs.asked import Asked
+from fastprof.verbs.conditions import Conditions
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed
@@ -150,15 +150,15 @@ class Answer:
         columns = ", ".join(f"unnest(?::varchar[]) as c{i}" for i in range(len(keys)))
         values = [together.values(key) for key in keys]
         self._db.execute(
-            f"create schema asked; create table asked.profiles as select unnest(?::bigint[]) as number, {columns}",
+            f"create schema known; create table known.profiles as select unnest(?::bigint[]) as number, {columns}",
             [[*range(len(together.names))], *values],
         )
         shown = together.constants("profiles")
         columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
-        self._db.execute(f"create view profiles as select {columns} from asked.profiles order by number")
-        asked = Asked(self._db, query)
+        self._db.execute(f"create view profiles as select {columns} from known.profiles order by number")
+        conditions = Conditions(self._db, query)
         chosen = {
-            name: asked.numbers(
+            name: conditions.numbers(
                 name,
                 {column.casefold(): f"c{keys.index(key)}" for column, key in together.constants(name).items()},
                 len(together.names),

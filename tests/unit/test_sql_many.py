@@ -132,7 +132,7 @@ def test_only_profiles_that_a_query_asks_for_are_read(
     query = f"select count(*) from samples {condition}"
     found = asked("dumps", query, label_path="{host}/*")
     assert opened == {*read}
-    monkeypatch.setattr("fastprof.verbs.asked.Asked.numbers", lambda self, table, columns, n: [*range(n)])
+    monkeypatch.setattr("fastprof.verbs.conditions.Conditions.numbers", lambda self, table, columns, n: [*range(n)])
     assert asked("dumps", query, label_path="{host}/*") == found
 
 

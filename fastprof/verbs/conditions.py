@@ -17,10 +17,10 @@ _FUNCTIONS |= {"lower", "upper", "||", "split_part", "regexp_extract", "length",
 _CLASSES = {"COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST"}
 
 
-class Asked:
+class Conditions:
     """A query, as DuckDB parses it.  What is not understood is no condition: then all profiles are read.
 
-    `db` has a table `asked.profiles`: the `number` of each profile, and its constants.
+    `db` has a table `known.profiles`: the `number` of each profile, and its constants.
     """
 
     def __init__(self, db: Any, query: str) -> None:
@@ -32,7 +32,7 @@ class Asked:
 
     def numbers(self, table: str, columns: Mapping[str, str], n: int) -> list[int]:
         """The numbers of the profiles that the query may read of a table.  `columns`: those that are constant, by
-        their names in it and in `asked.profiles`."""
+        their names in it and in `known.profiles`."""
         found: set[int] = set()
         for conditions in self._uses(self._tree, table) if self._tree else [None]:
             kept = [one for one in conditions or () if self._is_usable(one, columns)]
@@ -78,7 +78,7 @@ class Asked:
         return walk(condition) and bool(refs) and all(ref in columns for ref in refs)
 
     def _matching(self, conditions: list[Any], columns: Mapping[str, str]) -> set[int]:
-        template = "select json_serialize_sql('select number from asked.profiles where true')"
+        template = "select json_serialize_sql('select number from known.profiles where true')"
         made = json.loads(self._db.execute(template).fetchall()[0][0])
 
         def renamed(node: Any) -> Any:
