@@ -104,12 +104,12 @@ def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) ->
     assert log.not_representable["other-events"] == 1
 
 
-@pytest.mark.parametrize("events", ["b e n", "s f", "C", "N O D", "v"])
+@pytest.mark.parametrize("events", ["s f", "C", "N O D", "v"])
 def test_a_trace_of_events_that_are_no_calls_is_an_error(events: str, tmp_path: Path) -> None:
     path = tmp_path / "x.trace.json"
     one = '{{"cat":"r","name":"step","id":"1","ph":"{}","ts":10,"pid":0}}'
     path.write_text(f"[{','.join(one.format(ph) for ph in events.split())}]")
-    with pytest.raises(FastprofError, match=r"no readable calls or events, only \d counter"):
+    with pytest.raises(FastprofError, match=r"no readable calls or events, only \d (ends|counter|event)"):
         fastprof.convert(path, tmp_path / "out.pb.gz")
     with pytest.raises(FastprofError, match=r"no readable samples, only \d call"):
         fastprof.convert(path, tmp_path / "out.pb.gz", samples=True)
