@@ -164,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
     total = Log()  # of what was skipped
 
     def failed(error: FastprofError) -> None:
-        total.count(REPORTED["inputs-passed-over"])
+        total.count(REPORTED["skipped-inputs"])
         total.warn(REPORTED["unread-inputs"], error=error.message())
 
     skip = failed if args.keep_going else None

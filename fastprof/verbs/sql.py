@@ -91,7 +91,7 @@ class Answer:
         """Opens profiles by themselves, or names those that are queried together."""
 
         def failed(error: FastprofError) -> None:
-            self._log.count(REPORTED["inputs-passed-over"])
+            self._log.count(REPORTED["skipped-inputs"])
             self._log.warn(REPORTED["unread-inputs"], error=error.message())
 
         lenient = bool(options.get(LENIENT.name))

@@ -95,7 +95,7 @@ class Together:
             except FastprofError as error:
                 if not self._keep_going or isinstance(error, UsageError):
                     raise
-                self.log.count(REPORTED["inputs-passed-over"])
+                self.log.count(REPORTED["skipped-inputs"])
                 self.log.warn(REPORTED["unread-inputs"], error=error.message())
                 failed.append(error)
                 continue
