@@ -160,14 +160,14 @@ def test_the_width_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert Screen.asked(None, "auto") == Screen(120, False)
-    assert Screen.asked(0, "always") == Screen(None, True)
+    assert Screen.from_options(None, "auto") == Screen(120, False)
+    assert Screen.from_options(0, "always") == Screen(None, True)
     monkeypatch.setenv("COLUMNS", "90")
-    assert Screen.asked(None, "auto") == Screen(90, False)
-    assert Screen.asked(40, "never") == Screen(40, False)
+    assert Screen.from_options(None, "auto") == Screen(90, False)
+    assert Screen.from_options(40, "never") == Screen(40, False)
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert Screen.asked(None, "auto") == Screen(90, True)
-    assert Screen.asked(None, "never") == Screen(90, False)
+    assert Screen.from_options(None, "auto") == Screen(90, True)
+    assert Screen.from_options(None, "never") == Screen(90, False)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_options_of_the_screen_without_text_are_refused(
 
 def test_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [("self", "function"), (1200, "std::sort<int*>|x"), (3, "f_[a]")]
-    print_table(rows, right=(0,), screen=Screen.asked(None, "auto", markdown=True))
+    print_table(rows, right=(0,), screen=Screen.from_options(None, "auto", markdown=True))
     assert capsys.readouterr().out == (
         "| self | function |\n| ---: | --- |\n| 1,200 | std::sort\\<int\\*\\>\\|x |\n| 3 | f\\_\\[a\\] |\n"
     )
