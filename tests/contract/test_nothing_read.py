@@ -101,7 +101,7 @@ def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) ->
     )
     other.write_bytes(EMPTY["trace-event"])
     log = fastprof.merge([one, other], tmp_path / "out.callgrind")
-    assert log.not_representable["other-events"] == 1
+    assert log.not_representable["counters"] == 1
 
 
 @pytest.mark.parametrize("events", ["s f", "C", "N O D", "v"])

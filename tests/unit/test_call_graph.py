@@ -75,7 +75,7 @@ def test_large_profiles_show_the_most_expensive(tmp_path: Path) -> None:
 
 def test_what_has_no_call_graph_is_refused(tmp_path: Path) -> None:
     flat = CORPUS / "cachegrind" / "good" / "newer.cachegrind"
-    with pytest.raises(UsageError, match="only self costs, no calls"):
+    with pytest.raises(UsageError, match="only self costs; a call graph needs calls"):
         fastprof.report(flat, tmp_path / "graph.svg")
     assert not (tmp_path / "graph.svg").exists()
 

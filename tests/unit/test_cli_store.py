@@ -170,7 +170,7 @@ def test_profiles_of_a_store_are_inputs_of_every_verb(runs: Path, capfdbinary: A
     assert out("top", many) == out("top", *files)
     assert out("annotate", one) == out("annotate", files[1])
     assert json.loads(out("info", one, "--json"))["facts"]["totals"] == {"Ir": 10}
-    assert json.loads(out("info", "s.fpa:*1/1*", "--json"))["facts"]["file"] == "s.fpa:*1/1*"
+    assert json.loads(out("info", "s.fpa:*1/1*", "--json"))[0]["facts"]["file"] == one
     assert out("diff", "s.fpa:host1/0*", "s.fpa:host2/1*", "--json")
     assert main(["report", one, "-o", "page.html"]) == 0
     assert fastprof.open(one).log is not None
@@ -214,7 +214,6 @@ def test_what_is_no_profile_of_a_store(runs: Path, capsys: pytest.CaptureFixture
     for words, code, said in (
         (["convert", "s.fpa:x", "-t", "folded"], 2, "s.fpa: the archive has no profile 'x', only host1/0.callgrind, "),
         (["top", "s.fpa:host2/1.callgrin"], 2, "no profile 'host2/1.callgrin', only host2/1.callgrind, "),
-        (["info", "s.fpa:host1/*"], 2, "s.fpa:host1/*: the archive holds several profiles: host1/0.callgrind, "),
         (["convert", "s.fpa:", "-t", "folded"], 2, "has no profile ''"),
         (["convert", "absent.fpa:x", "-t", "folded"], 1, "absent.fpa:x: No such file"),
         (["convert", "runs/host1/0.callgrind:x", "-t", "folded"], 1, "0.callgrind:x: No such file"),

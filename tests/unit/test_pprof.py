@@ -275,7 +275,7 @@ def _set(path: str, value: int) -> Callable[[Any], None]:
         (_set("sample.0.label.0.key", 1 << 40), "index into the string table"),
         (_set("sample_type.0.type", -1), "index into the string table"),
         (lambda p: p.string_table.insert(0, "x"), "the first string is not empty"),
-        (lambda p: p.ClearField("string_table"), "no string table"),
+        (lambda p: p.ClearField("string_table"), "the string table is missing"),
     ],
 )
 def test_validity(change: Callable[[Any], None], says: str) -> None:
