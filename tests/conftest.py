@@ -1,4 +1,4 @@
-"""CI=true: a test that was skipped has failed, unless it needs sample data that only some checkouts have."""
+"""CI=true: a skipped test fails, unless it needs sample data that only some checkouts have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says something about the machine, not about the code.
+# An example's duration depends on the machine, not on the code.
 _UNHURRIED = [*settings().suppress_health_check, HealthCheck.too_slow]
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=_UNHURRIED)
 settings.load_profile("unhurried")
@@ -21,15 +21,15 @@ IN_CI = os.environ.get("CI") == "true"
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What the tests read is kept neither in the home directory, nor for ever: pytest removes its old folders, also
-    those of runs that were killed."""
+    """Keep what the tests read out of the home directory, and not for ever: pytest removes its old folders, including
+    those of killed runs."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    os.environ.pop("COLUMNS", None)  # it would be the width of tables
-    os.unsetenv("COLUMNS")  # also where readline set it, which os.environ does not know
+    os.environ.pop("COLUMNS", None)  # would set the width of tables
+    os.unsetenv("COLUMNS")  # readline may set it without os.environ
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests are not looked through again at each garbage collection."""
+    """Exempt the thousands of collected tests from each garbage collection."""
     gc.freeze()
 
 

@@ -1,7 +1,7 @@
 """Goldens: a reader's rows as text (tests/corpus/*/golden), a writer's output as a digest.
 
-`python -m tests.contract.dump` writes what is missing: a golden for each good file, a line of bad/expected.tsv for each
-bad one, a line of tests/corpus/WRITER/written.tsv for each good file of all formats.  Look at what it wrote before
+`python -m tests.contract.dump` writes missing entries: a golden for each good file, a line of bad/expected.tsv for each
+bad one, a line of tests/corpus/WRITER/written.tsv for each good file of all formats.  Review its output before
 committing it.
 """
 
@@ -29,7 +29,7 @@ from tests.support.paths import CORPUS
 from tests.support.product import batches, open_input
 
 ROWS_SHOWN = 40
-# How written.tsv calls what is counted, where that is not the key.
+# Names of counts in written.tsv that differ from the key.
 _ROWS = {
     "rows_read": "read",
     "rows_summed": "summed up",
@@ -49,7 +49,7 @@ def files(kind: str) -> list[str]:
 
 
 def rows(batch: Batch, model: Model) -> Iterator[str]:
-    """A line a row: only what its view and kind define."""
+    """One line per row: only the fields that its view and kind define."""
     columns: dict[str, Any] = {name: batch[name] for name in batch.columns}
     values = [batch.values(k) for k in range(batch.c.n_values)]
     positions = model.parts[batch.part].positions if model.parts else ()
@@ -103,7 +103,7 @@ def outcome(log: Log, name: str) -> Iterator[str]:
         for repair, n in sorted(getattr(log, what).texts().items()):
             yield f"{what} {n} {repair}"
     for warning in log.warnings:
-        # which begins with the path, and that differs from checkout to checkout
+        # which begins with the path, and that depends on the checkout
         yield f"warning {warning.removeprefix(name + ': ')}"
     for label, fact in labelled(log.facts):
         yield f"fact {label}: {fact}"
@@ -127,7 +127,7 @@ def dump(
 
 
 def golden(lines: list[str]) -> str:
-    """A dump as it is kept: its first and last lines, and a digest of all."""
+    """A dump as stored: its first and last lines, and a digest of all."""
     digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
     shown = lines
     if len(lines) > 4 * ROWS_SHOWN:
@@ -166,17 +166,18 @@ def _table(path: Path) -> dict[str, str]:
     return {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
 
 
-# ---- what is written -----------------------------------------------------
+# ---- written outputs -----------------------------------------------------
 
 
 def content(done: Conversion, to: str) -> bytes:
-    """What has to stay the same in every release, on every machine: neither our version nor a compressor's bytes."""
+    """The bytes that stay the same in every release and on every machine: without our version or a compressor's
+    output."""
     if formats.get(to).holds.table:
         table = pyarrow.parquet.read_table(io.BytesIO(done.data)) if to == "parquet" else read_stream(done.data)
         shown = [str(table.schema.remove_metadata()), *map(str, table.to_pylist())]
         data = "\n".join(shown).encode("utf-8", "surrogateescape")
     elif formats.get(to).holds.verbatim:
-        # compressed within: what a reader finds in it
+        # compressed inside: use the rows that a reader finds
         lines = [line for line in dump(done.data, from_=to) if not line.startswith("fact ")]
         data = "\n".join(lines).encode("utf-8", "surrogateescape")
     else:
@@ -189,7 +190,7 @@ def read_stream(data: bytes) -> pyarrow.Table:
 
 
 def written(file: str, to: str) -> str:
-    """Bytes, digest and report of a corpus file as `to`; or why it is refused."""
+    """Bytes, digest and report of a corpus file converted to `to`, or the reason for a refusal."""
     try:
         done = converted(file, to)
     except FormatError:

@@ -11,7 +11,7 @@ import fastprof
 from fastprof.core.errors import UsageError
 from tests.contract.dump import CORPUS, files
 
-# of every format at least two, of each view that it can hold and one without rows
+# at least two files of every format, two of each view that the format holds, and one without rows
 FILES = (
     "archive/good/graph.fpa",
     "archive/good/stacks.fpa",
@@ -53,14 +53,14 @@ FILES = (
     "xray/good/profile-bare.xray",
 )
 BY_FORMAT = [[*group] for _, group in groupby(FILES, lambda file: file.split("/")[0])]
-# each format with each, by files that take turns; test_merge_order.py swaps them
+# each format with each other, with files in turn; test_merge_order.py swaps them
 PAIRS = [
     (ones[j % len(ones)], others[i % len(others)])
     for i, ones in enumerate(BY_FORMAT)
     for j, others in enumerate(BY_FORMAT)
     if i <= j
 ]
-# what holds a view as it is, and what a timeline becomes
+# targets that hold a view unchanged, and what a timeline becomes
 TARGETS = {
     "graph": ("callgrind", "cachegrind"),
     "stacks": ("pprof", "gperftools", "folded"),
@@ -69,19 +69,19 @@ TARGETS = {
 
 
 def converted(paths: list[Path], to: str, output: Path, **options: bool) -> bytes | str:
-    """Of different value types all are kept."""
+    """All of different value types are kept."""
     try:
         fastprof.convert(paths, output, to=to, **options)
-    except UsageError as error:  # what the target cannot hold at all
+    except UsageError as error:  # the target cannot hold the input
         if "union=True" in str(error):
             return converted(paths, to, output, union=True)
-        # what a merge has lost already the archive does not lose again
+        # losses of the merge are not repeated when its archive is converted
         return "nothing" if "no row can be written" in str(error) else str(error).partition(": ")[2]
     return output.read_bytes()
 
 
 def by_name(data: bytes, format_: str) -> object:
-    """Rows in an order of their own, and what the parts say."""
+    """The sorted rows, and the fields of the parts."""
     from tests.support.graphs import rows_of
 
     with fastprof.open(data, from_=format_) as profile:
@@ -102,10 +102,10 @@ def test_merged_into_an_archive(one: str, other: str, tmp_path: Path) -> None:
     for to in TARGETS[view]:
         via, direct = converted([archive], to, tmp_path / "via"), converted(sources, to, tmp_path / "direct")
         if to in TARGETS["graph"] and isinstance(via, bytes) and isinstance(direct, bytes):
-            # several inputs come out by name, the archive as one input in its own order
+            # several inputs are ordered by name, the archive keeps its own order
             assert by_name(via, to) == by_name(direct, to)
         elif to == "folded" and isinstance(via, bytes) and isinstance(direct, bytes):
-            # likewise: by names alone, or as the archive has them, which is by all that frames say
+            # likewise: by name only, or in the archive's order, which uses all fields of the frames
             assert sorted(via.splitlines()) == sorted(direct.splitlines())
         else:
             assert via == direct, to
@@ -115,7 +115,7 @@ def test_merged_into_an_archive(one: str, other: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", [1, 2, 3])
 def test_one_part_of_several(part: int, tmp_path: Path) -> None:
-    """Parts are counted anew: the archive of one has just that."""
+    """Parts are renumbered: the archive of a single part has exactly that part."""
     source = tmp_path / "parts.callgrind"
     parts = [f"part: {n}\nevents: Ir\nfn=f\n1 {n}0\n" for n in (1, 2, 3)]
     source.write_text("version: 1\ncreator: callgrind-3.19.0\npid: 5\ncmd: p\n" + "\n".join(parts))
@@ -129,7 +129,7 @@ def test_one_part_of_several(part: int, tmp_path: Path) -> None:
 
 
 def test_no_rows_at_all(tmp_path: Path) -> None:
-    """The header of a profile without rows stays, and so do those of several logs without records."""
+    """The headers of a profile without rows and of several logs without records are kept."""
     empty = CORPUS / "xray/good/fdr-empty.xray"
     fastprof.convert([empty, empty], tmp_path / "empty.fpa")
     with fastprof.open(tmp_path / "empty.fpa") as profile:
@@ -138,7 +138,7 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
 
 
 def test_repairs_of_all_sources(tmp_path: Path) -> None:
-    """What was mended in a log, and what two archives recorded of theirs, is in the archive that they become."""
+    """The merged archive records the repairs of a log and those recorded in two archives."""
     log = CORPUS / "xray/good/fdr5-busy.xray"
     expected = fastprof.convert([log], tmp_path / "one.fpa").repairs
     assert expected
@@ -150,7 +150,7 @@ def test_repairs_of_all_sources(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", ["fdr5-busy", "fdr1-busy"])
 def test_threads_of_merged_archives_are_told_apart(last: str, tmp_path: Path) -> None:
-    """Equal thread ids of different inputs are different threads, however the inputs were merged before."""
+    """Equal thread ids of different inputs are different threads, in any order of merging."""
     good = CORPUS / "xray/good"
     logs = [good / "fdr-empty.xray", good / "fdr5-busy.xray", good / "fdr5-busy.xray"]
     fastprof.convert(logs, tmp_path / "merged.fpa")

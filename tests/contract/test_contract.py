@@ -1,6 +1,6 @@
-"""What every format owes, over the registry and tests/corpus/FORMAT/{good,bad}.
+"""The contract of every format, over the registry and tests/corpus/FORMAT/{good,bad}.
 
-A new format gets all of this by having a corpus folder; see CONTRIBUTING.md.
+A new format is tested as soon as it has a corpus folder; see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ GOOD, BAD = files("good"), files("bad")
 READERS = [f.name for f in formats.formats() if f.reader]
 WINDOWS = (1, 2, 3, 7, 4096, 1 << 20)
 CAPACITIES = (1, 2, 1000)
-SMALL = 1200  # bytes up to which a file is cut at every byte
-STEPS = 150  # places at which a longer one is cut
+SMALL = 1200  # bytes; smaller files are cut at every byte
+STEPS = 150  # number of cuts in a longer file
 
 
 def format_of(file: str) -> str:
@@ -88,7 +88,7 @@ def test_windows_and_capacities_do_not_matter(file: str) -> None:
 
 
 def places(n: int) -> Iterator[int]:
-    """Every offset of a small file; of a larger one its ends and evenly spread ones of all alignments."""
+    """Every offset of a small file; in a larger one, both ends and evenly spread offsets of all alignments."""
     if n <= SMALL:
         yield from range(n)
         return
@@ -99,7 +99,7 @@ def places(n: int) -> Iterator[int]:
 
 
 def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | FastprofError:
-    """The dump or the error; anything else that is raised fails the test."""
+    """The dump or the error; any other exception fails the test."""
     try:
         return dump(data, from_=format_of(file), options=Options(lenient=lenient))
     except FormatError as error:
@@ -111,7 +111,8 @@ def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | Fas
 
 @pytest.mark.parametrize("file", GOOD)
 def test_cut_anywhere(file: str) -> None:
-    """A located error, or a valid shorter file.  Lenient: no error except about the header, and a loss is reported."""
+    """A located error, or a valid shorter file.  Lenient: only the header may be an error, and each loss is
+    reported."""
     data = (CORPUS / file).read_bytes()
     for at in places(len(data)):
         strict = outcome(data[:at], file)
@@ -165,12 +166,12 @@ def sums(path: Path, name: str) -> object:
 
 @pytest.mark.parametrize("file", [f for f in GOOD if formats.get(format_of(f)).writer])
 def test_read_write_read(file: str, tmp_path: Path) -> None:
-    """The sums stay, and from the second writing on every byte does."""
+    """Sums are kept, and the second and later writings give the same bytes."""
     name = format_of(file)
     once, twice, thrice = (tmp_path / name for name in ("once", "twice", "thrice"))
     try:
         log = fastprof.convert([str(CORPUS / file)], str(once), from_=name, to=name)
-    except UsageError:  # a format that writes one of the views it reads
+    except UsageError:  # the format writes only one of the views that it reads
         with fastprof.open(CORPUS / file, from_=name) as profile:
             assert profile.view != formats.get(name).view
         return

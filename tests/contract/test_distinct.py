@@ -1,4 +1,5 @@
-"""Ten times the distinct rows need no more memory, whatever a profile becomes, but where docs/memory.md says why."""
+"""Ten times the distinct rows need no more memory, whatever a profile becomes, except where docs/memory.md explains
+why."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from docs.make_memory import ABOUT, commands, peaks_of, reasons
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
 
-SLACK = 7 << 20  # bytes, one MiB of them the limit
-# Call paths, which are forgotten when there are many, and columns of 64 threads.
+SLACK = 7 << 20  # bytes, 1 MiB of which is the limit
+# Call paths, which are dropped when they become many, and columns of 64 threads.
 MORE_SLACK = {"convert to firefox": 5 << 20}
-# These fill a chunk first, which is more than is tried here; test_memory.py has longer files for them.
+# These fill a chunk first, which needs more rows than this test has; test_memory.py has longer files for them.
 CHUNKED = ("archive", "parquet", "arrow")
 CASES = [(name, word) for name in INPUTS for word in commands(name, "", "")]
 BOUND = [case for case in CASES if not reasons(*case) and not any(chunked in case[1] for chunked in CHUNKED)]
-# Each command with every other of its inputs: a case takes seconds.
+# Each command with every second of its inputs: a case takes seconds.
 TRIED = [case for word in sorted({word for _, word in BOUND}) for case in [one for one in BOUND if one[1] == word][::2]]
 
 

@@ -1,4 +1,4 @@
-"""Filters keep the rows of the reference, for every good corpus file and its archive."""
+"""Filters keep the same rows as the reference, for every good corpus file and its archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.paths import CORPUS
 from tests.support.product import open_input
 from tests.support.rows import Reading, text
 
-Filter = tuple[dict[str, Any], Callable[[list[Row]], list[Row]]]  # options, and what they keep
+Filter = tuple[dict[str, Any], Callable[[list[Row]], list[Row]]]  # options, and the rows they keep
 
 
 @cache
@@ -33,12 +33,12 @@ def whole(file: str) -> Reading:
 @cache
 def archived(file: str) -> bytes:
     path = Path(cache_folder.name, file.replace("/", "-") + ".fpa")
-    plain = {"symbolize": False} if format_of(file) in ("oprofile", "perf") else {}  # as its rows here
+    plain = {"symbolize": False} if format_of(file) in ("oprofile", "perf") else {}  # as for its rows here
     fastprof.convert(CORPUS / file, path, **plain)
     return path.read_bytes()
 
 
-class cache_folder:  # set by the fixture below
+class cache_folder:  # the fixture below sets it
     name = ""
 
 
@@ -48,7 +48,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def filters_for(file: str) -> Iterator[Filter]:
-    """Filters for a file: for each thing that it has, and for something that it lacks."""
+    """Filters for a file: one for each feature that it has, and one for a feature that it lacks."""
     all_ = whole(file)
     rows, view = all_.rows, all_.view
     for part in (1, 2, len(all_.parts) + 1):
@@ -84,7 +84,7 @@ def filters_for(file: str) -> Iterator[Filter]:
 
 
 def kept(data: bytes, from_: str, given: dict[str, Any], capacity: int | None = None) -> tuple[list[Row], int]:
-    """The rows, and how many are said to be left out; none where that is refused."""
+    """The rows, and the number reported as left out; none if the filter is refused."""
     try:
         reading = Reading(data, from_, given, capacity)
     except UsageError as error:
@@ -100,7 +100,7 @@ def test_the_rows_are_those_of_the_reference_and_of_the_archive(file: str) -> No
     for given, keep in filters_for(file):
         expected = [row._replace(part=0) for row in keep(rows)]
         if all(row.op == reference.BUFFER for row in expected):
-            expected = []  # the beginnings of buffers alone are nothing
+            expected = []  # the starts of buffers alone do not count as rows
         for data, from_, capacity in (
             ((CORPUS / file).read_bytes(), format_of(file), None),
             ((CORPUS / file).read_bytes(), format_of(file), 3),
@@ -118,8 +118,8 @@ OVERFLOWS = "callgrind/good/everything.callgrind"  # its sums do not fit
 
 @pytest.mark.parametrize("file", GRAPHS)
 def test_what_a_filtered_graph_says_of_itself_is_true(file: str, tmp_path: Path) -> None:
-    """No `summary:` of all rows is left; `totals:` is what the rows add up to, which reading checks."""
-    # not of a call (kind 1): a function that only calls is nothing to Cachegrind
+    """No `summary:` of all rows is left; `totals:` is the sum of the rows, which the reader checks."""
+    # self costs, not calls (kind 1): Cachegrind has no rows for a function that only calls
     name = next((row.function[0] for row in whole(file).rows if row.function[0] and row.says[0] != 1), None)
     if name is None or file == OVERFLOWS:
         return
@@ -159,7 +159,7 @@ def test_a_filter_has_to_apply_to_each_input(tmp_path: Path) -> None:
 
 
 def test_of_several_inputs_one_may_have_nothing(tmp_path: Path) -> None:
-    """A thread of one input is kept, whichever formats the others have; an error only if it is nowhere."""
+    """A thread of one input is kept, whatever the other formats; it is an error only if no input has it."""
     log = CORPUS / "xray/good/fdr5-busy.xray"
     other = CORPUS / "xray/good/fdr5-events-clang19.xray"
     fastprof.convert(other, tmp_path / "other.fpa")
@@ -209,7 +209,7 @@ def test_a_long_name_is_matched_by_its_beginning() -> None:
 
 
 def test_views_agree_on_what_a_function_cost() -> None:
-    """A trace filtered and folded has the costs that its stacks have within the function, and callers outside of it."""
+    """A filtered and folded trace has the costs of its stacks within the function, and no callers outside of it."""
     file = "xray/good/fdr5-busy.xray"
     log = (CORPUS / file).read_bytes()
     folded = _stacks(log, {})
@@ -225,7 +225,7 @@ def test_views_agree_on_what_a_function_cost() -> None:
 
 
 def _stacks(log: bytes, given: dict[str, Any]) -> dict[tuple[str, ...], tuple[int, ...]]:
-    """Of a timeline: root first, its time in ticks and calls."""
+    """Stacks of a timeline: root first, time in ticks and calls."""
     options = Options(time_unit="ticks", **given)
     opened = open_input(log, options)
     made = plan.make([[opened.reader]], plan.End("test", "stacks"), options)

@@ -1,4 +1,4 @@
-"""Ten times the records need the memory of one times: each reader, and each writer."""
+"""Ten times the records need no more memory: each reader and each writer."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrBuffer, FdrLog
 
 SLACK = 6 << 20  # bytes
-# The small file must be long enough to fill what is allocated once; a chunk of the archive is longer than that.
-# Sums may grow to --max-memory (32 MiB) before rows are written away; those of the estimate are smaller.
+# The small file must fill what is allocated once; an archive's chunk is larger than that. Sums may grow to
+# --max-memory (32 MiB) before rows are spilled; those of the estimate are smaller.
 MORE_SLACK = {
     "cachegrind": 32 << 20,
     **dict.fromkeys(("firefox", "folded", "otlp", "pprof", "speedscope"), 16 << 20),
-    "archive": 24 << 20,  # also batches of which several threads have one each
+    "archive": 24 << 20,  # also one batch per thread of several threads
     **dict.fromkeys(("arrow", "parquet"), 32 << 20),  # a few batches of 128 Ki rows, which a short file does not fill
 }
-# A small timeline has too few rows for threads; of a larger one batches wait for their tables (docs/architecture.md).
+# A small timeline has too few rows for threads; batches of a larger one wait for their tables (docs/architecture.md).
 WAITING = dict.fromkeys(["xray", "trace-event", "perfetto"], min(os.cpu_count() or 1, 8) * (5 << 20))
 
 
 def xray(path: Path, times: int) -> None:
-    log = FdrLog(5, buffer_size=1 << 16, frequency=10**6)  # ticks that are microseconds, which formats round to
+    log = FdrLog(5, buffer_size=1 << 16, frequency=10**6)  # a tick is a microsecond; formats round to that
     for n in range(times * 20):
         buffer: FdrBuffer = log.buffer(tid=n % 4, seconds=n).cpu(0, n << 32)
         for i in range(2000):
@@ -86,7 +86,7 @@ def perf_script(path: Path, times: int) -> None:
 
 
 def otlp(path: Path, times: int) -> None:
-    """A profile with samples of 100 stacks, before their dictionary."""
+    """A profile with samples of 100 stacks that precede their dictionary."""
     samples = b"".join(bytes((0x12, 6, 8, i + 1, 0x22, 2, 0x87, 1)) for i in range(100)) * (times * 2000)
     stacks = b"".join(b"\x3a\4\x0a\2" + bytes((i + 1, 1)) for i in range(100))
     locations = b"\x12\0" + b"".join(b"\x12\2\x10" + bytes((i + 1,)) for i in range(101))
@@ -111,7 +111,7 @@ def folded(path: Path, times: int) -> None:
 
 
 def trace_event(path: Path, times: int) -> None:
-    """Calls that end before their callers, as complete events stand in a file."""
+    """Calls that end before their callers, in the order of complete events in a file."""
     with path.open("w") as file:
         file.write("[")
         for n in range(times * 140_000):
@@ -120,7 +120,7 @@ def trace_event(path: Path, times: int) -> None:
 
 
 def perfetto(path: Path, times: int) -> None:
-    """Calls of four threads, out of order among the threads."""
+    """Calls of four threads, out of order between the threads."""
     with path.open("wb") as file:
         for seq in range(1, 5):
             names = t.interned((i, f"f{i}") for i in range(1, 100))
@@ -133,7 +133,7 @@ def perfetto(path: Path, times: int) -> None:
 
 
 def firefox(path: Path, times: int) -> None:
-    """Samples before the tables that they refer to."""
+    """Samples that precede the tables they refer to."""
     n, stacks = times * 120_000, 500
     with path.open("w") as file:
         file.write('{"meta":{"preprocessedProfileVersion":60},"threads":[{"pid":"1","tid":1,"samples":{"stack":[0')
@@ -154,7 +154,7 @@ def speedscope(path: Path, times: int) -> None:
 
 
 def cpuprofile(path: Path, times: int) -> None:
-    """One profile, whose samples stand far from their times."""
+    """One profile whose samples are far from their times in the file."""
     with path.open("w") as file:
         call = '"callFrame":{"functionName":"f%d","scriptId":"0","url":"","lineNumber":1}'
         nodes = ",".join(f'{{"id":{n},"parent":{n // 2},{call % n}}}' for n in range(2, 500))
@@ -164,7 +164,7 @@ def cpuprofile(path: Path, times: int) -> None:
 
 
 def from_xray(to: str) -> Callable[[Path, int], None]:
-    """Some stacks converted, and their samples repeated."""
+    """Some stacks, converted, with their samples repeated."""
 
     def make(path: Path, times: int) -> None:
         log = path.with_name("small.xray")
@@ -172,7 +172,7 @@ def from_xray(to: str) -> Callable[[Path, int], None]:
         fastprof.convert([str(log)], str(path), to=to)
         data = path.read_bytes()
         if to == "pprof":
-            # messages of protocol buffers add up when put together: repeat the samples (field 2)
+            # concatenated protocol buffers are merged: repeat the samples (field 2)
             data = gzip.decompress(data)
             samples = b"".join(field for number, field in fields(data) if number == 2)
             data += samples * (times * 400)
@@ -182,7 +182,7 @@ def from_xray(to: str) -> Callable[[Path, int], None]:
 
 
 def gperftools(path: Path, times: int) -> None:
-    """Records of 500 stacks, again and again."""
+    """Records of 500 stacks, repeated."""
     records = b"".join(struct.pack("<5Q", 1, 3, 0x401000 + i, 0x402000 + i % 7, 0x403000) for i in range(500))
     path.write_bytes(struct.pack("<5Q", 0, 3, 0, 10_000, 0) + records * (times * 80) + struct.pack("<3Q", 0, 1, 0))
 
@@ -267,7 +267,7 @@ def dhat(path: Path, times: int) -> None:
 
 
 def pstats(path: Path, times: int) -> None:
-    """Functions of the same names; a dict of marshal may repeat its keys."""
+    """Functions with the same names; a marshalled dict may repeat its keys."""
     functions = {("a.py", n, f"f{n}"): (1, 1, 0.5, 1.0, {("a.py", 1, "main"): (1, 1, 0.5, 1.0)}) for n in range(100)}
     path.write_bytes(b"{" + marshal.dumps(functions, 2)[1:-1] * (times * 500) + b"0")
 
@@ -309,9 +309,9 @@ WRITERS = [f.name for f in formats.formats() if f.writer]
 
 
 def sources(writer: str) -> list[str]:
-    """What a writer is given: of each view that becomes its own, the first format that is read."""
+    """A writer's inputs: for each view that it converts, the first format that is read."""
     if writer == "gperftools":
-        return ["gperftools"]  # it holds addresses alone, which the others here do not have
+        return ["gperftools"]  # its inputs have only addresses, unlike the others here
     target, found = formats.get(writer), {}
     for f in formats.formats():
         if f.reader and f.view != "any" and (f.view == target.view or target.view != "timeline"):
@@ -372,7 +372,7 @@ def converting(path: str, name: str, to: str) -> int:
 @pytest.mark.parametrize("name", ["xray", "pprof", "callgrind"])
 @pytest.mark.parametrize("level", ["3", "19"])
 def test_archives_are_written_and_read_in_constant_memory(name: str, level: str, tmp_path: Path) -> None:
-    """A view each: some chunks, and ten times as many."""
+    """One file per view: some chunks, and ten times as many."""
     chunked = "from fastprof.formats.archive import write\nwrite.CHUNK_ROWS = 30_000\n" + DRIVER
     peaks = []
     for times in (1, 10):
@@ -409,14 +409,14 @@ def test_call_paths_need_no_memory(to: str, tmp_path: Path) -> None:
     for times in (1, 10):
         path = tmp_path / f"{times}.xray"
         call_paths(path, times)
-        # one thread: a short output begins none for its compression, whose pieces would be all of the difference
+        # one thread: a short output starts none to compress, so their buffers would be the whole difference
         args = "convert", "-q", str(path), "-o", "/dev/null", "--to", to, "--max-memory", "1M", "--cores", "1"
         peaks.append(peak(*args))
     assert peaks[1] < peaks[0] + SLACK
 
 
 def labelled(path: Path, n: int) -> None:
-    """Samples of n stacks, each with n labels: the model has few entries, the sums are many."""
+    """Samples of n stacks with n labels each: few entries in the model, many sums."""
     from tests.reference import profile_proto
 
     p = profile_proto.Profile()
@@ -450,7 +450,7 @@ def test_a_part_of_a_graph_takes_few_bytes(to: str, tmp_path: Path) -> None:
 
 
 def test_the_measure_sees_what_grows(tmp_path: Path) -> None:
-    """Distinct functions do need memory: were this not seen, the test above would prove nothing."""
+    """Distinct functions do need memory: if this test saw no growth, the one above would prove nothing."""
     path = tmp_path / "names.callgrind"
     with path.open("wb") as file:
         file.write(b"events: Ir\n" + b"".join(b"fn=%d%s\n1 1\n" % (i, b"x" * 100) for i in range(150_000)))

@@ -1,4 +1,4 @@
-"""The order of the inputs never changes what they are merged into: to the byte, headers included."""
+"""The order of the inputs never changes the merged bytes, headers included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import fastprof
 from tests.support.paths import CORPUS
 
-# Inputs that say different things about themselves, share functions or stacks, and come with rows in different orders.
+# Inputs whose headers differ, that share functions or stacks, and whose rows are in different orders.
 SETS = {
     "callgrind": ("callgrind/good/cfi.callgrind", "callgrind/good/contexts.callgrind", "callgrind/good/tab.callgrind"),
     "cachegrind": ("cachegrind/good/head.cachegrind", "cachegrind/good/newer.cachegrind"),

@@ -1,6 +1,6 @@
-"""Whatever the input, into whatever format, damaged or not, lenient or not: a result, or an error that says why.
+"""Any input into any format, damaged or not, lenient or not, gives a result or an error with a reason.
 
-Anything but a FastprofError is an internal error to the user.
+Any exception other than a FastprofError is an internal error to the user.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECTIONS = {"parts": PARTS, "tables": TABLES, "rows": ROWS, "numbers": NUMBERS, 
 
 
 def convert(source: Path, to: str, lenient: bool, out: Path) -> bool:
-    """Is there a result?"""
+    """Whether there is a result."""
     try:
         fastprof.convert(source, out, to=to, lenient=lenient)
     except FastprofError as error:
@@ -48,7 +48,7 @@ def test_every_file_into_every_format(kind: str, to: str, tmp_path: Path) -> Non
 
 
 def destroyed(data: bytes, kind: int) -> bytes:
-    """The archive without one kind of its sections, in place of which there is damage."""
+    """The archive with one kind of its sections replaced by damage."""
     found = archive_sections.scan(lambda at, n: data[at : at + n], archive_sections.FILE_HEADER_NBYTES, len(data))
     damaged = bytearray(data)
     for section in found:
@@ -72,7 +72,7 @@ def destroyed(data: bytes, kind: int) -> bytes:
     ],
 )
 def test_archives_that_have_lost_a_kind_of_sections(file: str, what: str, tmp_path: Path) -> None:
-    """Without their parts, rows of six values had none to their name, and memory was read that is not there."""
+    """Without their parts, rows of six values had no value types, and memory was read out of bounds."""
     fastprof.convert(CORPUS / file, tmp_path / "good.fpa")
     data = (tmp_path / "good.fpa").read_bytes()
     damaged = tmp_path / "damaged.fpa"
@@ -84,13 +84,14 @@ def test_archives_that_have_lost_a_kind_of_sections(file: str, what: str, tmp_pa
     assert log.losses or damaged.read_bytes() == data
 
 
-# ---- verbs: each with files of each format, their value types, and what it sorts and groups by, and filters
+# ---- verbs: each with files of each format, their value types, sort and group keys, and filters
 
 _SMALL = 30_000  # bytes
 _NONE: tuple[str, ...] = ()
 _COMMON = (_NONE, _NONE, ("--lenient",), ("--function", "main"), ("--object", "x"), ("--time-range", ":1000"))
 _OUT = "-o", "{out}", "-t"
-# By verb: what stands behind its inputs.  Each of these is a choice; OTHER is another file, VALUE the name of a value.
+# By verb: the arguments after its inputs.  Each tuple lists alternatives; OTHER is another file, VALUE a value type's
+# name.
 _VERBS: dict[str, list[tuple[tuple[str, ...], ...]]] = {
     "info": [((), ("--json",), ("--lenient",), ("--json", "--lenient"))],
     "top": [
@@ -151,7 +152,7 @@ def _small(kind: str) -> tuple[Path, ...]:
 
 @cache
 def _values(path: Path) -> tuple[str, ...]:
-    """Some names of value types, one that no profile has, and one that begins like one."""
+    """Some names of value types, one that no profile has, and one that begins like an existing one."""
     names: dict[str, None] = {}
     with contextlib.suppress(FastprofError), fastprof.open(path, lenient=True) as profile:
         for _ in profile.batches(reuse=True):
@@ -164,7 +165,7 @@ def _values(path: Path) -> tuple[str, ...]:
 
 
 def _calls(verb: str, seed: str) -> Iterator[tuple[str, ...]]:
-    """What stands behind the inputs of `verb`: all combinations in a random order, again and again."""
+    """The arguments after the inputs of `verb`: all combinations, shuffled, endlessly."""
     drawn = random.Random(f"{verb} {seed}")
     choices = [*product(*_VERBS[verb])]
     drawn.shuffle(choices)
@@ -173,7 +174,7 @@ def _calls(verb: str, seed: str) -> Iterator[tuple[str, ...]]:
 
 
 def _run(words: list[str]) -> str | None:
-    """What is wrong with what the command line does, if something is."""
+    """The fault in the command's behavior, if any."""
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -192,7 +193,7 @@ def _words(verb: str, path: Path, other: Path, value: str, call: tuple[str, ...]
 
 
 def _damaged(path: Path, drawn: random.Random, to: Path) -> Path:
-    """A file with a few bytes changed, lost, doubled or swapped, or cut off."""
+    """A file with a few bytes changed, lost, doubled or swapped, or truncated."""
     data = bytearray(path.read_bytes())
     for _ in range(drawn.choice((1, 1, 2, 4)) if data else 0):
         at, other = drawn.randrange(len(data)), drawn.randrange(len(data))
@@ -218,14 +219,14 @@ def _damaged(path: Path, drawn: random.Random, to: Path) -> Path:
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(gc, "freeze", lambda: None)  # a command does it once, because its process ends
+    monkeypatch.setattr(gc, "freeze", lambda: None)  # a command does this once, because its process ends
     (tmp_path / "out").mkdir()
     return tmp_path / "out" / "out"
 
 
 @pytest.mark.parametrize("verb", _VERBS)
 def test_every_verb_with_every_value(verb: str, out: Path) -> None:
-    """`annotate --value`, where another value is the default, looked for one that was gone."""
+    """`annotate --value`, where another value type is the default, looked up one that was gone."""
     paths, wrong = _small("good"), []
     others, calls = cycle((*paths[7:], *paths[:7])), _calls(verb, "")
     for path in paths:
@@ -236,7 +237,7 @@ def test_every_verb_with_every_value(verb: str, out: Path) -> None:
 
 @pytest.mark.parametrize("verb", _VERBS)
 def test_every_verb_with_damaged_files(verb: str, out: Path) -> None:
-    """`diff --lenient` looked for the default among the value types of profiles that had lost theirs."""
+    """`diff --lenient` looked up the default among the value types of profiles that had lost theirs."""
     drawn, wrong = random.Random(verb), []
     for paths in (_small("good"), _small("bad")):
         calls = _calls(verb, "damaged")
@@ -259,5 +260,5 @@ def test_every_table() -> None:
                     table = profile.table(name)
                     try:
                         pyarrow.table(table)
-                    except OSError:  # all that Arrow knows of an error
+                    except OSError:  # the only error that Arrow reports
                         assert isinstance(table.error, FastprofError), path

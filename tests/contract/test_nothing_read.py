@@ -1,4 +1,4 @@
-"""A reader that can represent nothing of an input fails and reports it; an empty input is read."""
+"""A reader that can represent no part of an input fails and reports it; an empty input is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.perfdata import PerfData
 from tests.support.xraylog import FdrLog
 
 EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
-# By format: a valid input without a row.
+# By format: a valid input without rows.
 EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
@@ -69,7 +69,7 @@ COUNTERS = Entry("other-events", "not_representable", "counter", "counters")
 
 
 def spoiled(reader: type[Reader]) -> Callable[[Reader], None]:
-    """`finish` of a reader that has met events which it cannot represent."""
+    """`finish` of a reader that met only events that it cannot represent."""
     finish = reader.finish
 
     def finish_(self: Reader) -> None:

@@ -1,4 +1,4 @@
-"""An option does something or is refused: for every reader, every writer and every option that is declared."""
+"""An option has an effect or is refused: for every reader, every writer and every declared option."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Spy(Options):
 
 @pytest.fixture(autouse=True)
 def no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Objects of this machine are looked for, and found to be empty."""
+    """Objects on this machine are looked up, and found to be empty."""
     empty = finder.ElfObject(os.devnull)
     monkeypatch.setattr(finder, "cached_object", lambda *_, **__: empty)
 
@@ -105,14 +105,14 @@ def other_than_default(option: Option[Any]) -> Any:
 
 
 def asking(option: Option[Any]) -> dict[str, Any]:
-    """This option, and to look for no names where it is not about them."""
+    """This option, without symbol lookup unless the option is about names."""
     given = {option.name: other_than_default(option)}
     return given if option in NAMING else HERE.given | given
 
 
 @cache
 def some_files() -> list[str]:
-    """Of a format with many files some, evenly spread."""
+    """A few files of a format with many, evenly spread."""
     found: list[str] = []
     for _, group in groupby(files("good"), format_of):
         mine = [*group]
@@ -126,8 +126,8 @@ def opened(file: str) -> Input:
 
 
 def taken(reader: Input, to: str, option: Option[Any]) -> bool | str | None:
-    """Is it taken, or refused before anything is read?  KEPT: nothing looks at it, and what it asks for holds anyway.
-    None: there is no way."""
+    """Whether it is accepted, or refused before anything is read.  KEPT: nothing reads it, and its effect holds anyway.
+    None: no conversion exists."""
     asked = Options(**asking(option))
     try:
         made = plan.make([[reader]], plan.writing(formats.get(to)), asked)
@@ -143,26 +143,27 @@ def taken(reader: Input, to: str, option: Option[Any]) -> bool | str | None:
 
 
 def takes(file: str, to: str) -> dict[Option[Any], bool | str]:
-    """What becomes of each option; empty if there is no way."""
+    """The outcome of each option; empty if no conversion exists."""
     reader = opened(file)
     found = {option: taken(reader, to, option) for option in KNOWN}
     return {} if None in found.values() else found  # type: ignore[return-value]
 
 
 def seen_by(file: str, to: str, options: Iterable[Option[Any]]) -> set[Option[Any]]:
-    """The options that a conversion looks at, given these."""
+    """The options that a conversion reads, given these."""
     given = {key: value for option in options for key, value in asking(option).items()}
     if any(option in NAMING for option in options):
         given = {key: value for key, value in given.items() if key not in HERE.given}
     spy = Spy(**(given or HERE.given))
-    with suppress(FastprofError):  # e.g. there is no member x: the option was looked at
+    with suppress(FastprofError):  # e.g. there is no member x: the option was read
         convert(file, to, spy)
     return spy.seen
 
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> None:
-    """Refused options are given together, because none may do anything; others one by one, if nothing looks anyway."""
+    """Refused options are given together, because none may have an effect; others one by one, if nothing reads them
+    anyway."""
     given: set[tuple[str, str]] = set()
     looked_at: set[tuple[str, str]] = set()
     for file in some_files():
@@ -177,11 +178,11 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
             assert not seen & refused, f"{file} to {to}: refused, and would do something"
             looked_at.update((name, option.flag) for option in seen)
         for option, what in found.items():
-            # at which verbs/outputs.py and inputs/__init__.py look: tests/unit/test_outputs.py, test_cores.py
+            # read by verbs/outputs.py and inputs/__init__.py: tests/unit/test_outputs.py, test_cores.py
             if what is True and option not in (BUDGET, SPLIT, CORES):
                 given.add((name, option.flag))
                 if (name, option.flag) not in looked_at:
-                    # names are demangled where another option finds some
+                    # names are demangled only if another option finds some
                     for one in NAMING if option in NAMING else [option]:
                         if found[one] is True:
                             looked_at.update((name, o.flag) for o in seen_by(file, to, [one]))
@@ -191,11 +192,11 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_holds_anyway_changes_nothing(to: str, tmp_path: Path) -> None:
-    """All at once, with those that are not about names: a script may give them for every file."""
+    """All at once, with those that do not concern names: a script may give them for every file."""
     n = 0
     for file in files("good")[::4]:
         kept = [option for option, what in takes(file, to).items() if what == KEPT]
-        if UNION in kept and INTERSECT in kept:  # which exclude each other
+        if UNION in kept and INTERSECT in kept:  # these exclude each other
             kept.remove(INTERSECT)
         if not kept:
             continue
@@ -214,16 +215,16 @@ def test_what_holds_anyway_changes_nothing(to: str, tmp_path: Path) -> None:
 
 
 def test_a_default_is_taken_everywhere(tmp_path: Path) -> None:
-    """Given or not, it asks for the same."""
+    """Its effect is the same, given or not."""
     for file in ("callgrind/good/everything.callgrind", "gperftools/good/plain.prof", "xray/good/fdr5-busy.xray"):
         for option in KNOWN:
-            if option.default is not None and option.name != "demangle":  # whose default is the target's
+            if option.default is not None and option.name != "demangle":  # its default is the target's
                 fastprof.convert(CORPUS / file, tmp_path / "x.pb", **{option.name: option.default})
 
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None:
-    """Readers and operators use only the options that the plan knows of."""
+    """Readers and operators use only the options that the plan knows."""
     for file in some_files():
         if taken(opened(file), to, LENIENT) is None:
             continue
@@ -236,7 +237,7 @@ def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None
 
 
 def test_every_option_is_taken_somewhere() -> None:
-    missing = {*KNOWN} - {*COMMON_VALUES.options}  # which are for several inputs
+    missing = {*KNOWN} - {*COMMON_VALUES.options}  # those are for several inputs
     for file in some_files():
         for to in WRITERS if missing else ():
             reader = opened(file)
@@ -274,7 +275,7 @@ def test_an_idle_option_is_a_usage_error(
 
 
 def test_what_a_plan_does_by_itself_may_be_asked_for(tmp_path: Path) -> None:
-    """Merging adds up equal places, a graph has no labels."""
+    """Merging adds up equal places, and a graph has no labels."""
     names = "callgrind/good/cfi.callgrind", "gperftools/good/plain.prof"
     graph, samples = (str(CORPUS / name) for name in names)
     for words in ([graph, graph, "--aggregate"], [samples, "--no-symbols", "--labels", "none"]):

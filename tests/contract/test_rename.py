@@ -1,4 +1,4 @@
-"""--mod-funcname and --mod-filename change names, and nothing else, in every view and in archives."""
+"""--mod-funcname and --mod-filename change only names, in every view and in archives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = (r"s/^.*\/(\w+)\.[ch]p*$/\1/", "s/A/aa/ig")
 
 
 def new_name(name: str) -> str:
-    """What NAMES make of it."""
+    """The name after the rules NAMES."""
     text = re.sub(r"([a-m])(\w*)", r"\2-\1", name, flags=re.IGNORECASE)
     return (re.sub(".*x.*", "", re.sub("^main$", "f", text), count=1) or "???") if name else ""
 
@@ -38,7 +38,7 @@ def new_bytes(name: bytes, new: Any) -> bytes:
 
 
 def renamed(row: Row, view: str) -> Row:
-    """As it should be."""
+    """The expected result."""
 
     def function(f: Any) -> Any:
         name = new_bytes(f.name, new_name)
@@ -98,7 +98,7 @@ def test_functions_of_one_name_become_one(tmp_path: Path) -> None:
 
 
 def test_what_a_rename_makes_is_not_renamed_again(tmp_path: Path) -> None:
-    """Neither in a later batch, nor where the new name is another function's old one."""
+    """Neither in a later batch, nor if the new name is another function's old one."""
     source = tmp_path / "a.folded"
     source.write_text("".join(f"a;{'aa;' * (i % 3)}f{i} 1\n" for i in range(10_000)))
     for to in ("folded", "pprof", "fpa"):

@@ -1,9 +1,9 @@
-"""Nothing is lost without a word: every format to every other one, and back.
+"""Every loss is reported: every format to every other one, and back.
 
-Profiles that use all of their formats (tests/support/rich.py) are written in each format and read back.  Source and
-output are compared attribute by attribute (tests/support/attributes.py, independent of reports).  If something of an
-attribute is missing, the report must have one of the codes that TOLD_BY declares for it; and a code must not be in the
-report if nothing is missing.
+Profiles that use all features of their formats (tests/support/rich.py) are written in each format and read back.
+Source and output are compared attribute by attribute (tests/support/attributes.py, independent of reports).  If part of
+an attribute is missing, the report must have one of the codes that TOLD_BY declares for it; and a code must not be in
+the report if nothing is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.paths import REPO
 
 
 def unsaid(done: Leg) -> dict[str, list[object]]:
-    """What is missing both in the output and in the log."""
+    """Attributes missing both from the output and from the log."""
     return {name: [*missing][:3] for name, missing in done.lost.items() if not TOLD_BY[name] & done.codes}
 
 
@@ -49,9 +49,9 @@ def test_the_way_back_loses_nothing_more_without_a_word(name: str, to: str) -> N
 
 
 def test_each_code_is_needed() -> None:
-    """These tests fail if a count is missing: without any one code, something lost is not reported."""
+    """These tests fail if a count is missing: without any single code, some loss goes unreported."""
     legs = [leg(name, to) for name, to in PAIRS]
-    codes = {code for codes in TOLD_BY.values() for code in codes} - {"comments", "renamed"}  # others come with these
+    codes = {code for codes in TOLD_BY.values() for code in codes} - {"comments", "renamed"}  # only with others
     needless = [code for code in codes if not any(unsaid(one._replace(codes=one.codes - {code})) for one in legs)]
     assert needless == []
 
@@ -66,7 +66,7 @@ def test_every_format_is_read_and_written() -> None:
 
 
 def test_merging_loses_nothing_that_the_format_holds(tmp_path: Path) -> None:
-    """Parts are numbered anew, and fields that differ are listed."""
+    """Parts are renumbered, and fields that differ are listed."""
     for name, suffix in (("callgrind", ".callgrind"), ("pprof", ".pb"), ("trace-event", ".trace.json")):
         paths = [tmp_path / f"{i}{suffix}" for i in (1, 2)]
         for path in paths:

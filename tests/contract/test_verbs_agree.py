@@ -1,6 +1,6 @@
 """All verbs show the same default value type, totals and names of a file, with every value type and filter.
 
-`info` is what the others are compared with; its totals are those of the rows as they are read.
+The others are compared with `info`; its totals are those of the rows as read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Said(NamedTuple):
 
 
 def without_symbols(verb: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """Which files with symbols there are differs from machine to machine."""
+    """The available files with symbols depend on the machine."""
     try:
         return verb(*inputs, symbolize=False, **options)
     except UsageError as error:
@@ -101,19 +101,19 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
     head = Page(tmp_path / "page.html").head
     if head["events"]:
         values = dict(zip((value["event"] for value in head["values"]), head["totals"], strict=True))
-        # of a timeline ticks become nanoseconds context by context, so half of one may be lost in each
+        # ticks of a timeline become nanoseconds per context, so each context may lose up to half of one
         assert values[head["shown"]] == pytest.approx(float(top.total), abs=said.view == "timeline" and 1000)
         assert head["events"][head["shown"]]["name"] == top.value.name
 
     # sql
     if said.view != "timeline" and said.totals:
         table, condition = ("graph", "where kind = 'cost'") if said.view == "graph" else ("samples", "")
-        # the table has a column of that name for the threads of samples
+        # the table names its column for threads of samples like this
         name = "thread_2" if said.default == "thread" else said.default.replace('"', '""')
         with fastprof.sql(path, f'select coalesce(sum("{name}"), 0) from {table} {condition}') as answer:
             assert [*answer.rows()] == [(top.total,)]
 
-    # convert: a format with one value type per column, and one with a single one
+    # convert: a format with one value type per column, and one with a single value type
     if said.view != "timeline":
         out = tmp_path / "out.pb"
         without_symbols(fastprof.convert, path, out)
@@ -173,7 +173,7 @@ def of_pprof(path: Path, folder: Path, **options: Any) -> Figures:
 
 def of_callgrind(path: Path, folder: Path, **options: Any) -> Figures:
     view = fastprof.info(path).facts["view"]
-    inlined = {"inline_calls": True} if view == "stacks" else {}  # by default they are costs of their callers
+    inlined = {"inline_calls": True} if view == "stacks" else {}  # by default inlined code belongs to its callers
     fastprof.convert(path, folder / "out.callgrind", **options, **inlined)
     found: Figures = without_symbols(of_top, folder / "out.callgrind", folder)
     return found
@@ -181,7 +181,7 @@ def of_callgrind(path: Path, folder: Path, **options: Any) -> Figures:
 
 def of_folded(path: Path, folder: Path, **options: Any) -> Figures | None:
     fastprof.convert(path, folder / "out.folded", **options)
-    return None  # units are others, values below 0 are left out
+    return None  # units differ, negative values are left out
 
 
 VERBS = (of_diff, of_annotate, of_report, of_pprof, of_callgrind, of_folded)
@@ -195,14 +195,14 @@ def figures(verb: Callable[..., Figures | None], path: Path, folder: Path, optio
         return str(error).replace(f"{path} and 1 more:", f"{path}:")
     if found is None:
         return None
-    # a page has doubles; some formats have no letter for some characters, nor stacks of nothing
+    # a page has doubles; some formats cannot write some characters, or samples without a stack
     costs = {re.sub(r"[^ -~]|\\x..|\\0|\?", "", name): float(cost) for name, cost in found[2].items() if cost}
     return (*found[:2], {(name, cost) for name, cost in costs.items() if not name.startswith(("[", "<cycle "))})
 
 
 @pytest.mark.parametrize("file", FILES[::2])
 def test_verbs_agree_on_values_and_filters(file: str, tmp_path: Path) -> None:
-    """Either all of them give the same figures, or all refuse with the same words."""
+    """Either all verbs give the same figures, or all refuse with the same message."""
     path, said = CORPUS / file, said_of(CORPUS / file)
     timed = said.view == "timeline"
     name = max((row for row in without_symbols(fastprof.top, path).rows), key=lambda row: row.self, default=None)
@@ -226,7 +226,8 @@ def test_verbs_agree_on_values_and_filters(file: str, tmp_path: Path) -> None:
 
 
 def least(profile: Path, **options: Any) -> int:
-    """Checks that no function costs less inclusively than by itself, in any value type.  How many were looked at."""
+    """Checks that no function's inclusive cost is below its self cost, in any value type.  Returns the number of
+    functions checked."""
     looked_at = 0
     for value in said_of(profile).totals:
         for cycles in (True, False):
@@ -241,7 +242,7 @@ def least(profile: Path, **options: Any) -> int:
 
 @pytest.mark.parametrize("file", FILES)
 def test_inclusive_costs_are_not_below_self_costs(file: str, tmp_path: Path) -> None:
-    """Also of the graph that becomes of stacks and timelines."""
+    """Also for the graph made from stacks and timelines."""
     path = CORPUS / file
     if least(path) and said_of(path).view != "timeline":
         out = tmp_path / "out.callgrind"
@@ -255,7 +256,7 @@ SESSIONS = ("abi-i386", "abi-x86_64", "callgraph", "callgraph-cross", "jit", "th
 @needs_shared
 @pytest.mark.parametrize("name", SESSIONS)
 def test_sessions_and_their_callgrind_output_cost_the_same(name: str, tmp_path: Path) -> None:
-    """With symbols: arcs between functions of one image are calls to itself without them."""
+    """With symbols: without them, arcs between functions of one image are calls to itself."""
     options: dict[str, Any] = {"sysroot": str(shared_data("oprofile", "root"))}
     session, out = shared_data("oprofile", "sessions", name), tmp_path / "out.callgrind"
     fastprof.convert(session, out, **options)

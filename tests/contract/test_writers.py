@@ -1,7 +1,7 @@
-"""What every format that is written owes, over the registry and the corpora of all formats.
+"""The contract of every written format, over the registry and the corpora of all formats.
 
-A new writer gets all of this by being there.  `python -m tests.contract.dump` writes its golden, written.tsv in
-tests/corpus/FORMAT.  tests/contract/test_memory.py looks at what it needs.
+A new writer is tested as soon as it is registered.  `python -m tests.contract.dump` writes its golden, written.tsv in
+tests/corpus/FORMAT.  tests/contract/test_memory.py measures its memory.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tests.support.paths import CORPUS
 
 CAPACITIES = (1, 2, 1000)
 DRAWN = {2: 1, 3: 0}  # a tail exit is drawn as an exit, a call with arguments as a call
-BUFFER = 7  # records of a timeline that say where a log's own buffers begin
+BUFFER = 7  # records of a timeline that mark the starts of a log's buffers
 
 
 @cache
 def refusal(file: str, to: str) -> FastprofError | None:
-    """That there is no way, or that a sum does not fit.  A FormatError fails the test: the corpus is good."""
+    """No conversion exists, or a sum does not fit.  A FormatError fails the test: the corpus is good."""
     try:
         converted(file, to)
     except FormatError:
@@ -43,7 +43,7 @@ def refusal(file: str, to: str) -> FastprofError | None:
 
 @pytest.fixture(autouse=True)
 def in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that names of inputs are the same everywhere."""
+    """Make the names of inputs the same on every machine."""
     monkeypatch.chdir(CORPUS)
 
 
@@ -55,7 +55,7 @@ def test_something_can_be_written(to: str) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_golden(to: str) -> None:
-    """Where that is meant to differ: delete the file, `python -m tests.contract.dump`, read the diff."""
+    """If a change is intended: delete the file, run `python -m tests.contract.dump`, read the diff."""
     expected = expected_written(to)
     assert expected.keys() == {*files("good")}, "python -m tests.contract.dump"
     assert {file: written(file, to) for file in expected} == expected
@@ -63,7 +63,7 @@ def test_golden(to: str) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, or 1 for a sum that does not fit; a sentence with flags (`args` has them), and no output."""
+    """Exit code 2, or 1 for a sum that does not fit; a message with flags (`args` has them), and no output."""
     for file in files("good"):
         if why := refusal(file, to):
             here = ["--no-symbols"] * file.startswith(("oprofile/", "perf/"))  # as in tests/support/conversions.py
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize("to", WRITERS)
 @pytest.mark.parametrize("capacity", CAPACITIES)
 def test_batches_do_not_matter(to: str, capacity: int) -> None:
-    """Each file with one capacity a format: all of them over the formats."""
+    """Each file with one capacity per format: over all formats, all capacities."""
     turn = WRITERS.index(to) + CAPACITIES.index(capacity)
     for i, file in enumerate(files("good")):
         if (i + turn) % len(CAPACITIES) == 0 and not refusal(file, to):
@@ -89,7 +89,7 @@ def test_batches_do_not_matter(to: str, capacity: int) -> None:
 
 
 def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """What `write` puts to a standard output that cannot seek, and that takes what its reader has room for."""
+    """The bytes that `write` sends to a standard output that cannot seek, in pieces that its reader has room for."""
     reading, writing = os.pipe()
     found: list[bytes] = []
 
@@ -111,7 +111,7 @@ def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_a_file_and_a_pipe_get_the_same(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And so do two runs."""
+    """Two runs also give the same bytes."""
     out = tmp_path / "out"
     for file in files("good"):
         if refusal(file, to):
@@ -130,12 +130,12 @@ def test_a_file_and_a_pipe_get_the_same(to: str, tmp_path: Path, monkeypatch: py
 
 
 def amounts(values: Mapping[str, int]) -> Counter[int]:
-    """Without their names, which a format may not take as they are."""
+    """Values without their names, which a format may not accept unchanged."""
     return Counter(value for value in values.values() if value)
 
 
 def kinds(sums: Sums, to: str) -> Counter[int]:
-    """How many rows there are of each kind, as far as a format tells them apart."""
+    """The number of rows of each kind, as far as a format distinguishes them."""
     found = Counter({kind: n for kind, n in sums.kinds.items() if kind != BUFFER})
     for kind, as_ in DRAWN.items() if formats.get(to).holds.nested else ():
         found[as_] += found.pop(kind, 0)
@@ -144,7 +144,7 @@ def kinds(sums: Sums, to: str) -> Counter[int]:
 
 @pytest.mark.parametrize("to", [to for to in WRITERS if formats.get(to).reader])
 def test_what_is_read_back_adds_up(to: str) -> None:
-    """To what the writer was given; a format may say the same in another unit beside it."""
+    """The totals given to the writer; a format may also state them in another unit."""
     for file in files("good"):
         if refusal(file, to):
             continue
@@ -160,10 +160,10 @@ def test_what_is_read_back_adds_up(to: str) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_nothing_is_lost_on_the_way(to: str) -> None:
-    """What the source adds up to is what the writer is given, unless the report says something else."""
+    """The totals of the source are those given to the writer, unless the report explains a difference."""
     for file in files("good"):
         if refusal(file, to) or converted(file, to).log.not_representable:
             continue
         source, given = sums_of((CORPUS / file).read_bytes(), format_of(file)), converted(file, to).given
-        told = {*formats.get(to).holds.same} - given.values.keys()  # by the one that is kept
+        told = {*formats.get(to).holds.same} - given.values.keys()  # covered by the type that is kept
         assert not amounts({k: v for k, v in source.values.items() if k not in told}) - amounts(given.values), file

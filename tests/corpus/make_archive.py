@@ -1,4 +1,4 @@
-"""Makes tests/corpus/archive: `python -m tests.corpus.make_archive`."""
+"""Make tests/corpus/archive: `python -m tests.corpus.make_archive`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the hand-made files of tests/corpus/xray: `python -m tests.corpus.make_xray`."""
+"""Make the hand-made files of tests/corpus/xray: `python -m tests.corpus.make_xray`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent / "xray"
 
 
 def busy(version: int = 5, order: str = "<") -> FdrLog:
-    """Two threads, every kind of record this version has, backward time, a buffer written twice."""
+    """Two threads, every kind of record of this version, backward time, a buffer written twice."""
     log = FdrLog(version, order=order, frequency=2_000_000_000, buffer_size=512)
     first = log.buffer(tid=11, pid=7, seconds=5, micros=10).cpu(1, 1000).enter(1).enter(2, 10)
     first.enter_args(3, 5, 42, 1 << 63).custom(b"hello", 3, tsc=1018, cpu=4).exit(3, 4).tail(2, 8).enter(4, 0).exit(

@@ -36,7 +36,7 @@ def parse(text: str) -> dict[int, Account]:
 
 
 def from_durations(ticks: list[int], frequency: int) -> tuple[int, float, float, float, float, float, float]:
-    """The numbers of an account's row, percentiles picked from the sorted list as llvm does."""
+    """The numbers of an account's row; percentiles are picked from the sorted list like llvm's."""
     ordered = sorted(ticks)
     n = len(ordered)
     picked = (

@@ -1,4 +1,4 @@
-"""The annotated sources that callgrind_annotate and cg_annotate (Perl and Python) print, as plain data."""
+"""The annotated sources printed by callgrind_annotate and cg_annotate (Perl and Python), as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COUNT = r" *(?:-?[\d,]+|\.)(?: *\(\s*(?:-?[\d.]+%|n/a)\))?"  # "3,750 ( 1.51%)"
 
 
 class Source(NamedTuple):
-    lines: dict[int, tuple[int, ...] | None]  # all that are printed; None: without counts
+    lines: dict[int, tuple[int, ...] | None]  # all printed lines; None: without counts
     calls: dict[tuple[int, str], tuple[int, tuple[int, ...]]]  # (line, "file:function"): times, costs
     beyond: dict[int, tuple[int, ...]]  # past the end of the file
 
@@ -23,12 +23,12 @@ _SECTION = re.compile(
 
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(file, the lines below), of all files that were chosen."""
+    """(file, its lines), for all selected files."""
     return ((name, body.splitlines()) for name, body in _SECTION.findall(text))
 
 
 def sources(text: str) -> dict[str, Source]:
-    """By file name.  A file that could not be read is not in it."""
+    """By file name.  Unreadable files are missing."""
     return {
         name: _source(len(body[0].split()), body[2:])
         for name, body in sections(text)
@@ -37,14 +37,14 @@ def sources(text: str) -> dict[str, Source]:
 
 
 def not_found(text: str) -> set[str]:
-    """Files that were chosen and could not be read."""
+    """Selected files that could not be read."""
     newer = {name for name, body in sections(text) if body[0].startswith("Unannotated")}
     listed = text.partition("chosen for auto-annotation could not be found:\n")[2]
     return newer | set(re.findall(r"^  (.*)$", listed.partition("\n\n")[0], re.MULTILINE))
 
 
 def figures(n: int, line: str) -> tuple[tuple[int, ...] | None, str] | None:
-    """The counts of `n` events at the beginning of a line, and the rest; None if that is not what it is."""
+    """The counts of `n` events at the start of a line, and the rest; None if the line has none."""
     match = re.match(rf"((?:{_COUNT}){{{n}}}) {{1,2}}(.*)", line)
     if not match:
         return None

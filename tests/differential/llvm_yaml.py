@@ -58,7 +58,7 @@ def parse(text: str) -> list[Record]:
         kind, function, args, cpu, tid, pid, op, tsc, data = match.groups()
         records.append(
             Record(
-                int(pid or 0),  # llvm leaves out a process of 0
+                int(pid or 0),  # llvm omits a process of 0
                 int(tid),
                 int(cpu),
                 int(tsc),
@@ -73,7 +73,7 @@ def parse(text: str) -> list[Record]:
 
 
 def scalar(text: str) -> bytes:
-    """A flow scalar of llvm's YAML writer as the bytes it stands for."""
+    """The bytes of a flow scalar of llvm's YAML writer."""
     if text.startswith("'"):
         return text[1:-1].replace("''", "'").encode()
     if text.startswith('"'):
@@ -89,11 +89,11 @@ def unescape(match: re.Match[str]) -> str:
 
 
 def differences(log: Log, theirs: Iterable[Record], limit: int = 10) -> list[str]:
-    """What differs, thread by thread, between our log read with repair=False and llvm's records."""
+    """Differences, thread by thread, between our log read with repair=False and llvm's records."""
     expected: dict[tuple[int, int], list[Record]] = {}
     for record in theirs:
         if log.header.type == BASIC and log.header.version < 3:
-            # llvm shows a process id that such a log has not got: the bytes are not initialised.
+            # llvm shows a process id that such a log lacks: the bytes are not initialized.
             record = record._replace(pid=0)
         expected.setdefault((record.pid, record.tid), []).append(record)
     found: list[str] = []
@@ -106,7 +106,7 @@ def differences(log: Log, theirs: Iterable[Record], limit: int = 10) -> list[str
         mine.sort(key=lambda r: r.tsc)
         other = [normal(r, log.header) for r in expected[thread]]
         if log.buffers[key] > 1:
-            # llvm does not really order a thread's buffers, hence nor equal times across them.
+            # llvm does not fully order a thread's buffers, nor equal times across them.
             mine, other = ties_sorted(mine), ties_sorted(other)
         found += thread_differences(thread, mine, other, limit)
     return found[:limit]
@@ -130,7 +130,7 @@ def ties_sorted(records: list[Record]) -> list[Record]:
 
 def llvm_thread(key: tuple[int, int], header: Header) -> tuple[int, int]:
     pid, tid = key
-    # A version 2 FDR log has no pid; llvm makes one out of the thread's id.
+    # A version 2 FDR log has no pid; llvm uses the thread's id as one.
     if header.type != BASIC and header.version == 2 and pid == 0:
         return tid, tid
     return key
@@ -138,15 +138,15 @@ def llvm_thread(key: tuple[int, int], header: Header) -> tuple[int, int]:
 
 def as_llvm_shows(record: Record, thread: tuple[int, int], header: Header) -> Record:
     record = normal(record._replace(pid=thread[0]), header)
-    # In basic mode an argument does not change the kind of llvm's record, so a plain enter with
-    # one cannot be told from an enter with arguments.
+    # In basic mode an argument does not change the kind of llvm's record, so a plain enter with one cannot be
+    # distinguished from an enter with arguments.
     if header.type == BASIC and record.op == ENTER_ARGS:
         return record._replace(op=ENTER)
     return record
 
 
 def normal(record: Record, header: Header) -> Record:
-    """Blank what llvm shows wrongly, on either side."""
+    """Blank out what llvm shows wrongly, on both sides."""
     if record.op in FUNCTION_OPS:
         # A typed event's number sticks to all later records of its thread.
         record = record._replace(type=0)
@@ -164,7 +164,7 @@ def normal(record: Record, header: Header) -> Record:
 
 
 def same_but_for_bad_text(ours: Record, llvm: Record) -> bool:
-    """llvm ends a text at its first byte that is not UTF-8, with a replacement character."""
+    """llvm cuts a text at its first byte that is not UTF-8 and appends a replacement character."""
     if not llvm.data.endswith(REPLACEMENT) or ours._replace(data=b"") != llvm._replace(data=b""):
         return False
     return ours.data.startswith(llvm.data[: -len(REPLACEMENT)])

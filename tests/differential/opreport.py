@@ -1,4 +1,4 @@
-"""What the real opreport has printed, and the same figures of the product."""
+"""The recorded output of the real opreport, and the product's figures in the same shape."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Figures(NamedTuple):
 
 
 def spelled(symbol: str) -> str:
-    """A name without blanks and lambdas as LLVM's demangler has them: demanglers differ in both."""
+    """A name without blanks and with lambdas as LLVM's demangler writes them: demanglers differ in both."""
     return "".join(symbol.replace("{lambda()#1}", "'lambda'()").split())
 
 
@@ -33,7 +33,7 @@ def counts(sums: Counter[int]) -> dict[int, int]:
 
 
 def product(path: Path, **options: Any) -> Figures:
-    """What fastprof reads.  A column is the event's, times the CPU's where they are told apart."""
+    """The samples that fastprof reads.  There is a column per event and, if CPUs are separate, per CPU."""
     found = Figures({}, {}, {}, {})
     with fastprof.open(path, **options) as profile:
         model = profile.model
@@ -71,14 +71,14 @@ def product(path: Path, **options: Any) -> Figures:
 
 
 def image_of(name: str) -> str:
-    """Modules of the kernel are printed with a slash, though they have no path; code made at run time with its path."""
+    """Kernel modules are printed with a slash, though they have no path; code made at run time with its path."""
     if name.endswith(".jo"):
         return name.rsplit("/", 1)[-1]
     return name[1:] if name.count("/") == 1 and name.startswith("/") else name
 
 
 def read_xml(path: Path) -> Figures:
-    """The figures of `opreport -X`, with -c or -d if they are there."""
+    """The figures of `opreport -X`, with those of -c or -d if present."""
     root = ET.fromstring(path.read_text())
     classes = {c.get("name"): k for k, c in enumerate(root.findall("classes/class"))}
     table = {s.get("id"): s for s in root.findall("symboltable/symboldata")}
@@ -124,7 +124,7 @@ def read_xml(path: Path) -> Figures:
 
 def read_lines(path: Path) -> Iterator[tuple[bool, int, Counts, str]]:
     """The lines below the title: whether it is indented, the address (0 for none), samples of each column, and image,
-    program and symbol without blanks.  Rules are lines of nothing."""
+    program and symbol without blanks.  Rulers have no content."""
     lines = path.read_text().splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(("samples ", "vma ")))
     n, vma = lines[at].count("samples "), lines[at].startswith("vma ")
@@ -135,7 +135,7 @@ def read_lines(path: Path) -> Iterator[tuple[bool, int, Counts, str]]:
         match = re.match(rf" *{'([0-9a-f]+) +' if vma else '()'}((?:\d+ +[\d.e+-]+(?: +|$)){{{n}}})", line)
         assert match, line
         values = tuple(int(word) for word in match[2].split()[::2])
-        # modules by the name of their file, and what has no path with a slash
+        # modules by their file name; a slash is added to images without a path
         rest = line[match.end() :].replace("blkmod.ko", "blkmod").replace("/no-vmlinux", "no-vmlinux")
         yield line.startswith(" "), int(match[1] or "0", 16), values, spelled(rest)
 
@@ -146,7 +146,7 @@ def read_symbols(path: Path) -> Counter[tuple[Counts, str]]:
 
 
 def read_details(path: Path) -> Counter[tuple[str, int, Counts]]:
-    """The indented lines of `opreport -d`, with the text of the symbol above."""
+    """The indented lines of `opreport -d`, with the symbol of the line above them."""
     found: Counter[tuple[str, int, Counts]] = Counter()
     symbol = ""
     for indented, address, values, text in read_lines(path):
@@ -161,7 +161,7 @@ Arcs = Counter[tuple[Counts, str, str]]  # samples, caller, callee
 
 
 def read_arcs(path: Path) -> tuple[Arcs, Arcs, Counter[tuple[Counts, str]]]:
-    """`opreport -c`: the arcs as they stand at callers and at callees, and the samples of each symbol itself."""
+    """`opreport -c`: the arcs as listed at callers and at callees, and the samples of each symbol itself."""
     at_callers: Arcs = Counter()
     at_callees: Arcs = Counter()
     own: Counter[tuple[Counts, str]] = Counter()
@@ -181,7 +181,7 @@ def read_arcs(path: Path) -> tuple[Arcs, Arcs, Counter[tuple[Counts, str]]]:
 
 
 def base(path: str) -> str:
-    """The last component; memory and modules are no paths."""
+    """The last component; memory and modules are not paths."""
     return path.rsplit("/", 1)[-1] if path.startswith("/") else path
 
 
@@ -192,7 +192,7 @@ def titles(path: Path) -> tuple[bool, bool]:
 
 
 def as_symbols(figures: Figures, path: Path, n: int) -> Counter[tuple[Counts, str]]:
-    """The product's symbols as `read_symbols` has them."""
+    """The product's symbols in the shape of `read_symbols`."""
     found: Counter[tuple[Counts, str]] = Counter()
     outside = outside_of_symbols(figures)
     for (program, image, symbol, _), sums in figures.symbols.items():
@@ -202,9 +202,9 @@ def as_symbols(figures: Figures, path: Path, n: int) -> Counter[tuple[Counts, st
 
 
 def as_text(path: Path, program: str, image: str, symbol: str) -> str:
-    """A symbol as `read_lines` has it."""
+    """A symbol in the shape of `read_lines`."""
     images, programs = titles(path)
-    of = base(program or image)  # libraries as programs: each image is one
+    of = base(program or image)  # libraries are programs: each image is its own
     return spelled((base(image) if images else "") + (of if programs else "") + symbol)
 
 
@@ -225,7 +225,7 @@ def as_details(figures: Figures, path: Path, n: int) -> Counter[tuple[str, int, 
 
 
 def as_arcs(figures: Figures, path: Path, n: int) -> Arcs:
-    """Without those from images without symbols and from memory, which opreport drops."""
+    """Without samples in images without symbols and in memory, which opreport drops."""
     known = with_symbols(figures)
     found: Arcs = Counter()
     for (program, image, caller, *callee), sums in figures.arcs.items():
@@ -236,7 +236,7 @@ def as_arcs(figures: Figures, path: Path, n: int) -> Arcs:
 
 
 def with_symbols(figures: Figures) -> set[tuple[str, str]]:
-    """(program, image) of the images that have symbols of their own."""
+    """(program, image) of the images that have symbols themselves."""
     return {(program, image) for program, image, symbol, _ in figures.symbols if symbol != spelled(image)}
 
 

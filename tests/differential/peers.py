@@ -1,4 +1,4 @@
-"""The tools that fastprof is compared with: a missing one is a skip that says what to install (in CI, a failure)."""
+"""The tools that fastprof is compared with: a missing tool is a skip that names its package (in CI, a failure)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 VIEWERS = Path(__file__).resolve().parents[1] / "viewers"
 
-# Debian's names, where they are not the program's
+# Debian package names that differ from the program's
 PACKAGES = {
     "callgrind_annotate": "valgrind",
     "cg_annotate": "valgrind",
@@ -52,16 +52,16 @@ def need(*names: str) -> str:
 
 
 def node() -> str:
-    """The Node.js that tests/viewers/install brings: Debian's is too old for some viewers."""
+    """The Node.js installed by tests/viewers/install: Debian's is too old for some viewers."""
     if not (VIEWERS.parents[1] / ".viewers/installed").exists():
         pytest.skip("the viewers are missing: run tests/viewers/install")
     return str(VIEWERS.parents[1] / ".viewers/node")
 
 
 def viewer(script: str, *arguments: str | Path, timeout: float = 300) -> Any:
-    """What tests/viewers/SCRIPT.mjs prints (JSON) of a file that it loads with a viewer's own importer.
+    """The output (JSON) of tests/viewers/SCRIPT.mjs for a file that it loads with a viewer's own importer.
 
-    Errors: RefusedError, with what the viewer said.
+    Errors: RefusedError, with the viewer's message.
     """
     command = [node(), str(VIEWERS / f"{script}.mjs"), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
@@ -71,4 +71,4 @@ def viewer(script: str, *arguments: str | Path, timeout: float = 300) -> Any:
 
 
 class RefusedError(Exception):
-    """What a viewer said when it refused a file."""
+    """A viewer's message when it refuses a file."""

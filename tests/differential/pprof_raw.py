@@ -1,4 +1,4 @@
-"""Runs `go tool pprof -raw` and reads what it prints, ids resolved."""
+"""Run `go tool pprof -raw` and parse its output, with ids resolved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Raw:
 
 
 _LOCATION = re.compile(r"\s*(\d+): (0x[0-9a-f]+)(?: M=(\d+))? ?(.*)$")
-# mappings that pprof makes up for addresses in none
+# mappings that pprof invents for addresses outside of all mappings
 NO_MAPPING = ("0x0/0xffffffffffffffff/0x0", "0x0/0x0/0x0")
 
 

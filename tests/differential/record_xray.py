@@ -1,4 +1,4 @@
-"""Records real XRay logs at test time: compiles small programs with clang and runs them."""
+"""Record real XRay logs at test time: compile small programs with clang and run them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITH_FREQUENCY = (
 
 
 class Recipe(NamedTuple):
-    """How to make one log."""
+    """The recipe of one log."""
 
     program: str
     mode: str
@@ -47,7 +47,7 @@ RECIPES = {
     "pool-filtered": Recipe("pool", "xray-fdr", "buffer_size=8192 buffer_max=64", ("3", "6", "40")),
     "overflow": Recipe("pool", "xray-fdr", f"buffer_size=4096 buffer_max=6 {ALL_CALLS}", ("3", "20", "20")),
     "arguments": Recipe("interp", "xray-fdr", f"buffer_size=16384 buffer_max=64 {ALL_CALLS}", ("5",)),
-    # Optimised events crash clang 14, and optimised typed ones the program too.
+    # Optimized events crash clang 14, and optimized typed events also crash the program.
     "custom-events": Recipe("events", "xray-fdr", f"buffer_size=4096 buffer_max=64 {ALL_CALLS}", ("20",), ("-O0",)),
     "typed-events": Recipe(
         "events", "xray-fdr", f"buffer_size=4096 buffer_max=64 {ALL_CALLS}", ("20",), ("-O0", "-DTYPED")
@@ -92,7 +92,7 @@ class Recorder:
         return binary
 
     def record(self, name: str, *, frequency: bool = False) -> Recording:
-        """The log of RECIPES[name]; `frequency` asks for TSC times where this machine lets us."""
+        """The log of RECIPES[name]; `frequency` requests TSC times if this machine allows them."""
         if (name, frequency) not in self.recordings:
             self.recordings[name, frequency] = self.make(name, RECIPES[name], frequency)
         return self.recordings[name, frequency]
@@ -125,6 +125,6 @@ def run(command: list[str | Path], env: dict[str, str] | None = None) -> None:
 
 
 def llvm_xray(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run llvm-xray 19, whatever it makes of it."""
+    """Run llvm-xray 19, with any exit status."""
     command = [need("llvm-xray-19"), *args]
     return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=120)
