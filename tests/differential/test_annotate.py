@@ -1,4 +1,4 @@
-"""Annotated source: what callgrind_annotate and cg_annotate (old and new) print, line by line."""
+"""Annotated source: the output of callgrind_annotate and cg_annotate (old and new), line by line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ pytestmark = needs_shared
 
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that `src_relative` and its sources are in, as the current directory."""
+    """The folder with `src_relative` and its sources, as the current directory."""
     monkeypatch.chdir(shared_data("callgrind"))
     return shared_data("callgrind")
 
 
 def ours(found: Annotation) -> dict[str, Source]:
-    """As the peers' text.  They add up functions of the same file and name in different objects."""
+    """The output in the shape of the peers' text.  They add up functions with the same file and name in different
+    objects."""
     made = {}
     for listing in found.listings:
         source = made[listing.name] = Source({}, {}, {})
@@ -51,7 +52,7 @@ def same_lines(mine: dict[str, Source], theirs: dict[str, Source]) -> None:
     assert mine.keys() == theirs.keys() != set()
     for name, source in theirs.items():
         assert mine[name].beyond == source.beyond, name
-        # it shows the last lines of a file as context of those behind its end
+        # it shows the last lines of a file as context of lines past its end
         assert mine[name].lines.items() <= source.lines.items(), name
         assert source.beyond or mine[name].lines.keys() == source.lines.keys(), name
         assert costs(mine[name]) == costs(source), name
@@ -62,7 +63,7 @@ def costs(source: Source) -> dict[int, tuple[int, ...]]:
 
 
 def same_calls(path: Path, mine: dict[str, Source], theirs: dict[str, Source]) -> int:
-    """Equal but for lines of several functions, of which it shows the calls of one.  Returns how many are equal."""
+    """Equal except for lines of several functions: it shows the calls of only one.  Returns how many are equal."""
     callers = defaultdict[tuple[str, int], set[str]](set)
     uncounted = set()
     for row in read_parts(path)[0][0].rows:
@@ -78,7 +79,7 @@ def same_calls(path: Path, mine: dict[str, Source], theirs: dict[str, Source]) -
             if line not in source.lines:
                 assert (line, callee) not in source.calls  # it shows none past the end of a file
             elif (name, line) in uncounted:
-                pass  # calls=0 is no call to it
+                pass  # calls=0 is not a call to it
             elif len(callers[name, line]) == 1:
                 assert source.calls[line, callee] == calls, (name, line, callee)
                 n += 1
@@ -87,7 +88,7 @@ def same_calls(path: Path, mine: dict[str, Source], theirs: dict[str, Source]) -
     return n
 
 
-# ---- what the tools printed -------------------------------------------------
+# ---- recorded output of the tools -------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -167,11 +168,11 @@ def test_what_becomes_of_the_total(data: Path, expected: str, options: dict[str,
     assert fastprof.annotate(path, value="Dr", **options).shares == {k: v[1:] for k, v in theirs.items()}
 
 
-# ---- the tools themselves, on every file, with made sources -----------------
+# ---- the tools themselves, on every file, with generated sources ------------
 
 
 def made_sources(path: Path, root: Path) -> None:
-    """A source for every file of a profile, so that all of its lines are annotated.  Every fifth ends early."""
+    """A source for every file of a profile, so that all its lines are annotated.  Every fifth source is too short."""
     last: dict[str, int] = {}
     for row in read_parts(path)[0][0].rows:
         name = row.file.decode("utf-8", "surrogateescape")
@@ -191,12 +192,12 @@ def test_callgrind_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
     made_sources(path, tmp_path / "root")
     profile.write_bytes(contents(path))
     if path.parent.name == "parts":
-        # It reads lines relative to those of calls, too; Callgrind does not write them so in later parts of a dump.
+        # It also reads lines relative to those of calls; Callgrind does not write them so in later parts of a dump.
         profile.write_bytes(rewrite(path, options=Options(compress_positions=False)))
     text = annotated_by(tool, tmp_path, "--threshold=100", "--auto=yes", "--context=2", "--show-percs=no", profile)
     found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
     theirs, mine = sources(text), ours(found)
-    # It takes the costs of calls=0 for self costs, which they are not.
+    # It counts the costs of calls=0 as self costs, which they are not.
     zeros = [0] * len(found.totals)
     wrong = defaultdict[str, dict[int, list[int]]](dict)
     for row in read_parts(profile)[0][0].rows:
@@ -212,10 +213,10 @@ def test_callgrind_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
         if name in mine:
             assert {k: v for k, v in right.items() if any(v)} == {k: v for k, v in costs(mine[name]).items() if any(v)}
             n += len(shown)
-        else:  # it shows also files whose functions are all 0 in the first event, and that of no name
+        else:  # it also shows files whose functions are all 0 in the first event, and the file without a name
             assert not name or not any(values[0] for values in right.values())
     assert n > 5 or path.name in ("pprof_style.callgrind", "mt_xtmemory.kcg")
-    # It takes the file for what stands before the first colon.
+    # It ends the file name at the first colon.
     assert {name for name in mine if ":" not in name} <= theirs.keys()
     same_calls(profile, mine, {name: theirs[name] for name in mine.keys() & theirs.keys()})
 
@@ -235,7 +236,7 @@ def test_cg_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
 
 
 def annotated_by(tool: str, tmp_path: Path, *arguments: str | Path) -> str:
-    # not where the sources are: it takes the folder it is in off some of the file names
+    # not in the folder of the sources: it strips its current folder from some of the file names
     words = [tool, f"--include={tmp_path / 'root'}", *map(str, arguments)]
     done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False, cwd="/")
     assert done.returncode == 0, done.stderr

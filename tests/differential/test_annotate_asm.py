@@ -30,7 +30,7 @@ int main(void) { for (int i = 0; i < 100; i++) twice(i); return 0; }
 
 @pytest.fixture(params=TOOLS)
 def tool(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """One of the disassemblers, which is then the only one there is."""
+    """One of the disassemblers, the only one on the PATH."""
     path = need(request.param, *([f"{request.param}-19"] if request.param.startswith("llvm") else []))
     only = tmp_path / "only"
     only.mkdir()
@@ -86,7 +86,7 @@ def test_what_callgrind_counted_stands_at_its_instructions(tool: str, program: P
 
 
 def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path) -> None:
-    """A tool told to demangle them ended with a segmentation fault, and the listing with it."""
+    """A tool that was asked to demangle them crashed with a segmentation fault, and the listing was lost."""
     bomb = "_Z1f" + "P" * 100_000 + "i"
     (tmp_path / "a.s").write_text(
         ".globl main\n.type main, @function\nmain: call _Z4calli\ncall 1f\nret\n.size main, .-main\n"
@@ -114,7 +114,7 @@ def test_context_of_instructions(tool: str, profile: Path) -> None:
 
 @needs_shared
 def test_samples_stand_at_their_instructions(tool: str) -> None:
-    """Return addresses belong to the call before them; addresses of a run become those of the file."""
+    """A return address belongs to the call before it; run-time addresses become addresses in the file."""
     folder = shared_data("gperftools")
     binary = str(folder / "bin" / "threads")
     options: dict[str, Any] = {"symbols": [binary], "threshold": 0.0}
@@ -135,7 +135,7 @@ def test_samples_stand_at_their_instructions(tool: str) -> None:
 
 
 def test_another_build(tool: str, program: Path, profile: Path, tmp_path: Path) -> None:
-    """Costs inside of instructions are said, and counted at the instruction around them."""
+    """Costs inside of instructions are reported, and counted at the instruction around them."""
     shifted = tmp_path / "shifted"
     address = min(
         row.position[0] for row in read_parts(profile)[0][0].rows if row.function.name == b"leaf" and row.values

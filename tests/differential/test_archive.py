@@ -1,4 +1,4 @@
-"""Every sample through the archive: what comes back is what would have come without it; `info` knows it unread."""
+"""Every sample through the archive: its output equals a direct conversion's; `info` reads its facts from the index."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.support.paths import SHARED, needs_shared, shared_data
 
 pytestmark = needs_shared
 FOLDERS = ("callgrind", "gperftools", "pprof", "xray")
-# what `info` says of the file rather than of the profile
+# facts of `info` that describe the file rather than the profile
 OF_THE_FILE = {"file", "format", "archive_version", "chunks", "recorded", "recorded_repairs", "recorded_losses"}
 
 
 def samples(*wanted: str) -> list[Path]:
-    """The sound files of some formats, of the folders that are theirs."""
+    """The intact files of some formats, of the formats' folders."""
     found = []
     folders = [shared_data(folder) for folder in FOLDERS] if SHARED else []
     for path in sorted(path for folder in folders for path in folder.rglob("*")):
@@ -71,14 +71,14 @@ def test_gperftools_is_the_same_byte_for_byte(path: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", samples("pprof"), ids=name)
 def test_pprof_sees_the_same(path: Path, tmp_path: Path) -> None:
-    """As text, so ids and order too; of the original file, not only of our own rewriting of it."""
+    """Compared as text, so ids and order too; with the original file, not only with our own copy of it."""
     _, back = through(path, tmp_path, "pprof")
     assert pprof_raw.go_pprof("-raw", "-symbolize=none", back) == pprof_raw.go_pprof("-raw", "-symbolize=none", path)
 
 
 @pytest.mark.parametrize("path", samples("xray", "callgrind", "cachegrind", "gperftools", "pprof"), ids=name)
 def test_info_says_the_same_without_reading(path: Path, tmp_path: Path) -> None:
-    """From the index what decoding gives, and that is what the original gives."""
+    """The index and the decoded rows give the same facts as the original."""
     stored = str(tmp_path / "x.fpa")
     fastprof.convert([str(path)], stored)
 
@@ -87,5 +87,5 @@ def test_info_says_the_same_without_reading(path: Path, tmp_path: Path) -> None:
         return said.get("recorded", {}) | {name: fact for name, fact in said.items() if name not in OF_THE_FILE}
 
     indexed = facts(stored)
-    assert indexed == facts(stored, lenient=True)  # which decodes, to find damage
+    assert indexed == facts(stored, lenient=True)  # decodes all, to find damage
     assert indexed == facts(str(path))

@@ -1,6 +1,6 @@
 """The recipes of docs/batch.md for many machines: on a Slurm of one node, with GNU parallel and xargs.
 
-Each file is done once.
+Each file is converted once.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def free_ports(n: int) -> list[int]:
 
 @pytest.fixture
 def slurm() -> Iterator[dict[str, str]]:
-    """The environment of Slurm's commands; its daemons run as long as the test."""
+    """The environment for Slurm's commands; its daemons run as long as the test."""
     programs = [need(name) for name in ("munged", "slurmctld", "slurmd", "sbatch")]
-    # short, because it has a socket in it, and not below a folder that others may write to, which munged refuses
+    # short, because it holds a socket, and not below a folder that others can write to, which munged refuses
     with (
         tempfile.TemporaryDirectory(dir="/run" if os.access("/run", os.W_OK) else Path.home()) as name,
         ExitStack() as stack,
@@ -94,7 +94,7 @@ def slurm() -> Iterator[dict[str, str]]:
 
 
 def recipe(fence: str) -> str:
-    """The first block of docs/batch.md that has this in it."""
+    """The first block of docs/batch.md that contains this text."""
     blocks = re.findall(r"^```\n(.*?)^```$", (REPO / "docs/batch.md").read_text(), re.DOTALL | re.MULTILINE)
     return next(block for block in blocks if fence in block)
 
@@ -114,7 +114,7 @@ def assert_each_was_done_once(out: Path, n_shards: int) -> None:
 
 
 def adapted(text: str, folder: Path) -> str:
-    """A recipe with this test's files, and this fastprof."""
+    """A recipe with this test's files and this fastprof."""
     for documented, ours in {
         "fastprof batch": f"{sys.executable} -m fastprof batch",
         "dumps.plan": str(folder / "plan"),
@@ -147,7 +147,7 @@ def test_slurm(slurm: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_parallel(tmp_path: Path) -> None:
-    """On this machine alone, which it calls `:`, two at a time; the others would be asked by ssh."""
+    """On this machine only, which it calls `:`, two at a time; others would need ssh."""
     program = need("parallel")
     fastprof.batch_plan(dumps(tmp_path / "dumps"), tmp_path / "plan")
     command = next(line for line in recipe("| parallel").splitlines() if "parallel" in line)

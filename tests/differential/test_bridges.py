@@ -65,17 +65,17 @@ def annotate(path: Path, *options: str) -> tuple[list[int], dict[str, list[int]]
             if m[2] == "PROGRAM TOTALS":
                 totals = costs
             elif m[2].partition(" [")[0] != "file:function":
-                # without the object, which rows under fi= do not have, and without [clone .isra.0], which looks alike
+                # without the object, which rows under fi= lack, and without [clone .isra.0], which looks alike
                 key = re.sub(r"( \[[^][]*(\[[^][]*\])?[^][]*\])+$", "", m[2])
                 rows[key] = [a + b for a, b in zip(costs, rows.get(key, [0] * len(costs)), strict=True)]
     return totals, rows
 
 
 def true_inclusive(path: Path, options: Options, value: int, *bridges: Bridge) -> dict[str, int]:
-    """By "file:function": what its samples cost from its first call on, or in all if nothing calls it.
+    """By "file:function": the cost of its samples from its first call on, or in all if nothing calls it.
 
-    The latter only with inline_calls: callgrind_annotate takes what is inlined into
-    a function that nobody calls for another function.
+    The latter only with inline_calls: callgrind_annotate counts code inlined into a function without callers as another
+    function.
     """
     model, log = Model(), Log()
     batches = batches_of(path, model, options, log)
@@ -112,7 +112,7 @@ def test_callgrind_annotate_shows_true_inclusive_costs(name: str, inline_calls: 
 
 @pytest.mark.parametrize("name", ["recurse", "host"])
 def test_same_figures_as_pprof(name: str, tmp_path: Path) -> None:
-    """Cumulative times of `pprof -top`; C, so names are as they are."""
+    """Cumulative times of `pprof -top`; C, so names are unchanged."""
     source, output = shared_data("gperftools", name, f"{name}.pb.gz"), tmp_path / "x.callgrind"
     convert(source, output, "callgrind", to_graph, inline_calls=True)
     # a function that is also the root of stacks, cut at 254 frames, has more than its calls
@@ -138,7 +138,7 @@ CALLGRIND = ["mt_default", "mt_instr_jumps", "mt_recs_callers", "shapes_allevent
 
 
 def self_costs(path: Path) -> tuple[list[int], Counter[str]]:
-    """Sums of self costs by event, and of the first event by function, as our reader has them."""
+    """Sums of self costs by event, and of the first event by function, as read by our reader."""
     model, options = Model(), Options()
     totals: list[int] = []
     functions: Counter[str] = Counter()
@@ -180,14 +180,14 @@ def test_pprof_shows_the_self_costs_of_callgrind(name: str, stacks: str, tmp_pat
         flat, _, _, _, _, function = line.removesuffix(" (inline)").split(maxsplit=5)
         if digits := re.match(r"-?[\d.]+", flat):
             event[function] += round(float(digits[0]))
-    # pprof cuts C++ names short; those of the greatest functions here are plain
+    # pprof shortens C++ names; those of the largest functions here are plain
     for function, cost in functions.most_common(5):
         assert event.get(function, cost) == cost
 
 
 @pytest.mark.parametrize("name", ["mt_default", "mt_instr_jumps", "shapes_allevents", "xz_stripped"])
 def test_there_and_back_costs_the_same(name: str, tmp_path: Path) -> None:
-    """Callgrind -> pprof -> Callgrind: every row's self cost as callgrind_annotate shows it."""
+    """Callgrind -> pprof -> Callgrind: every row's self cost as shown by callgrind_annotate."""
     source, middle, back = shared_data("callgrind", f"{name}.callgrind"), tmp_path / "x.pb.gz", tmp_path / "x.callgrind"
     convert(source, middle, "pprof", to_stacks)
     convert(middle, back, "callgrind", to_graph)

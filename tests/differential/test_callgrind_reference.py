@@ -69,7 +69,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
 def test_second_write_equals_the_first(path: Path) -> None:
-    """Whatever the options, and whatever was done to the file in between."""
+    """With any options, and after any round trip of the file."""
     plain = rewrite(path)
     for options in OPTIONS:
         once = rewrite(path, options=options)
@@ -91,7 +91,7 @@ def test_an_archive_gives_back_the_same_file(path: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
 def test_pprof_has_the_same_totals(path: Path, tmp_path: Path) -> None:
-    """Its stacks are estimated, but every self cost is there."""
+    """Its stacks are estimated, but no self cost is lost."""
     profile = tmp_path / "p.pb"
     convert([str(path)], str(profile), prune=0)
     totals: Counter[str] = Counter()

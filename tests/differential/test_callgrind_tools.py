@@ -1,4 +1,4 @@
-"""What the real readers say of the original and of the file that we write: the same."""
+"""The real readers print the same for the original and for the file that we write."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import SHARED, needs_shared, shared_data
 
 pytestmark = needs_shared
-# callgrind_annotate takes hex counts for 0 and keeps the file of fi= over fn=; of this file it reads other
-# figures than KCachegrind and the format document.
+# callgrind_annotate reads hex counts as 0 and keeps the file of fi= over fn=; for this file its figures differ from
+# those of KCachegrind and the format document.
 MISREAD = {"quirks_inherit.callgrind"}
 CALLGRIND = [p for p in GOOD if p.parent.name not in ("cachegrind", "edge") and p.name not in MISREAD]
 CACHEGRIND = [p for p in GOOD if p.parent.name == "cachegrind"]
@@ -27,7 +27,7 @@ CACHEGRIND = [p for p in GOOD if p.parent.name == "cachegrind"]
 
 def run(*command: str | Path) -> str:
     words = list(map(str, command))
-    # not where the sources are: callgrind_annotate takes the folder it is in off some of the file names
+    # not in the folder of the sources: callgrind_annotate strips its current folder from some of the file names
     done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False, cwd="/")
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr and "malformed" not in done.stderr, done.stderr
@@ -38,7 +38,7 @@ def figures(text: str) -> Counter[str]:
     """The lines of a report below its header, in any order (ties are in hash order) and with any widths."""
     body = text[text.rindex("\n", 0, text.index("PROGRAM TOTALS")) :]
     lines = (re.sub(r"\s+", " ", line).strip() for line in body.splitlines())
-    # a summary that was found and one that was added up are shown in different words
+    # a summary from the file and a computed one have different captions
     return Counter(line.replace(" (calculated)", "") for line in lines if re.search(r"\d|\[", line))
 
 
@@ -82,8 +82,8 @@ def test_callgrind_annotate_prints_the_same(path: Path, how: str, inclusive: str
     if how == "summed up":
         theirs, ours = (without_doubtful_objects(counted, path) for counted in (theirs, ours))
     if path.name == "pprof_style.callgrind":
-        # It adds the cost of calls=0 to the total when no line states one, and forgets the object of a
-        # function that was first seen as a callee.
+        # It adds the cost of calls=0 to the total when no line states one, and loses the object of a function first
+        # seen as a callee.
         theirs.subtract(["2,180 PROGRAM TOTALS", "40 * :syscall.Syscall"])
         ours.subtract(["940 PROGRAM TOTALS", "40 * :syscall.Syscall [/build/demo/srv]"])
     assert ours - theirs == theirs - ours == Counter()
@@ -105,7 +105,8 @@ def newer() -> list[Path]:
 
 @pytest.mark.parametrize("expected", newer(), ids=lambda p: p.name)
 def test_the_newer_cg_annotate_prints_the_same(expected: Path) -> None:
-    """It is not in Debian 12: a model of it gives what it printed of the originals, and the same of our files."""
+    """It is not in Debian 12: a model of it reproduces its recorded output for the originals, and gives the same for
+    our files."""
     path = shared_data("callgrind", "cachegrind", expected.name.partition(".cg_annotate")[0])
     text = expected.read_text()
     shown, functions = listed(text)
@@ -123,7 +124,7 @@ def test_the_newer_cg_annotate_prints_the_same(expected: Path) -> None:
 
 @needs_shared
 def test_the_newer_cg_annotate_adds_up_and_compares_our_files(tmp_path: Path) -> None:
-    """With --mod-filename and --mod-funcname, too: theirs change names while they read, ours before we write."""
+    """Also with --mod-filename and --mod-funcname: theirs change names while reading, ours before writing."""
     paths = [shared_data("callgrind", "cachegrind", name) for name in ("mt.cachegrind", "mt_O0.cachegrind")]
     for name, sign in (
         ("merge_mt_mtO0.cg_annotate-new-2files", 1),
@@ -161,7 +162,7 @@ def test_the_newer_cg_annotate_takes_whatever_we_write(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["fi=a\n", "fn=(1) f\n1 x\n", "1 1 1\n", "summary: 2\n", "\r1 1\n", "\t\n"])
 def test_what_the_model_of_it_refuses(text: str) -> None:
-    """So that taking a file means something."""
+    """They do reject a broken file, so accepting ours means something."""
     header = "desc: a: b\ncmd: x\nevents: Ir\nfl=a\nfn=f\n"
     assert Annotated(f"{header}1 1\nsummary: 1\n".encode()).functions["a", "f"] == [1]
     with pytest.raises((Refused, ValueError)):
@@ -171,7 +172,7 @@ def test_what_the_model_of_it_refuses(text: str) -> None:
 
 
 def test_an_xdebug_profile_summed_up_is_small_and_shows_the_same(tmp_path: Path) -> None:
-    """As Xdebug writes it, one block a call, the callee first: 40 functions at 3 lines each, 20,000 calls."""
+    """In the shape that Xdebug writes, one block per call, callee first: 40 functions at 3 lines each, 20,000 calls."""
     tool = need("callgrind_annotate")
     before, after = tmp_path / "cachegrind.out", tmp_path / "after"
     lines = ["version: 1", "creator: xdebug 3.3 (PHP 8.2)", "cmd: /srv/a.php", "part: 1", "positions: line", ""]
@@ -239,7 +240,7 @@ def costs(path: Path) -> list[tuple[str, ...]]:
 
 
 def test_what_we_merge_callgrind_annotate_adds_up(tmp_path: Path) -> None:
-    """Three parts merged: each function's self cost is the sum of what the parts' reports say."""
+    """Three parts merged: each function's self cost is the sum of those in the parts' reports."""
     from fastprof import convert
 
     parts = sorted(shared_data("callgrind", "parts").iterdir())

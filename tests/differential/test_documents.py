@@ -1,4 +1,4 @@
-"""What README.md and docs/ show is what their commands print.
+"""README.md and docs/ show the real output of their commands.
 
 A block that begins with `$ ` is run, in the order of its page; `...` alone on a line stands for any lines.
 """
@@ -24,7 +24,7 @@ PAGES = {
     str(path.relative_to(REPO)): BLOCK.findall(path.read_text())
     for path in [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
 }
-# How many blocks are run, and how many of these say what is printed
+# The number of blocks that are run, and of those that show their output
 BLOCKS = {
     "README.md": (10, 5),
     "docs/annotate.md": (1, 1),
@@ -62,13 +62,13 @@ def run(block: str, folder: Path) -> str:
 
 
 def pattern(text: str) -> str:
-    """Compressed sizes are those of some version of zlib or zstandard."""
+    """Compressed sizes depend on the version of zlib or zstandard."""
     escaped = "".join("(?:.*\n)*?" if line == "...\n" else re.escape(line) for line in text.splitlines(keepends=True))
     return re.sub(r"(\.fpa|\.html|->)(:?\\ \\?\(?)[\d,]+\\ bytes", r"\1\2[\\d,]+\\ bytes", escaped)
 
 
 def put_inputs(page: str, folder: Path) -> None:
-    """The files that a page takes for granted."""
+    """The files that a page assumes."""
     (folder / "tests").symlink_to(REPO / "tests")
     if page in ("README.md", "docs/annotate.md", "docs/top.md"):
         for name in ("callgrind.out.101", "callgrind.out.5557"):
@@ -78,7 +78,7 @@ def put_inputs(page: str, folder: Path) -> None:
         (folder / "old.callgrind").write_bytes(OLD)
         (folder / "new.callgrind").write_bytes(NEW)
         make_runs(folder)
-    elif page == "docs/report.md":  # which says where it comes from
+    elif page == "docs/report.md":  # which names the source of its input
         run(PAGES["docs/viewers.md"][0], folder)
     elif page == "docs/store.md":
         for host in range(100):

@@ -1,4 +1,4 @@
-"""Firefox Profiler's own importer (tests/viewers/firefox.mjs) on what we write: totals of every function and thread."""
+"""Firefox Profiler's own importer (tests/viewers/firefox.mjs) on our output: totals of every function and thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare(data: bytes, path: Path) -> None:
     for one in expected:
         for name, weight in one.total.items():
             ours[one.name, name] += float(one.self_[name])  # type: ignore[assignment]
-            if len(totals[one.name, name]) == 1:  # else several functions have this name
+            if len(totals[one.name, name]) == 1:  # else several functions share this name
                 assert totals[one.name, name] == [pytest.approx(float(weight), rel=1e-9, abs=1e-9)]
     assert theirs == pytest.approx(ours, rel=1e-9, abs=1e-9)
 
@@ -54,7 +54,7 @@ def test_corpus(file: str, tmp_path: Path) -> None:
 
 
 def test_names_that_are_hostile(tmp_path: Path) -> None:
-    """To JSON, to HTML, and to whoever takes a name for a path."""
+    """Hostile to JSON, to HTML, and to code that uses a name as a path."""
     text = b'</script><b>;"q\\;\xc3\xa9\xf0\x9f\x98\x80;__proto__;a\tb 5\n\xff\xfe;constructor 7\n'
     compare(convert_bytes(text, "folded", "firefox").data, tmp_path / "out.profile.json")
 

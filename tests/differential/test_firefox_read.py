@@ -1,4 +1,4 @@
-"""Profiles of the Firefox Profiler beside the tables that an independent reader made of them (../shared/data)."""
+"""Profiles of the Firefox Profiler against tables by an independent reader (../shared/data)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.product import batches, open_input
 
 FOLDER = SHARED / "data/firefox/read" if SHARED else Path()
 FILES = sorted(FOLDER.glob("*.json*")) if SHARED else []
-# the tables name types of weights
+# the tables' names for types of weights
 TYPES = {
     "samples": "samples",
     "time": "tracing-ms",
@@ -32,12 +32,12 @@ TYPES = {
     "native_inuse_space": "nativeAllocations",
 }
 MILLION = 10**6
-PLACE = 1 << 40  # libraries whose addresses the profile does not have begin here
+PLACE = 1 << 40  # libraries whose addresses the profile lacks begin here
 
 
 class Sums(NamedTuple):
-    stacks: Counter[tuple[str, str, str]]  # by name of the thread, type and stack
-    cpu: Counter[str]  # by name of the thread
+    stacks: Counter[tuple[str, str, str]]  # by thread name, type and stack
+    cpu: Counter[str]  # by thread name
     error: str
 
 
@@ -56,8 +56,8 @@ def expected(path: Path) -> Sums:
 
 
 def name_of(model: Model, frame: int, *, raw: bool) -> str:
-    """As in the tables, which have names of functions: of addresses in raw profiles the library and the relative one,
-    in processed ones the address as the version has it."""
+    """In the shape of the tables, which have names of functions: for addresses in raw profiles the library and the
+    relative address, in processed ones the address as the version has it."""
     mapping, low, high, _, lines = model.row("frames", frame)
     if lines:
         return model.string(model.row("functions", model.row("lines", lines)[0])[2]).decode()
@@ -110,7 +110,7 @@ def test_sums_of_stacks(path: Path) -> None:
     found = ours(path)
     assert +found.stacks == +wanted.stacks
     assert found.stacks or path.name == "edge-no-threads.json"
-    if "samply" in path.name:  # whose microseconds become nanoseconds
+    if "samply" in path.name:  # its microseconds become nanoseconds
         wanted.cpu.update({name: 999 * value for name, value in wanted.cpu.items()})
     assert +found.cpu == +wanted.cpu
 

@@ -1,6 +1,7 @@
-"""What flamegraph.pl draws of folded stacks: the samples of all boxes of each name.
+"""The drawing that flamegraph.pl makes of folded stacks: the samples of all boxes of each name.
 
-Not each box: it sorts lines as text, so that `f2;g` stands between `f` and `f;g`, and draws two boxes of f then.
+Boxes are not compared one by one: it sorts lines as text, so that `f2;g` comes between `f` and `f;g`, and it then draws
+two boxes of f.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.support.paths import SHARED, shared_data
 BOX = re.compile(r"<title>(.*) \(([0-9,]+) samples, [0-9.]+%(?:; [-+]?[0-9.]+%)?\)</title>")
 Boxes = Counter[str]  # the samples of a name's boxes
 
-# Files of which flamegraph.pl draws less than there is, or other numbers, and why.
+# Files of which flamegraph.pl draws too little, or other numbers, and why.
 OTHERS = {
     "crlf": "it ignores every line that ends in a carriage return",
     "simple-crlf": "the same",
@@ -47,7 +48,7 @@ def flamegraph() -> str:
 
 
 def draw(program: str, path: Path) -> tuple[Boxes, str]:
-    """What is drawn, and what is said."""
+    """The drawing, and the messages."""
     done = subprocess.run([program, "--minwidth=0", str(path)], capture_output=True)
     boxes: Boxes = Counter()
     for name, n in BOX.findall(done.stdout.decode("utf-8", "surrogateescape")):
@@ -56,7 +57,7 @@ def draw(program: str, path: Path) -> tuple[Boxes, str]:
 
 
 def boxes_of(text: bytes) -> Boxes:
-    """A box for each frame of a stack, and one for all; angle brackets are drawn as round ones."""
+    """A box for each frame of a stack, and one for the total; angle brackets are drawn as round ones."""
     boxes: Boxes = Counter()
     for frames, count in reference.read(text).totals().items():
         for name in (b"all", *frames):
@@ -64,7 +65,7 @@ def boxes_of(text: bytes) -> Boxes:
     return boxes
 
 
-# of every format and view all files that can be written as stacks
+# in every format and view, all files that can be written as stacks
 CONVERTED = [file for file in files("good") if file.split("/")[0] != "cachegrind"]
 
 
@@ -73,7 +74,7 @@ def test_what_we_write_is_drawn_as_we_mean_it(file: str, flamegraph: str, tmp_pa
     source, output = CORPUS / file, tmp_path / "out.folded"
     try:
         log = fastprof.convert(source, output, from_=file.split("/")[0], nanoseconds=True)
-    except fastprof.UsageError as error:  # lines cannot say what is below 0, and of 0 there are none
+    except fastprof.UsageError as error:  # folded lines cannot hold negative values or zeros
         assert "no row can be written as folded: " in str(error)
         assert "with a negative value" in str(error) or "is 0 everywhere" in str(error)
         return

@@ -1,4 +1,4 @@
-"""Our pprof files against pprof's own conversions, as `go tool pprof -raw` shows both."""
+"""Our pprof files against pprof's own conversions, both through `go tool pprof -raw`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def without_addresses(stack: Stack) -> Stack:
     return tuple(("0x0", mapping, lines) for _, mapping, lines in stack)
 
 
-# Where ours differs from pprof's own conversion: why, and what makes the one of the other (None: no sample).
+# Differences from pprof's own conversion: the reason, and a map from one to the other (None: no sample).
 DIFFERENT: dict[str, tuple[str, Callable[[Stack], Stack | None]]] = {
     "flat": (
         "pprof deletes frames two and three of every record, as they are the same everywhere: real callers",
@@ -61,7 +61,7 @@ PPROF_CANNOT_READ = {
     "symbolized": "the symbolized form",
     "cut_in_last_record": "pprof invents frames at 0xffffffffffffffff, for us it is an error",
 }
-# What google-pprof makes of a file differs from ours, and from pprof's.
+# Differences of google-pprof's conversion from ours and from pprof's.
 PERL_IS_WRONG = {
     "leaf0_deep": "perl stops at a leaf of address 0",
     "norecords": "perl prints no total",
@@ -69,7 +69,7 @@ PERL_IS_WRONG = {
 
 
 def cases(*without: str) -> list[Path]:
-    """The corpus, which every checkout has, and what the sample data has beside it."""
+    """The corpus, which every checkout has, and the sample data next to the repository."""
     found = sorted((REPO / "tests" / "corpus" / "gperftools" / "good").glob("*.prof"))
     if SHARED:
         names = {p.name for p in found}
@@ -109,10 +109,10 @@ def test_our_conversion_is_valid_by_the_schema(path: Path, tmp_path: Path) -> No
     reference.check(p)
 
 
-# these have frames without address, which the format cannot say, or names, which it has no place for
+# these have frames without an address, which the format cannot hold, or names, which it has no place for
 @pytest.mark.parametrize("path", cases("leaf0_deep", "depth0", "java"), ids=lambda p: p.stem)
 def test_what_we_write_reads_back_the_same(path: Path, tmp_path: Path) -> None:
-    """gperftools -> pprof -> gperftools, read by pprof, is the file that pprof reads at first."""
+    """gperftools -> pprof -> gperftools, read by pprof, equals pprof's reading of the original file."""
     via = convert(path, tmp_path / "ours.pb")
     assert pprof_raw.raw(convert(via, tmp_path / "back.prof")).samples == pprof_raw.raw(path).samples
 
@@ -128,7 +128,7 @@ def test_what_pprof_cannot_read(tmp_path: Path) -> None:
     assert header5 == plain
 
     def leaves(samples: Counter[tuple[object, ...]]) -> Counter[tuple[object, ...]]:
-        """By depth and leaf: google-pprof has moved callers' addresses already, so they are taken as they stand."""
+        """By depth and leaf: google-pprof has adjusted callers' addresses already, so they are compared unchanged."""
         total: Counter[tuple[object, ...]] = Counter()
         for (stack, _, k), n in samples.items():
             total[len(stack), stack[0][0], k] += n
@@ -151,13 +151,13 @@ def test_flat_keeps_its_callers(tmp_path: Path) -> None:
 def test_reports_are_the_same(path: Path, report: str, tmp_path: Path) -> None:
     ours = convert(path, tmp_path / "ours.pb")
     texts = [pprof_raw.go_pprof(report, "-symbolize=none", "-nodecount=0", "-addresses", p) for p in (path, ours)]
-    # the order of equals is that of ids
+    # equals are ordered by id
     assert sorted(texts[0].splitlines()) == sorted(texts[1].splitlines())
 
 
 @pytest.mark.parametrize("path", cases(*PERL_IS_WRONG, "java"), ids=lambda p: p.stem)
 def test_google_pprof_agrees_on_totals(path: Path, tmp_path: Path) -> None:
-    """It wants a program, whose symbols have no part in the total."""
+    """It needs a program, whose symbols do not affect the total."""
     back = convert(convert(path, tmp_path / "ours.pb"), tmp_path / "back.prof")
     totals = []
     for profile in (path, back):
@@ -165,7 +165,7 @@ def test_google_pprof_agrees_on_totals(path: Path, tmp_path: Path) -> None:
         text = subprocess.run(command, capture_output=True, text=True).stdout
         totals.append(re.findall(r"Total: (\d+) samples", text))
     ours = sum(sample.value[0] for sample in reference.parse((tmp_path / "ours.pb").read_bytes()).sample)
-    # the record without a stack has no place in what we write
+    # our output has no place for the record without a stack
     lost = 5 if path.stem == "depth0" else 0
     assert [list(map(int, t)) for t in totals] == [[ours], [ours - lost]]
 
@@ -184,7 +184,7 @@ def test_callgrind_annotate_shows_the_totals(path: Path, tmp_path: Path) -> None
 
 
 def go_profiles() -> list[Path]:
-    """What Go's runtime wrote: the corpus has all of the sample data."""
+    """Profiles written by Go's runtime: the corpus has all of the sample data."""
     return sorted((REPO / "tests" / "corpus" / "pprof" / "good").glob("go-*.pb.gz"))
 
 

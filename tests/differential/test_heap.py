@@ -16,7 +16,7 @@ from tests.support.paths import CORPUS, SHARED, needs_shared, shared_data
 
 FOLDERS = ("go", "gperftools", "jemalloc", "pprof")
 OTHERS = (".gz", ".string")
-# Files that pprof refuses, and what it says.
+# Files that pprof refuses, and its message.
 REFUSED = {
     "go-threadcreate": "a stack without addresses, which Go writes, is malformed for pprof",
     "jemalloc": "pprof does not know jemalloc's format",
@@ -37,8 +37,8 @@ def cases() -> list[Path]:
 
 
 def by_address(raw: pprof_raw.Raw) -> Counter[tuple[object, ...]]:
-    """Values by stack of addresses, without names and samples of nothing: pprof ignores the names in these files, and
-    drops samples that are all zero or have no stack, which get a frame [no stack] in ours."""
+    """Values by stack of addresses, without names and zero samples: pprof ignores the names in these files, and drops
+    samples that are all zero or have no stack, which get a frame [no stack] in ours."""
     found: Counter[tuple[object, ...]] = Counter()
     for (stack, labels, k), value in raw.samples.items():
         places = tuple((frame[0], re.sub(r"\s*\[FN\].*", "", frame[1])) for frame in stack)  # type: ignore[index, attr-defined]
@@ -49,7 +49,7 @@ def by_address(raw: pprof_raw.Raw) -> Counter[tuple[object, ...]]:
 
 
 def by_name(raw: pprof_raw.Raw) -> Counter[tuple[object, ...]]:
-    """Java's addresses are numbers of names; pprof drops those that have no name."""
+    """Java's addresses are indices of names; pprof drops those that have no name."""
     found: Counter[tuple[object, ...]] = Counter()
     for (stack, labels, k), value in raw.samples.items():
         found[tuple(frame[2] for frame in stack), labels, k] += value  # type: ignore[index, attr-defined]
@@ -70,7 +70,7 @@ def test_it_is_what_pprof_reads(path: Path, tmp_path: Path) -> None:
         return
     theirs = pprof_raw.parse(done.stdout)
     assert mine.types == theirs.types
-    if "java" in path.name:  # frames of names alone
+    if "java" in path.name:  # frames with names only
         assert by_name(mine) == by_name(theirs)
     else:
         assert mine.header == theirs.header
@@ -96,7 +96,7 @@ def test_names_are_those_of_the_binary_form(name: str, tmp_path: Path) -> None:
     text, binary = totals
     assert set(text) == set(binary)
     for key, value in text.items():
-        assert value == pytest.approx(binary[key], rel=0.02)  # the moments differ a little
+        assert value == pytest.approx(binary[key], rel=0.02)  # they were taken at slightly different moments
 
 
 @needs_shared

@@ -1,4 +1,4 @@
-"""Flight recordings beside ../shared/tools/jfr/expect.py, async-profiler's converter and Pyroscope's parser."""
+"""Flight recordings against ../shared/tools/jfr/expect.py, async-profiler's converter and Pyroscope's parser."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ pytestmark = needs_shared
 
 Frame = tuple[str, str, int, int, str]  # name, name with descriptor, line, bytecode index + 1, library
 SUFFIXES = {"Interpreted": "_[0]", "JIT compiled": "_[j]", "Inlined": "_[i]", "C1 compiled": "_[1]", "Kernel": "_[k]"}
-MOST_NBYTES = 60_000  # of a file as it lies there: expect.py is slow
+MOST_NBYTES = 60_000  # stored size of a file: expect.py is slow
 
-# The field that the second value of a metric adds up.
+# The field that is summed for the second value of a metric.
 FIELDS = {
     lib.FP_JFR_CPU_TIME: "samplingPeriod",
     lib.FP_JFR_IN_TLAB: "tlabSize",
@@ -45,14 +45,13 @@ FIELDS = {
     lib.FP_JFR_MALLOC: "size",
     lib.FP_JFR_METHOD_TRACE: "duration",
 }
-# expect.py is right about intact chunks; of a damaged one it reads less, because it does not look for what the header
-# does not lead to.
+# expect.py is right about intact chunks; of a damaged one it reads less, because it only follows the header's offsets.
 READS_LESS = {
     "edge-bad-constants-offset.jfr",
     "edge-bad-metadata-is-event.jfr",
     "edge-bad-size-small.jfr",
 }
-# It counts events only after it has decoded them; here they are counted if they are whole.
+# It counts events only after decoding them; here every complete event counts.
 COUNTS_LESS = {
     "edge-bad-array-huge.jfr",
     "edge-bad-event-too-short.jfr",
@@ -62,7 +61,7 @@ COUNTS_LESS = {
 
 
 class Kind(NamedTuple):
-    """Samples of a kind: of a metric, but CPU and wall-clock samples together."""
+    """Samples of one metric, except that CPU and wall-clock samples are together."""
 
     stacks: Counter[tuple[Frame, ...]]
     threads: Counter[tuple[str, int]]  # name, id
@@ -126,7 +125,7 @@ def expected(table: Any) -> dict[int, Kind]:
 
 
 class Reading:
-    """What fastprof reads of a file."""
+    """The product's result for a file."""
 
     def __init__(self, path: Path) -> None:
         self.model, self.log = Model(), Log()
@@ -228,8 +227,8 @@ def collapsed(path: Path) -> Counter[str]:
 
 KIND = re.compile(r"_\[.\](?=;|$)")
 
-# async-profiler names a method once, with the kind of the first frame that is read: kinds are compared where all frames
-# of a method are of one kind.
+# async-profiler names a method once, with the kind of the first frame that it reads: kinds are compared only if all
+# frames of a method are of one kind.
 CONVERTED = [
     ("real-ap-25-all", "cpu", "samples", {}, True),
     ("real-ap-25-all", "nativemem", "malloc_bytes", {}, True),
@@ -264,9 +263,9 @@ def without(pattern: re.Pattern[str], stacks: Counter[str]) -> Counter[str]:
 
 
 def goldens() -> list[Path]:
-    """Those of allocations, and of CPU and wall-clock samples.
+    """Samples of allocations, and CPU and wall-clock samples.
 
-    Its parser takes running threads in samples of wall-clock time for CPU time, and has delays in ticks.
+    Its parser counts running threads in wall-clock samples as CPU time, and has delays in ticks.
     """
     found = sorted((SHARED / "data/jfr/expected").glob("*.grafana-?_*.txt.gz")) if SHARED else []
     of_walls = {path.name.partition(".grafana-")[0] for path in found if "_wall_wall__" in path.name}
@@ -285,7 +284,7 @@ SAMPLES = {"cpu__nanoseconds": ("samples", 10_000_000), "wall__nanoseconds": ("w
 
 
 def methods(stacks: Counter[str]) -> Counter[str]:
-    """Stacks without classes: both sides join those of hidden classes, but name them in their own way."""
+    """Stacks without classes: both sides merge stacks of hidden classes, but name them differently."""
     found: Counter[str] = Counter()
     for stack, n in stacks.items():
         found[";".join(frame.rpartition(".")[2] for frame in stack.split(";"))] += n
@@ -310,7 +309,7 @@ def test_goldens_of_pyroscope(golden: Path) -> None:
 
 
 def test_go_tool_pprof(tmp_path: Path) -> None:
-    """It reads what we write: samples of every value type add up to those of the folded stacks."""
+    """It reads our output: samples of every value type add up to those of the folded stacks."""
     assert SHARED is not None
     recording, out = SHARED / "data/jfr/real-ap-25-all.jfr.gz", tmp_path / "out.pb.gz"
     fastprof.convert(str(recording), str(out))

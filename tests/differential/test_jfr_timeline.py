@@ -1,4 +1,4 @@
-"""Events of flight recordings as Perfetto's own trace processor sees them: each is a slice of its thread."""
+"""Events of flight recordings against Perfetto's own trace processor: each is a slice of its thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Slice = tuple[str, str, int, int]  # thread, type of event, begin, nanoseconds
 
 
 def expected(data: bytes) -> Counter[Slice]:
-    """Of recordings whose ticks are nanoseconds."""
+    """Slices of recordings whose ticks are nanoseconds."""
     found = Counter[Slice]()
     for event in jfr.events(data):
         thread: Any = event.values.get("eventThread") or {}
@@ -45,7 +45,7 @@ def check(data: bytes, folder: Path) -> None:
     assert errors == []
     theirs = Counter[Slice]()
     for thread, name, begin, nanoseconds in slices:
-        own = re.sub(r" \(\d+\)$", "", thread)  # of events that overlap: worker (7)
+        own = re.sub(r" \(\d+\)$", "", thread)  # of overlapping events: worker (7)
         theirs[own, name.partition(":")[0], int(begin), int(nanoseconds)] += 1
     assert theirs == expected(data) and theirs
 

@@ -1,7 +1,7 @@
-"""What speedscope, Catapult and Perfetto make of our JSON: self and inclusive times and calls of each function.
+"""Our JSON in speedscope, Catapult and Perfetto: self and inclusive times and calls of each function.
 
-Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call,
-and each of those that it makes.
+Viewers compute in doubles, and each time is rounded to a nanosecond separately: hence a tolerance of a nanosecond for
+each call, and for each of its callees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.differential.peers import RefusedError, viewer
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
 
-# Of the thread slices: calls, self and total time of each name, of calls within another one of that name only its own.
+# Of the thread slices: calls, self and total time of each name; of calls within another one of that name only the
+# self time.
 SLICES = """
 with child as (select parent_id id, sum(dur) dur from slice where parent_id is not null group by 1)
 select name, count(*), sum(s.dur - coalesce(child.dur, 0)), sum(iif(exists (
@@ -32,11 +33,11 @@ class Times(NamedTuple):
     calls: int
     self_ns: float
     total_ns: float
-    made: int = 0  # calls of others
+    made: int = 0  # calls to others
 
 
 def ours(path: Path) -> dict[str, Times]:
-    # a cycle is shown as one otherwise
+    # otherwise a cycle is shown as one
     rows = fastprof.top(path, n=0, cycles=False, tree="calling").rows
     return {
         row.name: Times(row.calls or 0, row.self, row.inclusive, sum(arc.calls or 0 for arc in row.callees))
@@ -61,7 +62,7 @@ def perfettos(path: Path) -> dict[str, Times]:
 
 
 def speedscopes(path: Path) -> dict[str, Times]:
-    """It counts no calls."""
+    """It does not count calls."""
     units = {"microseconds": 1000, "nanoseconds": 1}
     return added(
         (name, Times(0, of["self"] * units[profile["unit"]], of["total"] * units[profile["unit"]]))
@@ -78,11 +79,11 @@ def added(found: Any) -> dict[str, Times]:
 
 
 def odd() -> bytes:
-    """Calls of no time, equal times, recursion, calls left by an exception, calls that never end, two threads."""
+    """Zero-length calls, equal times, recursion, calls left by an exception, calls that never end, two threads."""
     log = FdrLog(version=5)
     buffer = log.buffer(tid=7, pid=7).cpu(0, 1000)
-    buffer.enter(1).enter(2).enter(3).exit(3).exit(2).enter(2).exit(2, 10)  # nothing passes in 2 and 3 at first
-    buffer.enter(4, 5).enter(4, 5).enter(4).exit(4, 7).exit(4, 3).enter(3).exit(4, 2)  # 3 is left
+    buffer.enter(1).enter(2).enter(3).exit(3).exit(2).enter(2).exit(2, 10)  # no time passes in 2 and 3 at first
+    buffer.enter(4, 5).enter(4, 5).enter(4).exit(4, 7).exit(4, 3).enter(3).exit(4, 2)  # 3 is left by an exception
     buffer.exit(1, 4).enter(1).enter(5, 6).enter(5, 1)
     log.buffer(tid=8, pid=7).cpu(1, 1001).enter(1, 3).enter(6).exit(6, 20).exit(1)
     return log.bytes()
@@ -100,7 +101,7 @@ def test_calls_of_trace_events(name: str, theirs: Callable[[Path], dict[str, Tim
     source, written = CASES[name] or tmp_path / "odd.xray", tmp_path / "out.trace.json"
     if name == "odd":
         if theirs is speedscopes:
-            return  # it sorts beginnings and ends by themselves, so calls of no time are put together wrongly
+            return  # it sorts begins and ends separately, so zero-length calls are paired wrongly
         source.write_bytes(odd())
     fastprof.convert(source, written)
     compare(theirs(written), ours(source), calls=theirs is not speedscopes)
@@ -150,7 +151,7 @@ SPEEDSCOPE = ("01_evented", "37_float_at", "28_recursion")
 
 @pytest.mark.parametrize("name", SPEEDSCOPE)
 def test_what_we_read_is_what_speedscope_reads(name: str, tmp_path: Path) -> None:
-    """It knows its files by their names, or by a schema."""
+    """It recognizes its files by their names, or by a schema."""
     path = tmp_path / f"{name}.speedscope.json"
     path.write_bytes((CORPUS / f"speedscope/good/{name}.json").read_bytes())
     unit = {"seconds": 1e9, "milliseconds": 1e6, "microseconds": 1e3}
@@ -163,7 +164,7 @@ def test_what_we_read_is_what_speedscope_reads(name: str, tmp_path: Path) -> Non
 
 
 def test_a_name_that_ends_in_a_backslash(tmp_path: Path) -> None:
-    """Perfetto refuses the whole source, but not what is written of it."""
+    """Perfetto refuses the whole source, but reads our output."""
     source, written = CORPUS / "trace-event/good/27_name_unicode.json", tmp_path / "out.trace.json"
     with pytest.raises(RefusedError):
         perfettos(source)
@@ -182,7 +183,7 @@ def test_what_we_read_of_trace_events_is_what_perfetto_reads(name: str) -> None:
 
 
 def ours_sampled(path: Path) -> dict[str, float]:
-    """Self times, in microseconds, of functions that take some."""
+    """Self times, in microseconds, of functions that have some."""
     options = {} if path.suffix == ".cpuprofile" else {"samples": True}
     rows = fastprof.top(path, n=0, value="time", **options).rows
     sums: dict[str, float] = {}
@@ -193,8 +194,8 @@ def ours_sampled(path: Path) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", ["cpuprofile/good/node20.cpuprofile", "trace-event/good/devtools.json"])
 def test_what_we_read_of_v8_samples_is_what_speedscope_reads(name: str, tmp_path: Path) -> None:
-    """It leaves out (idle), and puts (program) and (garbage collector) on the stack before: so self times are compared.
-    It adds the place to the name of a function without one.  To it the last sample takes no time, whenever the profile
+    """It drops (idle), and puts (program) and (garbage collector) on the previous stack: so self times are compared. It
+    adds the place to the name of a function without one.  It counts no time for the last sample, whenever the profile
     ends."""
     path = tmp_path / Path(name).name
     path.write_bytes(re.sub(rb'"endTime":\d+', b'"endTime":0', (CORPUS / name).read_bytes()))
@@ -239,7 +240,7 @@ def compare(found: dict[str, Times], expected: dict[str, Times], *, calls: bool)
 
 
 def deep(levels: int) -> bytes:
-    """Each function calls the next one, a nanosecond after it was called."""
+    """Each function calls the next one, a nanosecond after its own begin."""
     log = FdrLog(version=5)
     buffer = log.buffer(tid=7, pid=7).cpu(0, 1000)
     for function in range(1, levels + 1):
@@ -264,4 +265,4 @@ def test_packed_deep_and_named(theirs: Callable[[Path], dict[str, Times]], tmp_p
     assert {name for name in found if name != "512"} == {f"#{i}" for i in range(1, 513) if i != 500} | {NAME}
     expected = {f"#{i}" if i != 500 else NAME: Times(1, 2, 1200 - 2 * i + 1) for i in range(1, 512)}
     compare(found, expected, calls=theirs is not speedscopes)
-    assert found["#512"].self_ns == pytest.approx(177, abs=1)  # and what those below it took
+    assert found["#512"].self_ns == pytest.approx(177, abs=1)  # with the time of the levels below

@@ -1,5 +1,5 @@
-"""KCachegrind: the real program opens our files without a message; a model of its loader, which gives the figures
-that were recorded of the original files, gives the same of ours."""
+"""KCachegrind: the real program opens our files without a message; a model of its loader gives the recorded figures for
+the original files, and the same for ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.paths import REPO, SHARED, needs_shared, shared_data
 
 
 def messages(path: Path, home: Path) -> list[str]:
-    """What KCachegrind's loader complains of.  It has no exit of its own: it is stopped once it has loaded."""
+    """Messages of KCachegrind's loader.  It does not exit by itself: it is stopped once it has loaded."""
     tool = need("kcachegrind")
     home.mkdir()
     home.chmod(0o700)
@@ -40,7 +40,7 @@ def messages(path: Path, home: Path) -> list[str]:
         process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
         try:
             end = time.monotonic() + 60
-            # this line is its last when a window comes up
+            # its last line when a window opens
             while "does not support raise" not in log.read_text(errors="replace") and time.monotonic() < end:
                 assert process.poll() is None, log.read_text(errors="replace")
                 time.sleep(0.1)
@@ -53,7 +53,7 @@ def messages(path: Path, home: Path) -> list[str]:
 
 
 def test_a_broken_file_gives_messages(tmp_path: Path) -> None:
-    """So that their absence below means something."""
+    """It does print messages, so their absence below means something."""
     path = tmp_path / "broken.callgrind"
     path.write_bytes((REPO / "tests/corpus/callgrind/good/float.callgrind").read_bytes())
     assert any("Garbage at end of cost line" in m for m in messages(path, tmp_path / "home"))
@@ -68,7 +68,7 @@ def test_our_files_give_none(name: str, tmp_path: Path) -> None:
         convert(inputs, str(path), per_thread=True)
     elif name == "xdebug":
         convert([str(shared_data("callgrind", "xdebug_single.cachegrind"))], str(path), aggregate=True)
-        # negative memory is 0 to KCachegrind, and it says nothing of it
+        # negative memory is 0 to KCachegrind, without a message
     else:
         convert([str(shared_data("callgrind", f"{name}.callgrind"))], str(path))
     assert messages(path, tmp_path / "home") == []
@@ -78,7 +78,7 @@ def test_our_files_give_none(name: str, tmp_path: Path) -> None:
 
 
 class Listed(NamedTuple):
-    """One function as cgview lists it: the first event's figures, and its arcs as (cost, count, other's name)."""
+    """One function in cgview's list: the first event's figures, and its arcs as (cost, count, other's name)."""
 
     inclusive: int
     own: int
@@ -90,14 +90,14 @@ class Listed(NamedTuple):
 
 
 def listing(text: str) -> Counter[Listed]:
-    """What `cgview -e -b -n` printed."""
+    """The recorded output of `cgview -e -b -n`."""
     found: Counter[Listed] = Counter()
     for block in text[text.index("=====") :].partition("\n")[2].split("exit status")[0].split("\n\n"):
         arcs: dict[str, Counter[tuple[int, int, str]]] = {"<": Counter(), ">": Counter()}
         figures: list[int] = []
         function = ""
         for line in filter(None, block.split("\n")):
-            # thousands are set apart by one blank, columns by two or more
+            # thousands are separated by one blank, columns by two or more
             arc = re.match(r" *(\d[\d ]*?)  +(\d[\d ]*?)    ([<>]) (.*)$", line)
             if arc:
                 arcs[arc[3]][integer(arc[1]), integer(arc[2]), arc[4]] += 1
@@ -129,7 +129,7 @@ def as_listed(loader: Loader) -> Counter[Listed]:
 
 
 def recorded() -> list[tuple[Path, Path]]:
-    """Files and what cgview printed of them.  Of a name it loads all files that begin with it."""
+    """Files and their recorded cgview output.  Given a name, it loads all files that begin with it."""
     if SHARED is None:
         return []
     folder = shared_data("callgrind")
@@ -147,7 +147,7 @@ def prefix(path: Path) -> str:
 
 @pytest.mark.parametrize(("path", "expected"), recorded(), ids=lambda p: p.name)
 def test_the_model_gives_what_kcachegrind_printed(path: Path, expected: Path) -> None:
-    """Of the original files: functions, callers, callees, totals of every event, and lines that gave a message."""
+    """Of the original files: functions, callers, callees, totals of every event, and lines that caused a message."""
     text = expected.read_text()
     loader = load(*(p.read_bytes() for p in sorted(path.parent.iterdir()) if p.name in re.findall(FILE, text)))
     assert loader.refused == text.count("Unknown file format")
@@ -162,9 +162,8 @@ def test_the_model_gives_what_kcachegrind_printed(path: Path, expected: Path) ->
     assert not listed - as_listed(loader)
 
 
-# KCachegrind does not take a tab for a blank, and binds numbers to the file and object that were current where they
-# were defined, here at the top; a count ends at a point or an exponent.  What we write of these files it reads as they
-# are meant.
+# KCachegrind does not accept a tab for a blank, and binds numbers to the file and object that were current where they
+# were defined, here at the top; a count ends at a point or an exponent.  Our copies of these files it reads correctly.
 MISREAD = {
     "tab.callgrind": {b"f": [6, 6]},
     "float.callgrind": {b"f": [1002, 6]},
@@ -177,7 +176,7 @@ MISREAD = {
     ("path", "compress"), [(p, i % 2 == 0) for i, p in enumerate(GOOD)], ids=lambda p: str(p)[-30:]
 )
 def test_it_shows_the_same_of_our_files(path: Path, compress: bool) -> None:
-    """Every figure of every function and arc, so whatever it computes from them; and every line's position."""
+    """Every figure of every function and arc, and so every figure that it derives; and every line's position."""
     data = rewrite(path, options=Options(compress_names=compress, compress_positions=compress))
     before, after = load(contents(path)), load(data)
     assert not after.errors and not after.refused

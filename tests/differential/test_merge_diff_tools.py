@@ -1,4 +1,4 @@
-"""fastprof merge and diff beside cg_merge, cg_diff and pprof: the same figures."""
+"""fastprof merge and diff against cg_merge, cg_diff and pprof: the same figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def costs(text: str) -> Costs:
 
 
 def header(text: str) -> list[list[str]]:
-    """Its lines in words: tools differ in blanks."""
+    """The lines, split into words: tools differ in blanks."""
     return [line.split() for line in text.splitlines() if re.match("desc:|cmd:|events:|summary:", line)]
 
 
@@ -67,7 +67,7 @@ def test_cg_merge(names: tuple[str, ...], tmp_path: Path) -> None:
 @needs_shared
 @pytest.mark.parametrize("expected", ["merge_mt_mtO0.c-3.19.cachegrind", "merge_mt_mtO0.new.cachegrind"])
 def test_recorded_cg_merges(expected: str, tmp_path: Path) -> None:
-    """Of two versions, of which the newer keeps the order of the first file."""
+    """There are two versions; the newer keeps the order of the first file."""
     theirs = shared_data("callgrind", "expected", expected).read_text()
     ours = merged(data("mt.cachegrind", "mt_O0.cachegrind"), tmp_path / "ours")
     assert sorted(costs(ours)) == sorted(costs(theirs))
@@ -76,7 +76,7 @@ def test_recorded_cg_merges(expected: str, tmp_path: Path) -> None:
 
 @needs_shared
 def test_what_no_cg_merge_reads(tmp_path: Path) -> None:
-    """Newer Cachegrinds write no desc: line without cache simulation; both cg_merges fail at that."""
+    """Newer Cachegrinds write no desc: line without cache simulation, and both cg_merges fail on that."""
     path, plain = data("shapes_ir.cachegrind")[0], tmp_path / "plain"
     text = path.read_text()
     plain.write_text("\n".join(line for line in text.splitlines() if not line.startswith("desc:")) + "\n")
@@ -88,7 +88,7 @@ def test_what_no_cg_merge_reads(tmp_path: Path) -> None:
 @needs_shared
 @pytest.mark.parametrize("names", [*itertools.permutations(NINE, 2), (NINE[0], NINE[0])])
 def test_cg_diff(names: tuple[str, str], tmp_path: Path) -> None:
-    """cg_diff writes in the order of a hash."""
+    """cg_diff writes in hash order."""
     paths = data(*names)
     theirs = run(need("cg_diff"), *paths)
     fastprof.diff(*paths, tmp_path / "ours.cachegrind", pair="exact")
@@ -105,7 +105,7 @@ def test_cg_diff(names: tuple[str, str], tmp_path: Path) -> None:
 
 @needs_shared
 def test_cg_diff_with_other_names(tmp_path: Path) -> None:
-    """Perl's expressions and ours, which are Python's; rows that are called the same are added up."""
+    """Perl's expressions and ours, which are Python's; rows whose names become equal are added up."""
     paths = data("mt.cachegrind", "mt_O0.cachegrind")
     names = ("--mod-filename=s/.*\\///", "--mod-funcname=s/(ack|fact|even|odd)/rec/i")
     theirs = run(need("cg_diff"), *names, *paths)
@@ -131,7 +131,7 @@ def test_cg_annotate_reads_a_difference(tmp_path: Path) -> None:
     shown = []
     for name in ("theirs", "ours"):
         text = run(need("cg_annotate"), "--auto=no", "--threshold=0", tmp_path / name)
-        shown.append(Counter(re.findall(r"^ *-?[1-9][\d,]* .*$", text, re.MULTILINE)))  # it leaves out some zeros
+        shown.append(Counter(re.findall(r"^ *-?[1-9][\d,]* .*$", text, re.MULTILINE)))  # it omits some zeros
     assert shown[0] == shown[1] and len(shown[0]) > 20
 
 
@@ -139,7 +139,7 @@ def test_cg_annotate_reads_a_difference(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["function", "line", "arc"])
 def test_callgrind_annotate_reads_a_difference(by: str, tmp_path: Path) -> None:
     """Its self costs are those of the two reports, subtracted."""
-    # not those in parts/: a call that is counted 0 times is a self cost for callgrind_annotate
+    # not those in parts/: callgrind_annotate counts a call with count 0 as a self cost
     paths = [shared_data("callgrind", "mt_default.callgrind"), shared_data("callgrind", "threads", "mt.callgrind-02")]
     fastprof.diff(*paths, tmp_path / "d.callgrind", by=by)
     reports = []
@@ -149,7 +149,7 @@ def test_callgrind_annotate_reads_a_difference(by: str, tmp_path: Path) -> None:
         for cost, name in re.findall(r"^ *(-?[\d,]+) +(\S.*?)(?: \[.*\])?$", text, re.MULTILINE):
             if "PROGRAM TOTALS" in name:
                 continue
-            # by function inlined code belongs to its function, as with --inline=no of other tools
+            # by function, inlined code belongs to its function, like --inline=no of other tools
             found[name if by == "line" else name.rpartition(":")[2]] += int(cost.replace(",", ""))
         reports.append(found)
     old, new, difference = reports
@@ -167,7 +167,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_pprof_diff_base(pair: tuple[str, str], tmp_path: Path) -> None:
-    """pprof makes the same reports of our difference as of the two with -diff_base."""
+    """pprof gives the same reports for our difference and for the two files with -diff_base."""
     options = {} if "xray" in pair[0] else {"symbolize": False}
     profiles = [tmp_path / f"{n}.pb.gz" for n in (0, 1)]
     for file, path in zip(pair, profiles, strict=True):

@@ -1,4 +1,4 @@
-"""OProfile sessions: figures equal what the real opreport printed."""
+"""OProfile sessions: figures equal the recorded output of the real opreport."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SESSIONS = ("flat", "deps", "threads", "callgraph", "callgraph-cross", "jit", "a
 
 def session(name: str, **options: Any) -> Figures:
     data = shared_data("oprofile")
-    options = {"debug_dirs": ()} | options  # this machine's may be those of the sampled libraries
+    options = {"debug_dirs": ()} | options  # this machine may have those of the sampled libraries
     if name == "jit":
         return product(data / "sessions" / name, **options)
     root = data / "root"
@@ -56,7 +56,7 @@ def columns(figures: Figures) -> int:
 
 @pytest.mark.parametrize("name", [name for name in SESSIONS if name != "abi-i386-imported"])
 def test_symbols(name: str) -> None:
-    """-X: by program, image, symbol and thread.  What opreport leaves out is code outside of symbols."""
+    """-X: by program, image, symbol and thread.  opreport leaves out code outside of symbols."""
     mine, theirs = session(name), read_xml(expected(name, "X.xml"))
     known = with_symbols(mine)
     outside = {key for key in mine.symbols if spelled(key[1]) == key[2] and key[:2] in known}
@@ -97,25 +97,25 @@ def test_specifications_and_merging(name: str, file: str, options: dict[str, Any
 
 @pytest.mark.parametrize("name", [name for name in SESSIONS if name != "threads"])
 def test_summary(name: str) -> None:
-    """The summary counts all samples, also those outside of symbols."""
+    """The summary counts all samples, including those outside of symbols."""
     mine = session(name)
     assert as_summary(mine, columns(mine)) == read_summary(expected(name, "summary.txt"))
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_info(name: str) -> None:
-    """Samples by event and image, as `info` has them without reading images."""
+    """Samples by event and image, from `info`, which reads no images."""
     mine = session(name, symbolize=False)
     log = fastprof.info(shared_data("oprofile", "sessions", name), symbolize=False)
     images: dict[str, Counter[int]] = {}
     n = len(log.facts["events"])
     for (_, image, _, _), sums in mine.symbols.items():
         for k, samples in sums.items():
-            images.setdefault(image, Counter())[k % n] += samples  # a column for each CPU
+            images.setdefault(image, Counter())[k % n] += samples  # one column per CPU
     for k, event in enumerate(log.facts["events"]):
         by_image = log.facts["samples_by_image"]
         told = by_image if n == 1 else by_image[event]
-        if name == "jit":  # code made at run time is what it was made in
+        if name == "jit":  # the image of code made at run time is the one that made it
             assert [*told.values()] == [sums[k] for sums in images.values()]
         else:
             assert told == {image: sums[k] for image, sums in images.items() if sums[k]}
@@ -142,7 +142,7 @@ def test_summary_of_a_part() -> None:
 
 
 def test_libraries_as_programs() -> None:
-    """-O merge=lib: opreport's list of images is ours, whatever the program."""
+    """-O merge=lib: opreport's list of images is ours, for any program."""
     mine = session("deps", merge=("lib",))
     images: dict[str, Counter[int]] = {}
     for (_, image, _, _), sums in mine.symbols.items():
@@ -188,7 +188,7 @@ def test_arcs(name: str) -> None:
 @pytest.mark.parametrize("name", ["callgraph", "callgraph-cross", "abi-x86_64"])
 @pytest.mark.parametrize("file", ["c.txt", "c-merge-lib.txt"])
 def test_arcs_as_text(name: str, file: str) -> None:
-    """Without programs, opreport shows what calls into other images at the caller alone."""
+    """Without programs, opreport shows calls into other images at the caller only."""
     path, merge = expected(name, file), ("lib",) if "merge" in file else ()
     mine = session(name, merge=merge)
     at_callers, at_callees, own = read_arcs(path)
@@ -211,7 +211,7 @@ def test_an_archive_brings_its_images() -> None:
 
 
 def test_any_layout() -> None:
-    """opreport reads none of another machine without opimport, which cuts the start of memory regions."""
+    """opreport reads another machine's session only after opimport, which truncates the start of memory regions."""
     data = shared_data("oprofile", "sessions")
     assert product(data / "abi-i386").symbols == product(data / "abi-x86_64").symbols
 
@@ -238,7 +238,7 @@ def test_callgrind_annotate_and_pprof_read_what_is_written(name: str, tmp_path: 
         ("x.callgrind", [need("callgrind_annotate"), "--show=CPU_CLK_UNHALTED"]),
         ("x.pb.gz", [need("go"), "tool", "pprof", "-top", "-sample_index=CPU_CLK_UNHALTED"]),
     ):
-        # one part: callgrind_annotate takes the total of the last one for that of the program
+        # one part: callgrind_annotate uses the total of the last one as that of the program
         fastprof.convert(data / "sessions" / name, tmp_path / file, sysroot=str(data / "root"), merge=("all",))
         done = subprocess.run([*command, str(tmp_path / file)], capture_output=True, text=True, check=True)
         numbers = done.stdout.replace(",", "")

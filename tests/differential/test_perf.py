@@ -1,4 +1,4 @@
-"""perf.data beside ../shared/tools/perf/perfref.py, which prints what `perf script` prints: sample by sample."""
+"""perf.data against ../shared/tools/perf/perfref.py, which reproduces the output of `perf script`: sample by sample."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.support.paths import SHARED, needs_shared
 pytestmark = needs_shared
 
 MOST_FRAMES = 127  # that perf prints
-# perfref.py does not unwind copies of stacks, and has no stack for a chain with unknown markers
+# perfref.py does not unwind copied stacks, and gives no stack for a chain with unknown markers
 MORE_FRAMES = {"cxx-dwarf.data", "perf.data.PerfFormatLost.gz", "perf.data.true.v2", "fibo.compressed2.pipe.data"}
-NO_TIME = {"time-zero.data"}  # a time of 2^64 - 1 is none here
+NO_TIME = {"time-zero.data"}  # here a time of 2^64 - 1 means none
 
 Sample = tuple[str, int, int, int, int, str, list[str]]  # comm, pid, tid, time, period, event, frames
 
@@ -132,7 +132,7 @@ def test_samples_are_those_of_perf(path: Path) -> None:
 
 
 def test_copies_of_stacks_are_unwound() -> None:
-    """unwind_ref.py stops at libc, of which there is no file; it prints addresses of calls in the file."""
+    """unwind_ref.py stops at libc, which has no file here; it prints addresses of calls in the file."""
     assert SHARED is not None
     folder = SHARED / "data/perf-data/recorded"
     tool, file = SHARED / "tools/perf/unwind_ref.py", folder / "cxx-dwarf.data"

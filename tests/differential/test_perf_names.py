@@ -1,4 +1,4 @@
-"""The names of perf's addresses, beside those that perf script prints."""
+"""The names of perf's addresses, against those that perf script prints."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.support.paths import SHARED, needs_shared
 RECORDED = (SHARED or Path()) / "data/perf-data/recorded"
 FRAME = re.compile(r"^(.*: +)?\s*([0-9a-f]{1,16}) (\S.*) \(([\[/][^()]*)\)$", re.MULTILINE)
 
-# of the addresses that perf unwinds it prints those before
+# for stacks that it unwinds, perf prints the preceding addresses
 FILES = sorted(path for path in RECORDED.glob("*.data") if path.stem != "cxx-dwarf")
 
-Names = dict[tuple[str, int], set[str]]  # by object, and address as perf prints it
+Names = dict[tuple[str, int], set[str]]  # by object, and address as printed by perf
 
 
 def printed(text: str) -> Names:
@@ -34,7 +34,7 @@ def printed(text: str) -> Names:
 
 
 def names_of(path: Path, **options: Any) -> Names:
-    """Outermost names: inlined functions are left out.  Callers are looked up a byte before, leaves are not."""
+    """Outermost names: inlined functions are left out.  Callers are looked up a byte earlier, leaves are not."""
     names: Names = defaultdict(set)
     with fastprof.open(path, demangle="templates", **options) as profile:
         for _ in profile:
@@ -49,19 +49,19 @@ def names_of(path: Path, **options: Any) -> Names:
                 line = model.row("lines", line)[3]
             function = model.string(model.row("functions", model.row("lines", line)[0])[2]).decode() if line else ""
             if function:
-                names[name, address].add(function)  # perf prints it of samples without a chain, and of the kernel
+                names[name, address].add(function)  # perf prints it for samples without a chain, and for the kernel
                 names[name, in_file % (1 << 64)].add(function)
     return names
 
 
 def plain(name: str) -> str:
-    """Without what demanglers write in their own ways: parts split off by the compiler, and lambdas."""
+    """Without parts that demanglers write differently: parts split off by the compiler, and lambdas."""
     name = re.sub(r" \(\.[\w.]+\)$", "", name)
     return re.sub(r"\{lambda.*?#\d+\}|'lambda\d*'(?:\([^)]*\))?", "(lambda)", name)
 
 
 def compare(expected: Names, path: Path, **options: Any) -> int:
-    """The number of addresses of which both have the name."""
+    """The number of addresses for which both have the name."""
     same = 0
     found = names_of(path, **options)
     for place, names in expected.items():

@@ -1,4 +1,4 @@
-"""Off-CPU time beside the wait times of `perf sched timehist`."""
+"""Off-CPU time against the wait times of `perf sched timehist`."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def test_off_cpu_time_is_the_wait_time_of_perf_sched(tmp_path: Path) -> None:
                 if value:
                     ours[profile.model.row("threads", thread)[2]].append(value // 1000 / 1000)
     assert len(theirs) == 6 and min(map(len, theirs.values())) > 50
-    for tid, waits in theirs.items():  # which perf prints when the thread leaves again
+    for tid, waits in theirs.items():  # perf prints these when the thread leaves again
         assert ours[tid][: len(waits)] == waits and len(ours[tid]) - len(waits) in (0, 1)

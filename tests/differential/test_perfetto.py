@@ -1,4 +1,4 @@
-"""Perfetto's own trace processor (tests/viewers/trace_processor.mjs) on what we write: every slice, every total."""
+"""Perfetto's own trace processor (tests/viewers/trace_processor.mjs) on our output: every slice, every total."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SLICES = (
     "from slice s join thread_track k on s.track_id = k.id join thread t using (utid) left join process p using (upid) "
     "order by s.id"
 )
-# self and total time of each name; a name that calls itself counts once in the total
+# self and total time of each name; the total counts a recursive name once
 TOTALS = """
   with child as (select parent_id as id, sum(dur) as d from slice where parent_id is not null group by 1)
   select name, sum(dur - coalesce(child.d, 0)) from slice left join child using (id) group by 1 having sum(dur) > 0
 """
-# calls as the table `spans` has them; events are slices in Perfetto, too
+# calls as in the table `spans`; events are slices in Perfetto, too
 CALLS = """
   with child as (select parent_id as id, sum(dur) as d from slice where parent_id is not null group by 1)
   select t.tid, s.name, s.ts, s.dur, s.dur - coalesce(child.d, 0), s.depth, coalesce(p.name, '')
@@ -56,7 +56,7 @@ def check(data: bytes, path: Path) -> None:
         for s in t.slices
     ]
     assert sorted(map(tuple, slices)) == sorted(expected)
-    # and what the graph says of the same log, which knows nothing of Perfetto
+    # and the graph of the same log, made without Perfetto
     own = {name.decode(): ticks for name, (ticks, _) in product.graph(data, TICKS).self_.items() if ticks}
     assert {name: ticks for name, ticks in totals if ticks} == own
 

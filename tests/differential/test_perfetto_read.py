@@ -1,4 +1,4 @@
-"""Perfetto's own trace processor on traces that we read: every slice, by thread and name, and every stack."""
+"""Perfetto's own trace processor on the traces that we read: every slice, by thread and name, and every stack."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GOOD = CORPUS / "perfetto" / "good"
 CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
 CALLS += ["open-and-orphan", "unordered-sequences", "written"]
 REAL = SHARED / "data" / "perfetto" / "read"
-# of these, the trace processor's answer is known to be wrong or another question
+# known cases where the trace processor is wrong or answers another question
 CHROME = ["real-chromium.pftrace.gz", "real-chromium-cpu.pftrace.gz"]
 
 
@@ -72,7 +72,7 @@ def check_calls(data: bytes, path: Path) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_are_slices(name: str, tmp_path: Path) -> None:
     data = (GOOD / f"{name}.pftrace").read_bytes()
-    if name == "written":  # the payload of an event is its name for us, and an argument for them
+    if name == "written":  # the payload of an event is our name for it, and an argument for them
         check_totals(data, tmp_path / "trace")
     else:
         check_calls(data, tmp_path / "trace")

@@ -1,4 +1,4 @@
-"""docs/make_pictures.mjs, which makes the pictures of docs/viewers.md."""
+"""docs/make_pictures.mjs, which renders the pictures of docs/viewers.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.support.paths import REPO
 
 
 def test_the_pictures_of_the_page_are_made(tmp_path: Path) -> None:
-    """They show the boxes and texts of those in docs, as wide and high; what was not drawn compresses to a few KB."""
+    """They show the boxes and texts of the pictures in docs, with the same size; a blank one would compress to a few
+    KB."""
     for program in ("chromium", "pngquant"):
         need(program)
     command = [node(), "docs/make_pictures.mjs", "--into", str(tmp_path), "report"]

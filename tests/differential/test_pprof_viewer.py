@@ -1,4 +1,4 @@
-"""Every report of go tool pprof on what we write, from every kind of source."""
+"""Every report of go tool pprof on our output, from every kind of source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.contract.dump import CORPUS, files
 from tests.differential.peers import need
 
 REPORTS = ["-weblist=.", "-list=.", "-top", "-peek=.", "-tree", "-traces", "-callgrind", "-raw"]
-# The panic needs an object file that is there.  Lines, addresses and another file's code, which is inlined.
+# Provokes pprof's panic, which needs an existing object file: lines, addresses and another file's inlined code.
 OBJECT = f"""# callgrind format
 cmd: {sys.executable} -c pass
 positions: instr line
@@ -44,7 +44,7 @@ fi=bump.h
 
 def pprof(*arguments: str | Path) -> str:
     done = subprocess.run([need("go"), "tool", "pprof", *arguments], capture_output=True, text=True, errors="replace")
-    # no function has a name, or a source was empty: pprof has nothing to list
+    # no function has a name, or the source was empty: pprof has nothing to list
     nothing = ("no matches found for regexp: .\n", "profile has no samples\n")
     assert done.returncode == 0 or done.stderr in nothing, done.stderr[:2000]
     return done.stdout
@@ -88,11 +88,11 @@ def test_title_and_frames(tmp_path: Path) -> None:
     assert pprof("-top", output).splitlines()[0] == f"File: {program}"
     traces = pprof("-traces", "-symbolize=none", output)
     assert not re.search(r"bump\s+bump", traces)
-    # the object that costs most, where no command says it
+    # the object that costs most, for commands that name none
     source.write_text(OBJECT.replace("cmd:", "# "))
     fastprof.convert(source, output)
     assert pprof("-top", output).splitlines()[0] == f"File: {program}"
-    # objects are kept: there and back, and for -focus
+    # objects are kept: in a round trip, and for -focus
     back = tmp_path / "back.callgrind"
     fastprof.convert(output, back)
     objects = set(re.findall(r"^c?ob=\(\d+\) (.*)", back.read_text(), re.MULTILINE))
@@ -105,7 +105,7 @@ def test_title_and_frames(tmp_path: Path) -> None:
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
-    """pprof cuts names of which it thinks that they are C++, if system_name says the same."""
+    """pprof shortens names that it takes for C++, if system_name is the same."""
     names = ["<module>", "<lambda>", "<genexpr>", "<built-in method builtins.print>", "operator<", "operator<=>"]
     names += ["std::vector<int, std::allocator<int> >::push_back(int&&)", "f(int)", "a::b(char const*)", "operator()"]
     names += ["main.(*T).f", "main.F[go.shape.int_0]", "x.(*Y[...]).Z", "com.a.B.<init>", "-[NSView draw:]", "a[0](b)"]

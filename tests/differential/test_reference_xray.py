@@ -1,4 +1,4 @@
-"""The reference reader and the log builder against llvm-xray, on logs recorded and made up here."""
+"""The reference reader and the log builder against llvm-xray, on logs recorded and built here."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.reference import fold, xray
 from tests.support import strategies_xray as strategies
 from tests.unit.test_xraylog import ACCEPTED
 
-# What llvm-xray refuses of the logs that runtimes write.
+# Logs of real runtimes that llvm-xray refuses.
 REFUSED_BY_LLVM = {"typed-events", "nothing", "basic-orphans"}
-# What each recipe is there to provoke.
+# The repairs that each recipe must provoke.
 REPAIRS = {
     "typed-events": {"records-cut-by-typed-events"},
     "blocked": {"duplicate-buffers"},
@@ -111,7 +111,7 @@ def llvm_reads_too(case: strategies.Case) -> bool:
 @LLVM_SETTINGS
 @given(strategies.fdr_cases(versions=(2, 3, 4, 5)).filter(llvm_reads_too))
 def test_built_fdr(tmp_path: Path, case: strategies.Case) -> None:
-    """Not version 1, whose fill llvm reads as records."""
+    """Not version 1: llvm reads its fill as records."""
     check_built(case.data, tmp_path)
 
 
@@ -130,7 +130,7 @@ ONLY_OURS = {
     "version 1 junk fill": "fill is read as records",
     "short extents within a record": "cut record",
 }
-# Read by both, but llvm makes an exit with an argument an enter.
+# Both read these, but llvm turns an exit with an argument into an enter.
 DIFFERENT = {"argument of an exit"}
 
 
