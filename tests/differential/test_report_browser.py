@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 def drive(page: Path, *steps: dict[str, Any], width: int = 1200, height: int = 900) -> list[Any]:
-    """The values of the steps; see tests/viewers/report.mjs.  No page may complain or ask for anything."""
+    """The values of the steps; see tests/viewers/report.mjs.  No page may log an error or request anything."""
     need("chromium")
     command = [node(), str(VIEWERS / "report.mjs"), str(page), str(width), str(height), json.dumps(steps)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -99,7 +99,7 @@ ROWS_OF_BOXES = """(() => {
 
 
 def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
-    """Costs are exact at any depth; a function within itself is its own caller, and counts once in its sandwich."""
+    """Costs are exact at any depth; a recursive function is its own caller, and counts once in its sandwich."""
     _, inverted, hint, row, _, sandwich, says = drive(
         folded,
         choose("#order", "inverted"),
@@ -136,7 +136,7 @@ def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
 
 
 def test_groups_of_many_small_ones_add_up(tmp_path: Path) -> None:
-    """Each row of the inverted graph costs what stacks of at least its length cost themselves."""
+    """Each row of the inverted graph costs the self cost of all stacks of at least its length."""
     rng = random.Random(2)
     stacks: dict[str, int] = {}
     for _ in range(20_000):
@@ -186,7 +186,7 @@ def test_back_returns_and_a_link_opens_what_was_seen(folded: Path) -> None:
 
 
 def test_search_says_the_share_of_matches(folded: Path) -> None:
-    """work is within itself once, and counts once: 95 of 106."""
+    """work calls itself once, and counts once: 95 of 106."""
     steps = {"keys": ["/"]}, {"type": "^work$"}, text_of("#matches"), {"keys": ["Escape"]}, text_of("#matches")
     assert drive(folded, *steps) == ["89.6 % in 1 matching function", ""]
 
@@ -305,7 +305,7 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
 
 
 def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
-    """Self, inclusive and calls of what is in it: from 20 to 40 of 100 in the timeline of two threads."""
+    """Self, inclusive and calls within the range: from 20 to 40 of 100 in the timeline of two threads."""
     (tmp_path / "t.xray").write_bytes(timeline())
     report(tmp_path / "t.xray", tmp_path / "page.html")
     drag = """(c => [c.left + 0.2 * c.width, c.top + 90, c.left + 0.4 * c.width, c.top + 90])
@@ -358,7 +358,8 @@ def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
 
 
 def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
-    """An axis or a pair has one unit, a column too, unless most of it were 0.00: once `0 ns, 2,000 us, 10 ms`."""
+    """An axis or a pair has a single unit; so has a column, unless most of it would be 0.00: once `0 ns, 2,000 us, 10
+    ms`."""
     report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "page.html")
     marks = "fastprof.view.marks(0, 1, 12).map(m => m[1].split(' ')[1])"
     _, units, near = drive(
@@ -403,7 +404,7 @@ HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 
 def test_colours_by_package_and_object(tmp_path: Path) -> None:
-    """Go's packages: runtime costs most.  Hues of groups differ, and the legend names them."""
+    """Go's packages: runtime costs most.  Groups have different hues, and the legend names them."""
     report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "page.html")
     colour = """fastprof.flame.drawn.filter(d => d.fn !== 4294967295)
         .map(d => [fastprof.view.name(d.fn), fastprof.view.colour(d)[0]])"""
@@ -450,7 +451,7 @@ def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
 
 
 def test_a_phone_has_room_for_everything(folded: Path) -> None:
-    """Nothing stands out of the window, and no control above another."""
+    """Nothing extends beyond the window, and no control covers another."""
     boxes = """[...document.querySelectorAll('select, input, button, h1, #hover')].filter(e => e.offsetParent)
         .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])"""
     width, found = drive(folded, value("document.documentElement.scrollWidth"), value(boxes), width=390, height=844)
@@ -463,7 +464,7 @@ def test_a_phone_has_room_for_everything(folded: Path) -> None:
 
 @pytest.mark.parametrize("width", [700, 800, 1150, 1400, 1900])
 def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path) -> None:
-    """Beside changes in percent and old costs, for which there is less room the smaller the window is."""
+    """With changes in percent and old costs, which have less room in a smaller window."""
     (tmp_path / "old.folded").write_text(FOLDED)
     (tmp_path / "new.folded").write_text(FOLDED.replace("30", "90"))
     report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
@@ -476,7 +477,7 @@ def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path)
 
 @pytest.mark.parametrize("width", [700, 800, 1081, 1400])
 def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
-    """With all columns; on a window of 800 all but their first two letters lay below the callers."""
+    """With all columns; in a window of 800 pixels the callers covered all but their first two letters."""
     names = """[...document.querySelectorAll('.rows .cell.name')].map(e => e.getBoundingClientRect().left)
         .map(left => document.querySelector('#table').getBoundingClientRect().right - left)"""
     report(CORPUS / "callgrind/good/xdebug.callgrind", tmp_path / "page.html")
@@ -484,7 +485,7 @@ def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
     assert seen and min(seen) >= 100
 
 
-# by row: what is drawn of it, and what is there, as shares of what is seen; then how many runs are drawn
+# by row: the drawn and the actual share of the visible range; then how many runs are drawn
 COVERED = """(() => {
     const {flame, view: {tree}} = fastprof, {from, to} = flame, width = flame.holder.clientWidth;
     const drawn = new Float64Array(tree.deepest + 1), real = drawn.slice();
@@ -503,7 +504,7 @@ RUN = (
 
 
 def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
-    """No row shows a gap where there are functions, at any zoom; 40 % of the leaves' row was blank."""
+    """No row shows a gap where functions are, at any zoom; 40 % of the leaves' row was blank."""
     rng = random.Random(1)
     lines = (
         f"main;{'even' if a % 2 else 'odd'}{a};b{b};c{c};d {1 + int(rng.paretovariate(0.8))}\n"
@@ -532,7 +533,8 @@ def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("archived", [False, True])
 def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None:
-    """As in `top`: the files hold no calls, so nothing inclusive is shown, and nobody is said to call nobody."""
+    """Like `top`: the files hold no calls, so no inclusive costs are shown, nor any claim that a function calls
+    nothing."""
     source = CORPUS / "cachegrind/good/newer.cachegrind"
     if archived:
         convert(source, source := tmp_path / "x.fpa")
@@ -557,7 +559,7 @@ INHERITED = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"
 
 
 def test_names_that_every_object_of_javascript_has(tmp_path: Path) -> None:
-    """A unit called `constructor` broke the page."""
+    """Regression: a unit called `constructor` broke the page."""
     p = profile_proto.Profile()
     p.string_table.extend(["", *INHERITED])
     for number, _ in enumerate(INHERITED, 1):

@@ -1,4 +1,4 @@
-"""The call graph, single calls, and callers and callees of a label, in the page in a real browser: figures of `top`."""
+"""The call graph, single calls, and callers and callees by label, in a page in a real browser: the figures of `top`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLS = (
 
 
 def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
-    """Also of a profile that is compared, whose arcs have both costs."""
+    """Also of a comparison, whose arcs have both costs."""
     report(CPU, tmp_path / "page.html", value="cpu")
     _, nodes, arcs, overlapping, drawn, address, hint, legend = drive(
         tmp_path / "page.html",
@@ -51,7 +51,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     assert all((row.inclusive or 0) <= least for row in found.rows if row.name not in {name for name, *_ in nodes})
     expected = {(row.name, call.name): call.cost for row in found.rows for call in row.callees}
     shown = {(caller, callee): costs[0] for caller, callee, costs, _ in arcs}
-    itself = {pair for pair in shown if pair[0] == pair[1]}  # top has no cost within a recursion
+    itself = {pair for pair in shown if pair[0] == pair[1]}  # top shows no cost within a recursion
     assert {pair: cost for pair, cost in shown.items() if pair not in itself} == {
         pair: expected[pair] for pair in shown if pair not in itself
     }

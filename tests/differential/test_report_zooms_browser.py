@@ -1,4 +1,4 @@
-"""What a page draws adds up to what the profile has: five kinds of profiles, each at three zooms."""
+"""The drawn boxes of a page add up to the profile: five kinds of profiles, each at three zooms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMS = """(() => {
     }
     return sums;
 })()"""
-# to the largest box of the row below the one that fills the view
+# to the largest box of the row below the box that fills the view
 ZOOM = """(() => {
     const {flame} = fastprof, whole = flame.holder.clientWidth - 2;
     const row = Math.max(...flame.drawn.filter(d => d.w > whole).map(d => d.row));
@@ -37,7 +37,7 @@ ZOOM = """(() => {
 
 
 def sums_of(profile: Path, folder: Path, event: str, **options: Any) -> list[int]:
-    """By row of the flame graph, everything first: the cost of the stacks that are as deep."""
+    """By row of the flame graph, the root first: the cost of the stacks that are at least as deep."""
     convert(profile, folder / "rows.folded", value=event, **options)
     by_depth: Counter[int] = Counter()
     for line in (folder / "rows.folded").read_text().splitlines():
@@ -57,7 +57,7 @@ def many(path: Path) -> None:
 
 
 def drawn(page: Path) -> tuple[list[list[int]], list[tuple[list[float], list[float], int]]]:
-    """The sums of the rows at first, and what they cover at three zooms."""
+    """The sums of the rows at first, and the shares that they cover at three zooms."""
     steps = value(SUMS), value(COVERED), value(ZOOM), value(COVERED), value(ZOOM), value(ZOOM), value(COVERED)
     sums, *covered = drive(page, *steps, height=3000)  # rows beyond the window are not drawn
     return sums, [covered[i] for i in (0, 2, 5)]
@@ -79,13 +79,13 @@ def test_what_is_drawn_of_a_profile(profile: Path, event: str, options: dict[str
     check(covered)
     rows = [row[0] for row in sums]
     expected = sums_of(profile, tmp_path, event, **options)
-    # below a cycle, the estimate depends on what is told apart: functions here, names in folded stacks
+    # below a cycle, the estimate depends on the unit: functions here, names in folded stacks
     assert (rows[0] if profile == GRAPH else rows) == (expected[0] if profile == GRAPH else expected)
     assert len(rows) == len(expected)
 
 
 def test_what_is_drawn_of_a_difference(tmp_path: Path) -> None:
-    """Boxes are as wide as the larger of both costs, so that widths do not add up, but costs do."""
+    """Boxes are as wide as the larger of both costs, so widths do not add up, but costs do."""
     convert(HEAP, tmp_path / "old.folded", value="alloc_space", function="^runtime")
     convert(HEAP, tmp_path / "new.folded", value="inuse_space")
     report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html", pair="exact")
@@ -97,7 +97,7 @@ def test_what_is_drawn_of_a_difference(tmp_path: Path) -> None:
 
 
 def test_what_is_drawn_of_half_a_million_contexts(tmp_path: Path) -> None:
-    """All of them fit the page, and only what is seen is drawn."""
+    """All of them fit into the page, and only the visible ones are drawn."""
     many(tmp_path / "a.folded")
     report(tmp_path / "a.folded", tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size < 2_000_000

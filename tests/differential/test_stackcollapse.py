@@ -1,7 +1,7 @@
-"""What stackcollapse-perf.pl makes of the same text of perf script: the same stacks and sums, where it reads all of it.
+"""stackcollapse-perf.pl on the same text of perf script: the same stacks and sums, if it reads all of the text.
 
-It drops frames whose name begins with a parenthesis, the arguments of functions and quotes, and takes `V8 Worker 1/2 x`
-for `V8 Worker`; names are compared without these.  Of several events it takes the first, as fastprof does by default.
+It drops frames whose name begins with a parenthesis, the arguments of functions and quotes, and reads `V8 Worker 1/2 x`
+as `V8 Worker`; names are compared without these.  Of several events it reads the first, like fastprof by default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import fastprof
 from tests.support.paths import needs_shared, shared_data
 
-# Of the others it reads nothing (one-line samples, no comm), too little (blanks before the comm), or other names
+# In the others it reads nothing (one-line samples, no comm), too little (blanks before the comm), or other names
 # (addresses where perf printed no symbols, -F +srcline's lines).
 READ = [
     "F-all",
@@ -57,7 +57,7 @@ READ = [
 
 
 def _comparable(stack: str) -> str:
-    """Without the comm, unknown frames, and what stackcollapse-perf.pl cuts off names."""
+    """Without the comm, unknown frames, and the parts of names that stackcollapse-perf.pl cuts off."""
     names = [name for name in stack.split(";")[1:] if not re.fullmatch(r"\[.*\]", name) and not name.startswith("(")]
     cut = (name if re.search(r"\.\(.*\)\.", name) else name.partition("(")[0] for name in names)
     return ";".join(name.translate({ord("'"): None, ord('"'): None}).rstrip() for name in cut)

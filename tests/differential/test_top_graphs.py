@@ -1,5 +1,5 @@
-"""`fastprof top` of graphs shows what KCachegrind, callgrind_annotate and cg_annotate show; where they are wrong, the
-test says how."""
+"""`fastprof top` of graphs shows the figures of KCachegrind, callgrind_annotate and cg_annotate; each test names their
+errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Shows(NamedTuple):
 
 
 def by_name(calls: list[tuple[str, int, int]]) -> frozenset[tuple[str, int, int]]:
-    """Cycles have other numbers in other programs."""
+    """Cycles are numbered differently by each program."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name, cost, count in calls:
         known = sums[re.sub(r"<cycle \d+>", "<cycle>", name)]
@@ -51,7 +51,7 @@ def as_shown(found: Top) -> Counter[Shows]:
     for row in found.rows:
         arcs = []
         for calls in (row.callers, row.callees):
-            # the cycle itself is marked by its name
+            # the name marks the cycle itself
             marks = [f" <cycle {c.cycle}>" if c.cycle and not c.name.startswith("<cycle") else "" for c in calls]
             named = ["" if c.name == "???" else c.name + mark for c, mark in zip(calls, marks, strict=True)]
             arcs.append(by_name([(n, c.cost, c.calls or 0) for n, c in zip(named, calls, strict=True)]))
@@ -88,18 +88,18 @@ def as_modelled(functions: dict[Function, Shown], found: list[set[Function]]) ->
 
 
 def loaded(path: Path, text: str) -> list[Path]:
-    """Given a name KCachegrind loads all files that begin with it; it refuses compressed ones."""
+    """Given a name, KCachegrind loads all files that begin with it; it refuses compressed ones."""
     names = set(re.findall(FILE, text))
     return [p for p in sorted(path.parent.iterdir()) if p.name in names and p.suffix != ".gz"]
 
 
 def recorded_rightly() -> list[tuple[Path, Path]]:
-    """Without the files that KCachegrind reads otherwise than their writers mean them (test_kcachegrind.py)."""
-    wrong = {*MISREAD, "bom.callgrind", "more.callgrind"}  # the last two no reader takes
+    """Without the files that KCachegrind reads differently from their writers' intent (test_kcachegrind.py)."""
+    wrong = {*MISREAD, "bom.callgrind", "more.callgrind"}  # no reader accepts the last two
     return [(path, expected) for path, expected in recorded() if path.name not in wrong]
 
 
-# The first function of threads: the calls from another thread are all that these tools count, less than its self cost.
+# The first function of threads: these tools count only the calls from another thread, less than its self cost.
 FIRST = "clone"
 
 
@@ -120,8 +120,8 @@ def kcachegrind(path: Path, expected: Path) -> Loader:
 
 @pytest.mark.parametrize("name", ["pyprof2calltree.callgrind", "xdebug_single.cachegrind"])
 def test_cycles_are_those_of_kcachegrind(name: str) -> None:
-    """A function where its search for cycles began is missing in them: a cycle of pyprof2calltree.callgrind then costs
-    more than the whole program.  The model of it has that fault, too; without the fault it is what we say."""
+    """Its cycles lack the function at which its search began: a cycle of pyprof2calltree.callgrind then costs more than
+    the whole program.  The model has that fault, too; without the fault it gives our figures."""
     path = shared_data("callgrind", name)
     expected = shared_data("callgrind", "expected", f"{name}.cgview.txt")
     loader = kcachegrind(path, expected)
@@ -139,7 +139,7 @@ def test_cycles_are_those_of_kcachegrind(name: str) -> None:
 
 
 class Annotated(NamedTuple):
-    """What it printed of one `file:function`: its figure, and those it calls or is called by."""
+    """The recorded output for one `file:function`: its figure, its callees and its callers."""
 
     figure: int
     callers: Counter[tuple[str, int]]
@@ -147,7 +147,7 @@ class Annotated(NamedTuple):
 
 
 def annotation(text: str) -> dict[str, Annotated]:
-    """A report with --tree=both --show-percs=no, by file and function: inlined code is a row of its own there."""
+    """A report with --tree=both --show-percs=no, by file and function: inlined code has a separate row there."""
     found: dict[str, Annotated] = {}
     body = text[text.index("PROGRAM TOTALS") :]
     for block in body.split("\n\n"):
@@ -172,7 +172,7 @@ def annotation(text: str) -> dict[str, Annotated]:
     return found
 
 
-EVENT = {"mt_xtmemory.kcg": "totB"}  # the others show their first one; here it is 0
+EVENT = {"mt_xtmemory.kcg": "totB"}  # the others show their first event; here it is 0
 
 
 def annotate(path: Path, inclusive: str, folder: Path) -> dict[str, Annotated]:
@@ -191,13 +191,13 @@ def annotate(path: Path, inclusive: str, folder: Path) -> dict[str, Annotated]:
     return annotation(run(need("callgrind_annotate"), *options, copy))
 
 
-# Rows of calls=0 it takes for self costs; their figures are too high there.
+# It counts rows of calls=0 as self costs; their figures are too high there.
 ZERO_CALLS = {"pprof_style.callgrind", "mt_xtmemory.kcg", "mt.callgrind", "mt.callgrind.2"}
 
 
 @pytest.mark.parametrize("path", [p for p in CALLGRIND if one_part(p)], ids=lambda p: p.name)
 def test_self_costs_are_those_of_callgrind_annotate(path: Path, tmp_path: Path) -> None:
-    """By file and function: it makes a row for each file of a function's code."""
+    """By file and function: it has a row for each file of a function's code."""
     theirs = {name: row.figure for name, row in annotate(path, "no", tmp_path).items() if row.figure}
     ours: Counter[str] = Counter()
     for row in top(path, by="line", n=0, value=EVENT.get(path.name)).rows:
@@ -214,7 +214,7 @@ def test_self_costs_are_those_of_callgrind_annotate(path: Path, tmp_path: Path) 
     "path", [p for p in CALLGRIND if one_part(p) and p.name not in ZERO_CALLS], ids=lambda p: p.name
 )
 def test_inclusive_costs_are_those_of_callgrind_annotate(path: Path, tmp_path: Path) -> None:
-    """It counts each level of a recursion: a function that calls itself costs those calls more there."""
+    """It counts each level of a recursion, so a recursive function costs more there."""
     found = top(path, n=0, tree="both", cycles=False)
     expected: dict[str, Counter[int]] = defaultdict(Counter)
     for row in found.rows:
@@ -227,7 +227,7 @@ def test_inclusive_costs_are_those_of_callgrind_annotate(path: Path, tmp_path: P
     compared = 0
     for name, figures in expected.items():
         if len(figures) > 1 or sum(figures.values()) > 1:
-            continue  # functions of one name and file, in several objects: one row there
+            continue  # functions of one name and file in several objects are one row there
         assert theirs[name].figure == next(iter(figures)) if name in theirs else 0 in figures
         compared += 1
     assert compared > len(found.rows) // 2
@@ -237,7 +237,8 @@ def test_inclusive_costs_are_those_of_callgrind_annotate(path: Path, tmp_path: P
     "path", [p for p in CALLGRIND if one_part(p) and p.name not in ZERO_CALLS], ids=lambda p: p.name
 )
 def test_trees_are_those_of_callgrind_annotate(path: Path, tmp_path: Path) -> None:
-    """By names of functions: it has a row for each file of a function's code, which calls and is called by itself."""
+    """By function name: it has a row for each file of a function's code, which calls and is called by the function
+    itself."""
     rows = top(path, n=0, tree="both", cycles=False).rows
     names = {row.name for row in rows}
     theirs = annotate(path, "yes", tmp_path)
@@ -291,7 +292,7 @@ def test_functions_are_those_of_the_newer_cg_annotate(expected: Path) -> None:
     sort = re.findall(r"^Event sort order: +(\S+)", text, re.MULTILINE)[0]
     for k, event in enumerate(shown):
         found = top(path, n=0, value=event)
-        # functions without a line are listed, too, as <unspecified>
+        # functions without a line are also listed, as <unspecified>
         theirs = {function: counts[k] for function, counts in functions.items() if any(counts)}
         assert {(row.file, row.name): row.self for row in found.rows}.items() >= theirs.items()
     at_least = top(path, value=sort, threshold=float(threshold) / 100)

@@ -1,4 +1,4 @@
-"""`fastprof top` of stacks shows what `go tool pprof -top` shows: flat and cum, of every value type."""
+"""`fastprof top` of stacks shows the figures of `go tool pprof -top`: flat and cum, of every value type."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from tests.support.paths import SHARED, needs_shared
 
 pytestmark = needs_shared
 
-# pprof reads neither five header words nor symbolized profiles; of the others it says "unrecognized profile format".
+# pprof reads neither five header words nor symbolized profiles, and prints "unrecognized profile format" for the
+# others.
 UNREAD = {"header5.prof", "symbolized.prof", "cut_in_last_record.prof", "norecords.prof"}
-# It takes out frames two and three of a gperftools profile where they are the same in every record: real callers here.
+# It removes the second and third frames of a gperftools profile if they are the same in every record: real callers
+# here.
 CALLERS_LOST = {"flat.prof", "single.prof"}
 # It drops samples without a stack.
 NO_STACK = {"depth0.prof"}
@@ -33,7 +35,7 @@ def profiles() -> list[Path]:
 
 
 def pprof_top(path: Path, value: str, unit: str, home: Path) -> dict[str, tuple[int, int]]:
-    """flat and cum by name, exactly: in the smallest unit, and without leaving out small ones."""
+    """flat and cum by name, exactly: in the smallest unit, and without dropping small ones."""
     command = [need("go"), "tool", "pprof", "-top", "-symbolize=none", "-nodecount=10000000"]
     command += ["-nodefraction=0", "-edgefraction=0", f"-unit={unit}", f"-sample_index={value}", str(path)]
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
@@ -50,7 +52,7 @@ def pprof_top(path: Path, value: str, unit: str, home: Path) -> dict[str, tuple[
 
 
 def by_mapping(name: str, object: str) -> str:
-    """pprof has one row for all code of an object that has no name; for us each address is a row."""
+    """pprof has one row for all unnamed code of an object; for us each address is a row."""
     if re.fullmatch(r"\[[^]]*\+0x[0-9a-f]+\]|0x[0-9a-f]+", name):
         return f"[{object.rpartition('/')[2].strip('[]')}]" if object else "<unknown>"
     return name
@@ -74,7 +76,7 @@ def test_flat_and_cum_are_those_of_pprof(path: Path, tmp_path: Path) -> None:
             cum[name].add(row.inclusive if name == row.name else -1)
         unnamed = {name for name, costs in cum.items() if -1 in costs}
         if unnamed and all(by_mapping(row.name, row.object) != row.name for row in found.rows):
-            # nothing has a name: what pprof calls [prog] is the object
+            # no function has a name: pprof's [prog] is the object
             for row in top(path, n=0, value=value, symbolize=False, by="object").rows:
                 assert row.inclusive is not None
                 cum[by_mapping("0x0", row.object)] = {row.inclusive}
@@ -85,7 +87,7 @@ def test_flat_and_cum_are_those_of_pprof(path: Path, tmp_path: Path) -> None:
             assert theirs.keys() <= flat.keys()
             continue
         assert theirs.keys() == {name for name in flat if flat[name] or max(cum[name]) != 0}
-        # of functions of one name in several files or objects it has one row
+        # it merges functions of one name in several files or objects
         several = {name for name, n in Counter(row.name for row in found.rows).items() if n > 1}
         compared = {name for name in theirs if -1 not in cum[name] and name not in several}
         assert {name: cum[name] for name in compared} == {name: {theirs[name][1]} for name in compared}
@@ -109,7 +111,7 @@ def test_lines_are_those_of_pprof(path: Path, tmp_path: Path) -> None:
         match = re.match(r" *([\d.]+)[a-zA-Z]* +\S+ +\S+ +([\d.]+)[a-zA-Z]* +\S+  (\S+) (\S+)( \(.*)?$", line)
         assert match, line
         theirs[match[3], match[4]] = float(match[1]), float(match[2])
-    # it shortens neither names nor paths here, but cleans paths
+    # it does not shorten names or paths here, but cleans paths
     ours = {(row.name, f"{row.file}:{row.line}"): (row.self, row.inclusive) for row in found.rows if row.inclusive}
     assert theirs == ours
 

@@ -1,4 +1,4 @@
-"""Chrome's traces of many writers beside the tables that an independent reader made of them (../shared/data)."""
+"""Chrome traces of many writers against tables by an independent reader (../shared/data)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.support.product import OPS, batches, open_input
 
 FOLDER = SHARED / "data/chrome-trace/read" if SHARED else Path()
 FILES = [path for path in sorted(FOLDER.glob("*.json*")) if path.is_file()] if SHARED else []
-# Names whose rows differ, and why the tables are not followed.
+# Names whose rows differ, and why ours are right.
 BETTER = {
-    "edge-BE-not-in-time-order.json": {"a"},  # the table pairs them in the order of the file
-    "edge-two-documents.json": {"b"},  # the table has the first document
-    "edge-ids.json": {"e", "i", "j"},  # no id is not an empty one, and 0 is "0"
-    "edge-no-dur.json": {"nulldur"},  # dur null is no dur
-    "foreign-firefox-test.chrome-unchunked.json": {"RendererVisibility", "RendererAudioState"},  # S, F
+    "edge-BE-not-in-time-order.json": {"a"},  # the table pairs begins and ends in file order
+    "edge-two-documents.json": {"b"},  # the table has only the first document
+    "edge-ids.json": {"e", "i", "j"},  # a missing id is not an empty one, and 0 is "0"
+    "edge-no-dur.json": {"nulldur"},  # dur null means no dur
+    "foreign-firefox-test.chrome-unchunked.json": {"RendererVisibility", "RendererAudioState"},  # phases S and F
     "edge-kineto-backslash.json": {"C:\\Users\\me\train.py(3): f"},
     "edge-kineto-nan.json": {"k"},
 }
-UNNAMED = {"-", "[unknown]", '{"a":1}'}  # the tables show what stands there
-# The tables lose parents that are given as children of nodes further up, and the end of the first.
+UNNAMED = {"-", "[unknown]", '{"a":1}'}  # the tables show these as names
+# The tables lose parents given as children of nodes further up, and the end of the first.
 CHILDREN = {"foreign-firefox-chrome-trace-issue-5429.json.gz", "foreign-firefox-test.chrome-unchunked.json"}
 
 
@@ -35,8 +35,8 @@ class Calls(NamedTuple):
     count: int
     total: int  # nanoseconds
     own: int
-    open: int  # calls without end, which are in neither
-    async_: bool = False  # of asynchronous calls the tables do not take the inner ones off
+    open: int  # calls without an end, not in the times
+    async_: bool = False  # asynchronous calls: the tables do not subtract inner ones
 
 
 class Table(NamedTuple):
@@ -67,7 +67,7 @@ def expected(path: Path) -> Table:
 
 
 def ours(path: Path) -> tuple[dict[str, Calls], set[str]]:
-    """Walks the rows: calls by name, names of threads."""
+    """Read the rows: calls by name, names of threads."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     opened = open_input(path)
     threads: dict[int, list[list[int]]] = defaultdict(list)  # open calls: function, begin, time in callees

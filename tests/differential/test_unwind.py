@@ -1,4 +1,4 @@
-"""Unwinding beside ../shared/tools/perf/unwind_ref.py: the rules of real files, and the stacks of recordings."""
+"""Unwinding against ../shared/tools/perf/unwind_ref.py: the rules of real files, and the stacks of recordings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reference_rows(path: Path) -> Iterator[tuple[int, int, str]]:
 
 
 def row_of(start: int, end: int, text: str, machine: int) -> reference.Row | None:
-    """A row that unwind_ref.py prints; None for a damaged function."""
+    """A row printed by unwind_ref.py; None for a damaged function."""
     numbers = {name: number for number, name in enumerate(REGISTERS[machine])}
     cfa, *others = text.split()
     if cfa == "!":
@@ -108,7 +108,7 @@ def assert_equal_stacks(path: Path, symfs: str, *, by_frame_pointers: bool) -> N
     counts, differing = compare(path, symfs, by_frame_pointers=by_frame_pointers)
     assert counts["frames"] > 100
     for ours, _, theirs, why in differing:
-        # It has no rule for a PLT that the linker left without one.
+        # It has no rule for a PLT for which the linker left none.
         expected = [(pc, look != pc) for pc, look in theirs]
         assert why == "no FDE" and len(expected) == 1 and ours[:1] == expected, (ours, theirs, why)
 
@@ -121,7 +121,7 @@ def test_recorded_stacks(by_frame_pointers: bool) -> None:
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Recordings of programs/stacks.cpp, made now."""
+    """Recordings of programs/stacks.cpp, made at test time."""
     perf, compiler, folder = need("perf"), need("g++"), tmp_path_factory.mktemp("unwind")
     made = {}
     for name, options in BUILDS.items():
@@ -154,13 +154,13 @@ def test_new_stacks(recordings: dict[str, Path], name: str) -> None:
 
 
 def assert_read_stacks(path: Path, symfs: str) -> None:
-    """The whole reader, with our own maps, files and tables, beside the reference."""
+    """The whole reader, with our own maps, files and tables, against the reference."""
     ours, _ = user_stacks(path, symfs)
     theirs = reference_stacks(path, symfs)
     assert len(ours) == len(theirs) > 10
     for mine, reference_stack in zip(ours, theirs, strict=True):
         stack = [(frame.address, frame.is_return) for frame in mine]
-        # Longer where the reference looks for files below symfs only, or has no rule for a PLT.
+        # Longer where the reference only looks for files below symfs, or has no rule for a PLT.
         assert stack[: len(reference_stack)] == reference_stack
 
 
@@ -175,7 +175,7 @@ def test_reader(recordings: dict[str, Path], name: str) -> None:
 
 
 def test_beside_perf_script(recordings: dict[str, Path]) -> None:
-    """perf misses a frame at the end of a copy, and prints -1 where it could not go on."""
+    """perf misses a frame at the end of a copy, and prints -1 where it cannot continue."""
     recording = recordings["dynamic"]
     command = [need("perf"), "script", "--no-inline", "-F", "ip", "-i", str(recording)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

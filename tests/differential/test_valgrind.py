@@ -1,4 +1,4 @@
-"""Profiles recorded here: what the real readers say of them and of the files that we write from them is the same."""
+"""Profiles recorded here: the real readers print the same for them and for the files that we write from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.graphs import read_parts, rewrite
 
 PROGRAMS = Path(__file__).parent / "programs"
 ANNOTATE = ("--auto=no", "--show-percs=no", "--threshold=100", "--tree=both")
-# name: options of Callgrind, and how many threads the program has beside its first
+# name: options of Callgrind, and the number of threads that the program starts
 CALLGRIND = {
     "default": ([], 2),
     "jumps": (["--dump-instr=yes", "--collect-jumps=yes"], 2),
@@ -46,7 +46,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def record(tool: str, program: Path, out: Path, options: list[str], threads: int = 0) -> list[Path]:
-    """Runs the program under a tool of Valgrind; the files that it left, in the order of their names."""
+    """Run the program under a Valgrind tool.  Returns the files that it wrote, in the order of their names."""
     command = [need("valgrind"), "-q", f"--tool={tool}", f"--{tool}-out-file={out}", *options, program, str(threads)]
     subprocess.run(list(map(str, command)), check=True, capture_output=True)
     return sorted(out.parent.glob(out.name + "*"))
@@ -57,7 +57,7 @@ def annotated(path: Path, inclusive: str) -> Counter[str]:
 
 
 def check(recorded: Path, tmp_path: Path) -> list[Part]:
-    """Compares one recorded file with what we make of it, in full and compressed.  Returns its parts."""
+    """Compare one recorded file with our copies, in full and compressed.  Returns its parts."""
     before, log = read_parts(recorded)
     assert not log.losses and not log.warnings and not log.not_representable
     for part in before:
@@ -69,7 +69,7 @@ def check(recorded: Path, tmp_path: Path) -> list[Part]:
         assert rewrite(data, options=Options(compress_names=compress, compress_positions=compress)) == data
         assert [p.rows for p in parse(data)] == [p.rows for p in before]
         ours.write_bytes(data)
-        if len(before) == 1:  # of several it adds up what does not belong together
+        if len(before) == 1:  # of several parts it adds up unrelated rows
             for inclusive in ("no", "yes"):
                 assert annotated(ours, inclusive) == annotated(recorded, inclusive)
     return before
@@ -86,11 +86,11 @@ def test_callgrind_annotate_prints_the_same(name: str, program: Path, tmp_path: 
     assert len(part.events) == {"events": 21, "write-back": 12}.get(name, 1)
 
 
-# ---- what Callgrind writes in several ways -------------------------------------
+# ---- several forms of Callgrind's output ---------------------------------------
 
 
 def summed(parts: list[Part]) -> tuple[Counter[Row], Counter[Row]]:
-    """Of each place (a row without its figures) the sum of the first event, and of the counts."""
+    """For each place (a row without its figures), the sum of the first event, and of the counts."""
     values: Counter[Row] = Counter()
     counts: Counter[Row] = Counter()
     for row in (row for part in parts for row in part.rows):
@@ -120,8 +120,8 @@ def test_what_callgrind_compresses_reads_as_what_it_does_not(
 
 
 def test_contexts_that_are_not_part_of_names(program: Path, tmp_path: Path) -> None:
-    """With --mangle-names=no blocks say caller and recursion beside the name, and numbers are defined there, too;
-    of some functions Callgrind then never writes the name."""
+    """With --mangle-names=no, blocks state caller and recursion next to the name, and also define numbers there;
+    Callgrind then never writes the names of some functions."""
     options = ["--separate-recs=3", "--separate-callers=2"]
     (mangled,) = record("callgrind", program, tmp_path / "mangled", options)
     (apart,) = record("callgrind", program, tmp_path / "apart", [*options, "--mangle-names=no"])
@@ -144,7 +144,7 @@ PARTS = ["--dump-instr=yes", "--collect-jumps=yes", "--dump-every-bb=20000"]
 
 
 def test_addresses_of_later_parts_do_not_depend_on_compression(program: Path, tmp_path: Path) -> None:
-    """In these a relative position may follow a call line, from where KCachegrind, but not Callgrind, counts."""
+    """These may have a relative position after a call line; KCachegrind, unlike Callgrind, counts it from that line."""
     runs = {}
     for how in ("yes", "no"):
         (tmp_path / how).mkdir()
@@ -156,7 +156,7 @@ def test_addresses_of_later_parts_do_not_depend_on_compression(program: Path, tm
 
 @pytest.mark.parametrize("combined", [True, False], ids=["one file", "files"])
 def test_parts_re_emitted(combined: bool, program: Path, tmp_path: Path) -> None:
-    """Each part by itself, by callgrind_annotate; all of them, by the model of KCachegrind; and merged."""
+    """Each part separately, by callgrind_annotate; all of them, by the model of KCachegrind; and merged."""
     options = [*PARTS, "--compress-pos=no", f"--combine-dumps={'yes' if combined else 'no'}"]
     (tmp_path / "parts").mkdir()
     files = record("callgrind", program, tmp_path / "parts" / "cg", options, 1)
@@ -175,7 +175,7 @@ def test_parts_re_emitted(combined: bool, program: Path, tmp_path: Path) -> None
 
 
 def test_threads_apart_and_together(program: Path, tmp_path: Path) -> None:
-    """Callgrind leaves an empty file of the plain name beside those of the threads."""
+    """Callgrind leaves an empty file with the plain name in addition to those of the threads."""
     (tmp_path / "apart").mkdir()
     options = ["--dump-instr=yes", "--collect-jumps=yes", "--separate-threads=yes"]
     files = record("callgrind", program, tmp_path / "apart" / "cg", options, 2)
@@ -193,7 +193,7 @@ def test_threads_apart_and_together(program: Path, tmp_path: Path) -> None:
 
 
 def test_memory_of_a_program_as_a_tree_of_calls(program: Path, tmp_path: Path) -> None:
-    """What --xtree-memory leaves: a function has lines of other files, which were inlined there."""
+    """Output of --xtree-memory: a function has lines of other files, which were inlined there."""
     recorded, ours = tmp_path / "xtree.kcg", tmp_path / "ours"
     options = ["--tool=memcheck", "--xtree-memory=full", f"--xtree-memory-file={recorded}"]
     subprocess.run([need("valgrind"), "-q", *options, str(program), "1"], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Massif and DHAT against what ms_print and Valgrind print of the same run."""
+"""Massif and DHAT against the output of ms_print and Valgrind for the same run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_with_ms_print(path: Path) -> None:
 
 @pytest.mark.parametrize("path", massifs(), ids=lambda p: p.name)
 def test_massif_is_what_ms_print_prints(path: Path, tmp_path: Path) -> None:
-    plain = tmp_path / "massif.out.1"  # ms_print knows no carriage returns
+    plain = tmp_path / "massif.out.1"  # ms_print does not support carriage returns
     plain.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
     check_with_ms_print(plain)
 

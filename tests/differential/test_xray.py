@@ -1,4 +1,4 @@
-"""The product on real XRay logs: against llvm-xray, the references, and the readers of what it writes."""
+"""The product on real XRay logs: against llvm-xray, the references, and the readers of its output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_recorded_by_clang14(clang14: Recorder, name: str) -> None:
 
 
 def test_most_recordings_are_compared_with_llvm() -> None:
-    # so that the comparison above cannot fade away behind its condition
+    # so that REFUSED_BY_LLVM cannot grow until the comparison above is empty
     assert len(REFUSED_BY_LLVM) <= 3
 
 
@@ -131,7 +131,7 @@ def test_callgrind_annotate_reads_our_files_without_a_warning(
     output = tmp_path / "out.callgrind"
     convert(recording, "-o", output, *options)
     if "--per-thread" in options:
-        # callgrind_annotate reads files of one part: each thread as a file of its own
+        # callgrind_annotate reads files of one part: each thread as a separate file
         text = output.read_text()
         parts = re.split(r"(?m)^(?=part: )", text)
         head, parts = parts[0], parts[1:]
@@ -156,17 +156,17 @@ def test_callgrind_annotate_reads_our_files_without_a_warning(
 
 
 def test_kcachegrind_opens_our_files_without_a_message(recording: Path, tmp_path: Path) -> None:
-    """Started on a virtual screen, KCachegrind says on stderr whatever it cannot read."""
+    """Started on a virtual screen, KCachegrind reports on stderr everything that it cannot read."""
     output = tmp_path / "out.callgrind"
     convert(recording, "-o", output, "--per-thread")
     broken = tmp_path / "broken.callgrind"
     broken.write_text(output.read_text().replace("\ncfn=", "\ncnf="))
     assert loader_messages(output, tmp_path) == []
-    assert loader_messages(broken, tmp_path) != []  # the loader does say what is wrong
+    assert loader_messages(broken, tmp_path) != []  # the loader does report errors
 
 
 def loader_messages(path: Path, home: Path) -> list[str]:
-    """It waits for a user when it has loaded the file, so it is ended after some seconds."""
+    """It waits for the user once it has loaded the file, so it is killed after some seconds."""
     home.chmod(0o700)
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "QT_LOGGING_TO_CONSOLE": "1", "XDG_RUNTIME_DIR": str(home)}
     viewer = [need("timeout"), "8", need("kcachegrind"), str(path)]

@@ -1,4 +1,4 @@
-"""XRay -> archive -> XRay, judged by llvm-xray: the same records."""
+"""XRay -> archive -> XRay, read by llvm-xray: the same records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = (
     "fdr1to4-rewritten/events-v3.xray",
     "fdr1to4-rewritten/events-v4.xray",
 )
-# What llvm-xray makes up for a version, so that it cannot be in the version 5 that is written.
+# Fields that llvm-xray invents for a version; the version 5 that is written cannot have them.
 MADE_UP = {
     "pool-v2": re.compile(r", process: \d+"),  # version 2 has no pid: it shows the thread's id
     "events-v3": re.compile(r"cpu: \d+(?=, thread: \d+, process: \d+, kind: custom)"),  # it reads two bytes too many
@@ -31,7 +31,7 @@ MADE_UP = {
 
 
 def records(log: Path) -> str:
-    """llvm-xray's records; the header before them names the version."""
+    """llvm-xray's records; the header, which precedes them, names the version."""
     tool = need("llvm-xray-19", "llvm-xray")
     done = subprocess.run([tool, "convert", "-f", "yaml", str(log)], capture_output=True, text=True, check=True)
     return done.stdout.partition("records:")[2]
@@ -57,7 +57,7 @@ def test_llvm_reads_the_same_records(case: str, tmp_path: Path) -> None:
 @needs_shared
 @pytest.mark.parametrize("case", ["fdr5-pool-clang19", "fdr5-lua-clang19", "basic3-interp-args-clang19"])
 def test_function_ids_are_kept_with_the_names_of_a_binary(case: str, tmp_path: Path) -> None:
-    """-s names the functions, and llvm-xray still sees the ids."""
+    """-s names the functions, and llvm-xray still shows the ids."""
     folder = shared_data("xray", case)
     (binary,) = (path for path in folder.iterdir() if path.read_bytes()[:4] == b"\x7fELF")
     stored, again = tmp_path / "x.fpa", tmp_path / "x.xray"

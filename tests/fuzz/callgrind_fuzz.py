@@ -1,8 +1,8 @@
-"""Fuzzes the Callgrind and Cachegrind tokenizer, writers and the aggregator, which are Cython and C (libfuzzer.py).
+"""Fuzz the Callgrind and Cachegrind tokenizer, writers and the aggregator, which are Cython and C (libfuzzer.py).
 
-The first bytes of an input choose how the rest, a profile, is read, and what is looked at, one thing at a time because
-each takes long: two window sizes, or machines with AVX-512, AVX2 and neither (the same rows or the same error); what is
-written of what was written (the same bytes); sums, or Cachegrind.
+The first bytes of an input choose how the rest, a profile, is read, and one property to check, because each takes long:
+two window sizes, or machines with AVX-512, AVX2 and neither (the same rows or the same error); writing the output again
+(the same bytes); sums, or Cachegrind.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ WORDS = (
     b"\\x0acalls=1\\x205\\x0a*\\x207\\x0a \\x0apositions:\\x20instr\\x20bb\\x20line\\x0aevents:\\x20A\\x20B\\x20C\\x0a"
 )
 WRITERS = {name: get(name).writer_class() for name in ("callgrind", "cachegrind")}
-WHOLE = 1 << 13  # a window for every input whole; large buffers would take most of the time
+WHOLE = 1 << 13  # one window for every input; large buffers would take most of the time
 WINDOWS = (1, 3, 17, 100, 1000)
 CAPACITIES = (1, 2, 7, 100)
-WIDE = 2  # as on a machine that has AVX-512
+WIDE = 2  # the width of a machine with AVX-512
 LOOKED_AT = (READ_IN_WINDOWS, READ_BY_WIDTH, WRITTEN_TWICE, SUMMED) = range(4)
 
 
@@ -77,7 +77,7 @@ def check(data: bytes) -> None:
     options = Options(lenient=True, compress_names=not how & 4, compress_positions=not how & 8)
     try:
         if looked_at == WRITTEN_TWICE:
-            # A jump that comes before its function is bound to a place of its own by the first reading.
+            # The first reading binds a jump that precedes its function to a separate place.
             first = written(data, from_, "callgrind", False, options)
             once = written(first, "callgrind", "callgrind", False, options)
             assert written(once, "callgrind", "callgrind", False, options, sizes % WIDE) == once
@@ -86,7 +86,7 @@ def check(data: bytes) -> None:
         else:
             written(data, from_, "cachegrind", False, options)
     except FastprofError as error:
-        # a sum that does not fit, or nothing but lines that a graph has no room for
+        # a sum that does not fit, or only lines that a graph has no room for
         assert "2^63" in str(error) or "no readable costs" in str(error), error
 
 

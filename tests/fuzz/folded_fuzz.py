@@ -1,8 +1,8 @@
-"""Fuzzes the lexer of folded stacks, which is Cython, and their writer (libfuzzer.py).
+"""Fuzz the lexer of folded stacks, which is Cython, and their writer (libfuzzer.py).
 
-The first bytes of an input choose how the rest, a profile, is read, and what is looked at, one thing at a time: two
-window sizes (the same rows, counts and losses, or the same error); what the slow reader reads; what is written, and
-written again (the same bytes).
+The first bytes of an input choose how the rest, a profile, is read, and one property to check: two window sizes (the
+same rows, counts and losses, or the same error); agreement with the slow reader; writing, and writing again (the same
+bytes).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.stackdump import dump, rewrite
 WORDS = rb"\x20 ; \x09 # \x0d\x0a \xef\xbb\xbf 9223372036854775807 9223372036854775808 .5 1. \x201\x20 \xe2\x80\xa8 _#"
 CHUNKS = (1, 2, 7, 100)
 ROWS = 64  # of a batch
-source.WINDOW = 1 << 13  # a window for every input whole: making large buffers would take half of the time
+source.WINDOW = 1 << 13  # one window for every input: large buffers would take half of the time
 LOOKED_AT = (READ_IN_WINDOWS, READ_SLOWLY, WRITTEN_TWICE) = range(3)
 
 

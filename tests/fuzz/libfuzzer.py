@@ -24,10 +24,9 @@ FOUND = Path(__file__).parent / "seeds"
 
 
 def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable[bytes]) -> None:
-    """Calls `check` with inputs, of which `seeds` and what was found before are the first, until the time is over.
-    Does not return.
+    """Call `check` with inputs, beginning with `seeds` and earlier findings, until the time is over.  Does not return.
 
-    `words`: those of the format, as libFuzzer's dictionaries have them.
+    `words`: the format's keywords, for libFuzzer's dictionary.
     """
 
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint8), ctypes.c_size_t)
@@ -51,6 +50,6 @@ def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable
     arguments = [b"fuzz", *map(os.fsencode, options), b"-dict=" + os.fsencode(dictionary), os.fsencode(folder)]
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
     at = ctypes.cast(argv, ctypes.POINTER(ctypes.c_char_p))
-    gc.set_threshold(50_000)  # what a run leaves has hardly any cycles
-    gc.freeze()  # modules are not looked through again and again
+    gc.set_threshold(50_000)  # a run leaves hardly any cycles
+    gc.freeze()  # modules are exempt from collections
     sys.exit(LIBFUZZER.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(arguments))), ctypes.byref(at), one))

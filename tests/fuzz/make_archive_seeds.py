@@ -1,4 +1,4 @@
-"""Writes the seeds of archive_fuzz.c: what the sections of archives hold.  python -m tests.fuzz.make_archive_seeds"""
+"""Write the seeds of archive_fuzz.c: contents of archive sections.  python -m tests.fuzz.make_archive_seeds"""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from tempfile import TemporaryDirectory
 import fastprof
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
 
-# The first byte, which says what the rest is; rows come in batches of eight
+# The first byte, which selects the kind of the rest; rows come in batches of eight
 AS_TABLES, AS_ROWS, AS_DIFFERENCE = 1, 2, 3
 
 
 def jittering_clock() -> bytes:
-    """An archive of calls whose times are multiples of 10.0187, rounded: as of a clock that was made nanoseconds.
+    """An archive of calls whose times are multiples of 10.0187, rounded: a clock that was converted to nanoseconds.
 
-    Three functions take as many steps as is their own, so that each gets a table of its own.  After a pause the clock
-    is set.
+    Three functions have distinct step sizes, so that each gets its own table.  After a pause the clock is set.
     """
     steps, late, events = 0, 0, []
     for i in range(600):

@@ -1,4 +1,4 @@
-"""Writes the seeds of symbols_fuzz.c: the debug sections of small programs.  python -m tests.fuzz.make_symbols_seeds"""
+"""Write the seeds of symbols_fuzz.c: the debug sections of small programs.  python -m tests.fuzz.make_symbols_seeds"""
 
 from __future__ import annotations
 

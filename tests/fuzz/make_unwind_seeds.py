@@ -1,4 +1,4 @@
-"""Writes the seeds of unwind_fuzz.c: tables of small programs.  python -m tests.fuzz.make_unwind_seeds"""
+"""Write the seeds of unwind_fuzz.c: tables of small programs.  python -m tests.fuzz.make_unwind_seeds"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _placed(data: bytes, kind: str) -> bytes:
-    """Functions of a section that is not linked get places, one after the other."""
+    """Place the functions of an unlinked section one after the other."""
     placed, at, start = bytearray(data), 0, 0
     while at + 8 <= len(data):
         (nbytes, number) = struct.unpack_from("<II", data, at)

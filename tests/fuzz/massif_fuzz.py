@@ -1,4 +1,4 @@
-"""Fuzzes the lexer of Massif's snapshots, which is Cython (libfuzzer.py).
+"""Fuzz the lexer of Massif's snapshots, which is Cython (libfuzzer.py).
 
 The first bytes of an input choose how the rest is read.  Two window and batch sizes give the same rows, counts and
 losses, or the same error.

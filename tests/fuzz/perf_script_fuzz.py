@@ -1,4 +1,4 @@
-"""Fuzzes the lexer of perf script's text, which is Cython (libfuzzer.py).
+"""Fuzz the lexer of perf script's text, which is Cython (libfuzzer.py).
 
 The first bytes of an input choose how the rest is read: in one window, where call chains are looked up whole, and in
 small ones, where they are read line by line.  Both give the same rows, counts and losses, or the same error.

@@ -1,4 +1,4 @@
-"""The corpus through Python, and what tests/support/faults.py does without memory: for `make fuzz-coverage`.
+"""The corpus through Python, and the actions of tests/support/faults.py when memory runs out: for `make fuzz-coverage`.
 
 `python -m tests.fuzz.replay SHIM`, with tests/support/shim.c preloaded.
 """
@@ -21,7 +21,7 @@ from tests.support.shim import Faults, Shim
 
 
 def convert_all(folder: Path) -> None:
-    """Each file as each format; files that are damaged as far as they can be understood."""
+    """Each file as each format; damaged files leniently."""
     targets = [known.name for known in formats.formats() if known.writer]
     for kind in ("good", "bad"):
         for file in files(kind):
@@ -31,7 +31,7 @@ def convert_all(folder: Path) -> None:
 
 
 def without_vectors() -> None:
-    """Callgrind's text as a machine without AVX-512, and one without AVX2, reads and writes it."""
+    """Callgrind's text as read and written by a machine without AVX-512, and by one without AVX2."""
     for file in files("good"):
         if format_of(file) == "callgrind":
             for wide in (1, 0):

@@ -1,4 +1,4 @@
-"""The archive against the slow reader of tests/reference/archive.py, and against anything hypothesis thinks of."""
+"""The archive against the slow reader of tests/reference/archive.py, and on random input."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ ROW = st.tuples(
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(ROW, max_size=80), st.integers(1, 9))
-# 2^64 - 1 and 9 have a divisor in common that 1, 0 and 10 do not
+# 2^64 - 1 and 9 have a common divisor that 1, 0 and 10 lack
 @example(rows=[(0, 1, 1, 1, 0, 0), (0, 0, 1, 1, 0, 0), (0, 10, 1, 1, 0, 0)], size=1)
 # all are multiples of 15, but the step from 2^64 - 1 to 0 is 1
 @example(rows=[(0, 75, 1, 1, 0, 0), (0, (1 << 64) - 1, 1, 1, 0, 0), (0, 0, 1, 1, 0, 0)], size=1)
 def test_any_timeline(rows: list[tuple[int, ...]], size: int) -> None:
-    """Times in any order, exits without enters, whatever: all comes back, for the reference too."""
+    """Times in any order and exits without enters: every row is restored, by the reference too."""
 
     def batches(model: Model) -> Iterator[Batch]:
         model.add_part(Part())

@@ -68,7 +68,7 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
 @settings(deadline=None, max_examples=80)
 def test_stacks_to_graph_is_the_reference(samples: list[Sample], inline_calls: bool) -> None:
     _, rows = bridged(samples, 1000, inline_calls=inline_calls)
-    # which of the lines that a function begins at is kept does not matter
+    # a function may begin at several lines; it does not matter which one is kept
     found = {
         (r.at._replace(function=r.at.function._replace(line=0)), r.callee and r.callee._replace(line=0)): (
             r.calls,
@@ -101,7 +101,7 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 def test_stacks_to_graph_whatever_the_limit(
     samples: list[Sample], capacity: int, per_thread: bool, inline_calls: bool
 ) -> None:
-    # calls below 0 make no arc's count smaller: which of them meet others depends on the limit
+    # negative call counts are left out of an arc's count: which of them cancel depends on the limit
     samples = [s._replace(values=(abs(s.values[0]), *s.values[1:])) for s in samples]
     options = {"per_thread": per_thread, "inline_calls": inline_calls}
     model, whole = bridged(samples, 1000, **options)
@@ -158,7 +158,7 @@ def place(frame: Frame) -> At:
 
 
 def as_shown(at: At) -> At:
-    """A position as the estimate shows it: a line of another file is of a function of that file."""
+    """A position as the estimate shows it: a line of another file belongs to a function of that file."""
     return at._replace(function=at.function._replace(file=at.file))
 
 
@@ -194,7 +194,7 @@ def test_self_costs_are_exact(rows: list[Row], options: dict[str, Any], capacity
 
 
 def without_cycles(rows: list[Row]) -> list[Row]:
-    """Functions call later ones only."""
+    """Functions only call later ones."""
     return [row for row in rows if row.callee is None or row.callee.name > row.at.function.name]
 
 
@@ -219,7 +219,7 @@ def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
 @given(graphs(st.integers(1, 10**6)))
 @settings(deadline=None, max_examples=80)
 def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
-    """Of the callers that begin no stack with the function in it, and whose arcs have a context at all."""
+    """Only callers that begin no stack containing the function, and whose arcs have a context."""
     found: Counter[Any] = Counter()
     for sample in estimated(rows, prune=0.0, frames="function"):
         names = [f.lines[0][0].name for f in sample.frames]
@@ -233,7 +233,7 @@ def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
     for (caller, callee), weight in arcs.items():
         for other, its in [(o, w) for (o, c), w in arcs.items() if c == callee and o != caller]:
             if found[caller, callee] and found[other, callee]:
-                # each is whole units, rounded once
+                # each is in whole units, rounded once
                 a, b = found[caller, callee], found[other, callee]
                 assert (a - 2) * its <= (b + 2) * weight, (caller, other, callee)
 

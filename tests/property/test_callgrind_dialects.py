@@ -23,8 +23,8 @@ LINE = st.one_of(SMALL, st.integers(0, 2**32 - 1))
 ADDRESS = st.one_of(st.integers(0x401000, 0x401100), st.integers(0, 2**64 - 1))
 COUNT = st.one_of(SMALL, st.integers(0, 2**62))
 BEHIND = b"# behind the counts"  # longer than any name
-ROUNDED = [b".4999999999999", b"e+00000000000000", b"4999999999999E-13"]  # behind a number: the same number
-NO_NUMBER = b"the process 7"  # so is this
+ROUNDED = [b".4999999999999", b"e+00000000000000", b"4999999999999E-13"]  # suffixes that keep a number's value
+NO_NUMBER = b"the process 7"  # not a number
 VALUE = st.one_of(st.just(0), SMALL, st.integers(-(2**50), 2**50))
 
 
@@ -51,7 +51,7 @@ def profiles(draw: st.DrawFn) -> list[Part]:
                     callee = draw(st.sampled_from(functions))
                     row = row._replace(callee=callee, target=place(), count=draw(COUNT))
                 if kind in ("jump", "jcnd"):
-                    # jfn= says no object, and a file only through jfi=
+                    # jfn= has no object, and a file only by jfi=
                     row = row._replace(callee=function, target_file=draw(st.sampled_from(files)))
                 if kind == "jcnd":
                     row = row._replace(count2=draw(COUNT))
@@ -62,14 +62,14 @@ def profiles(draw: st.DrawFn) -> list[Part]:
 
 @st.composite
 def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
-    """A profile and one way of writing it down."""
+    """A profile and one way to write it."""
     parts = draw(profiles())
     numbered, relative, hexadecimal = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    every_line = draw(st.booleans())  # name everything before every row
+    every_line = draw(st.booleans())  # write all names before every row
     callee_file_last, cfl = draw(st.booleans()), draw(st.booleans())
     blank, end = draw(st.sampled_from([b" ", b"\t", b"  "])), draw(st.sampled_from([b"\n", b"\r\n"]))
     trailing = draw(st.booleans())
-    order = draw(st.sampled_from([list, reversed]))  # of positions: as they are named, not as they are written
+    order = draw(st.sampled_from([list, reversed]))  # of columns in their header line, not in rows
     sums = draw(st.sampled_from([b"", b"%b: ", b"%b "]))
     rounded = draw(st.sampled_from([b"", b"", *ROUNDED]))
     process = draw(st.sampled_from([[], [b"pid: 7"], [b"pid: " + NO_NUMBER]]))
@@ -156,7 +156,7 @@ def test_every_dialect_reads_back_as_the_model(
     case: tuple[list[Part], bytes], window: int, capacity: int, wide: int
 ) -> None:
     parts, data = case
-    assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # the oracle itself
+    assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # checks the oracle itself
     ours, log = read_parts(data, window=window, capacity=capacity, from_="callgrind", wide=wide)
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
     lines = data.split(b"\n")

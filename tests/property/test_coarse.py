@@ -25,7 +25,7 @@ ROWS = st.lists(
 
 
 def key(row: Row, by: str) -> tuple[Any, ...]:
-    """What a row becomes one with."""
+    """The key under which rows are merged."""
     f, place = row.at.function, row.at
     plain = (f.object, f.file, f.name)
     callee = row.callee and (row.callee.object, row.callee.file, row.callee.name)

@@ -1,4 +1,4 @@
-"""`top --stats`: the durations of the calls of each function are those of a list of all calls."""
+"""`top --stats`: the durations of each function's calls equal those of a list of all calls."""
 
 from __future__ import annotations
 

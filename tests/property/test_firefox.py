@@ -1,4 +1,4 @@
-"""Random logs and stacks as profiles of the Firefox Profiler, against the slow references."""
+"""Random logs and stacks as Firefox Profiler profiles, against the slow references."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_times_are_those_of_the_reference(case: Case, capacity: int | None) -> N
         for name, weight in thread.self_.items():
             assert (weight * MILLION) % 1 == 0
             own[name] += int(weight * MILLION)
-        # without a gap, so that a time lies in one sample
+        # without gaps, so that each time is in one sample
         ends = [time + weight for time, _, weight in thread.samples]
         assert ends[:-1] == [time for time, _, _ in thread.samples[1:]]
         assert thread.samples[-1][1:] == ((), 0)
@@ -53,7 +53,7 @@ def test_times_are_those_of_the_reference(case: Case, capacity: int | None) -> N
 @settings(max_examples=50, deadline=None)
 @given(CASES)
 def test_events_are_when_they_were(case: Case) -> None:
-    """As in a Perfetto trace, whose times are not from the first one on."""
+    """Like a Perfetto trace, whose times do not begin at the first one."""
     tracks = perfetto.read(convert_bytes(case.data, "xray", "perfetto", TICKS).data)
     threads = firefox.read(convert_bytes(case.data, "xray", "firefox", TICKS).data)
     events = [sorted((s.begin, s.args["data"]) for s in track.slices if s.end is None) for track in tracks]

@@ -1,4 +1,4 @@
-"""Random XRay logs within random budgets, and split: what is left is exact, and what is merged is counted."""
+"""Random XRay logs within random budgets, and split: kept calls are exact, and merged calls are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = tuple[str, int, int | None, tuple[tuple[str, Any], ...]]
 
 
 def rows(path: Path) -> dict[Thread, list[Row]]:
-    """What a trace says, by thread."""
+    """The contents of a trace, by thread."""
     found: dict[Thread, list[Row]] = {}
     for track in perfetto.read(path.read_bytes()):
         assert not track.open
@@ -32,7 +32,7 @@ def rows(path: Path) -> dict[Thread, list[Row]]:
 
 
 def nested(of_thread: list[Row]) -> list[tuple[Row, int, bool]]:
-    """Each call with the time that it spent itself, and whether an event happened in it.  Rows are in order."""
+    """Each call with its self time, and whether an event happened in it.  Rows are in order."""
     result: list[tuple[Row, list[int]]] = []
     open_: list[tuple[Row, list[int]]] = []
     for row in of_thread:
@@ -57,7 +57,7 @@ def holds(outer: Row, inner: Row) -> bool:
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Calls and events at different times, so that it is plain what is within what; none is of length 0."""
+    """Calls and events at different times, so that nesting is unambiguous; none is of length 0."""
     log = FdrLog(5, frequency=10**9)
     for tid in range(1, draw(st.integers(1, 3)) + 1):
         buffer, open_ = log.buffer(tid=tid, pid=7).cpu(0, 0), []
@@ -175,7 +175,7 @@ def test_each_viewer_gets_no_more_than_the_budget(case: Case, to: str) -> None:
         source.write_bytes(case.data)
         try:
             fastprof.convert(source, target, to=to, from_="xray", time_unit="ticks")
-        except fastprof.FastprofError:  # nothing in it that the format holds
+        except fastprof.FastprofError:  # the format can hold none of it
             return
         most = target.stat().st_size
         for budget in (most, most - 1, most * 3 // 4, most // 2):

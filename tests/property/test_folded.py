@@ -1,4 +1,4 @@
-"""Folded stacks against the slow reader: any text, any window; what is written reads as what was meant."""
+"""Folded stacks against the slow reader: any text, any window; written profiles are read back unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastprof.core.options import Options
 from tests.reference import folded as reference
 from tests.support.stackdump import dump, rewrite
 
-# Text in which every rule of the format is met often.
+# Text that often meets every rule of the format.
 PIECE = st.sampled_from(
     [
         *(b";", b";;", b" ", b"\t", b"#", b"\r", b"a", b"f g", b"12", b"3", b"4.5", b"0.49"),
@@ -54,15 +54,15 @@ def test_reading_is_that_of_the_slow_reader(
 
 
 def as_written(name: bytes) -> bytes:
-    """A frame of the middle of a stack, by the rules of docs/formats/folded.md."""
+    """A frame in the middle of a stack, by the rules of docs/formats/folded.md."""
     text = name.decode("utf-8", "surrogateescape").replace(";", ":")
-    text = re.sub("[\udc80-\udcff]", "\ufffd", text)  # a byte that is no UTF-8
+    text = re.sub("[\udc80-\udcff]", "\ufffd", text)  # a byte that is not UTF-8
     text = re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", text)
     return text.strip(" ").encode() or b"[unknown]"
 
 
 def told_apart(name: bytes, texts: dict[bytes, bytes]) -> None:
-    """Add the text of a name to those of the names before."""
+    """Append the text of a name to the preceding names."""
     tries = chain([b""], (b" [%d]" % n for n in numbers(2)))
     alike = as_written(name)
     texts.setdefault(name, next(alike + end for end in tries if alike + end not in texts.values()))
@@ -73,7 +73,7 @@ NAME = st.one_of(st.binary(max_size=6), st.text(max_size=6).map(str.encode), PIE
 
 @given(st.lists(st.tuples(st.lists(NAME, min_size=1, max_size=5), st.integers(1, 1000)), max_size=8))
 def test_any_name_can_be_written(stacks: list[tuple[list[bytes], int]]) -> None:
-    """By way of a pprof profile, whose names may be anything."""
+    """By way of a pprof profile, whose names may be any text."""
     from tests.reference import profile_proto
 
     p = profile_proto.Profile()

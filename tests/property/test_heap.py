@@ -1,4 +1,4 @@
-"""Text profiles of heaps: what the slow reader reads is read, in any window."""
+"""Text profiles of heaps: the rows of the slow reader, in any window."""
 
 from __future__ import annotations
 

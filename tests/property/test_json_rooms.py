@@ -21,7 +21,7 @@ NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_siz
 
 
 class Written(str):
-    """A number as it stands in the file."""
+    """A number in the form that it has in the file."""
 
 
 @st.composite
@@ -32,7 +32,7 @@ def numbers(draw: st.DrawFn, least: int, most: int, places: int) -> Written:
 
 
 def text_of(value: Any) -> str:
-    """JSON, with numbers as they are."""
+    """JSON whose numbers keep their form."""
     if isinstance(value, Written):
         return str(value)
     if isinstance(value, dict):
@@ -58,7 +58,7 @@ def rows_of(profile: Any) -> dict[tuple[int, int], list[tuple[str, int, str]]]:
     return found
 
 
-# ---- Chrome's
+# ---- Chrome traces
 
 
 @st.composite
@@ -101,7 +101,7 @@ def traces(draw: st.DrawFn) -> bytes:
 
 
 def by_lane(rows: dict[Any, list[Any]]) -> Counter[tuple[int, int, tuple[Any, ...]]]:
-    """Rows by process and thread.  Numbers of lanes are not in the file: 0 stands for them."""
+    """Rows by process and thread.  The file has no numbers of lanes: they are 0 here."""
     return Counter(
         (pid, 0 if any(lane) or tid > 2 else tid, tuple(said)) for (pid, tid, *lane), said in rows.items() if said
     )
@@ -111,7 +111,7 @@ def by_lane(rows: dict[Any, list[Any]]) -> Counter[tuple[int, int, tuple[Any, ..
 @given(traces())
 def test_trace_events(data: bytes) -> None:
     expected = trace_event.read(data)
-    assume(any(expected.rows.values()))  # a trace of nothing but other events is refused
+    assume(any(expected.rows.values()))  # a trace of only other events is refused
     with fastprof.open(data, from_="trace-event") as profile:
         found = rows_of(profile)
         counts = {entry["code"]: entry["count"] for entry in profile.log.repairs.entries()}
@@ -121,11 +121,11 @@ def test_trace_events(data: bytes) -> None:
         event(code)
 
 
-# ---- samples of Chrome's, and of V8
+# ---- samples of Chrome and of V8
 
 
 def tree(draw: st.DrawFn, n: int) -> list[int]:
-    """The parent of each node, 0 of those that have none."""
+    """The parent of each node, 0 for nodes without one."""
     return [draw(st.integers(0, i)) for i in range(n)]
 
 
@@ -233,7 +233,7 @@ def test_samples_of_traces(data: bytes) -> None:
     assert samples_of(data, "trace-event", samples=True) == samples.read(data)
 
 
-# ---- speedscope's
+# ---- speedscope
 
 
 @st.composite

@@ -1,5 +1,5 @@
-"""The same contents give the same bytes, whatever the files are called, in which order they come, and which are merged
-before the others, by way of archives."""
+"""The same contents give the same bytes, for any file names and any order, and if some files are merged before the
+others, by way of archives."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ TARGETS = {
     "folded": "stacks",
     "archive": "any",
 }
-# Their values are so large that a sum of some is an error, even if that of all is not.
+# Their values are so large that a partial sum is an error, even if the total is not.
 HUGE = ("everything.pb", "reversed.pb", "members.pb.gz", "huge.folded", "32_big_sum.json")
 
 
 def known(name: str) -> list[Path]:
-    """Inputs of one view: of several the tree of `batch merge` keeps them apart."""
+    """Inputs of one view: the tree of `batch merge` keeps several views apart."""
     folder, pattern = SETS[name]
     found = [path for path in sorted((CORPUS / folder / "good").glob(pattern)) if path.name not in HUGE]
     return [path for path in found if name != "speedscope" or fastprof.info(path).facts["view"] == "stacks"]
 
 
 def merged(inputs: list[Path], out: Path, to: str) -> bytes:
-    """What they are merged into; of an error its kind."""
+    """The merged bytes; for an error its kind."""
     for options in ({"symbolize": False}, {}):
         try:
             fastprof.merge(inputs, out, to=to, union=True, **options)
@@ -63,7 +63,7 @@ def renamed(files: list[Path], folder: Path, rng: random.Random) -> list[Path]:
 
 
 def tree(files: list[Path], folder: Path, rng: random.Random) -> list[Path]:
-    """What is left to merge when some of them were merged into archives, and some of those again."""
+    """The remaining inputs after some were merged into archives, and some of those again."""
     n = 0
     while len(files) > 1 and rng.random() < 0.8:
         size = rng.randint(1, len(files))
@@ -84,7 +84,7 @@ def test_any_tree_gives_the_same_bytes(name: str, to: str, seed: int, tmp_path: 
     expected = merged(renamed(files, tmp_path / "flat", rng), tmp_path / "expected", to)
     again = renamed(files, tmp_path / "again", rng)
     assert merged(again, tmp_path / "again.out", to) == expected
-    # what a bridge makes of each input is not what it makes of their sum: `batch merge` gives each to the bridge first
+    # bridging each input differs from bridging their sum: `batch merge` bridges each input first
     of_each = name == "xray" or (name in ("callgrind", "cachegrind") and TARGETS[to] == "stacks")
     by_tree = not of_each
     for k in range(2 if by_tree else 0):

@@ -1,4 +1,4 @@
-"""The model's tables beside a dict: what is entered once more has the id that it had, and ids are dense."""
+"""The model's tables against a dict: an entry added again keeps its id, and ids are dense."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_functions(rows: list[tuple[str, str, int, str, int]]) -> None:
 
 
 def test_many_functions_of_few_names() -> None:
-    """As many as make each table grow a few times, names known and new ones in turn."""
+    """Enough entries to grow each table a few times, alternately known and new ones."""
     model = Model()
     assert [model.object(name) for name in "abcd"] == [1, 2, 3, 4]
     rows = [(f"f{n}" if n % 3 else "operator()", f"file{n % 977}", n % 5) for n in range(200_000)]

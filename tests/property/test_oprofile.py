@@ -37,7 +37,7 @@ def test_sample_files(
     last = -1
     for batch in batches(opened, 7):
         for address, value in zip(batch["address"], batch.values(0), strict=True):
-            assert address > last  # by key, each once
+            assert address > last  # sorted by key, without repeats
             last = address
             got[address] = value
     assert got == samples

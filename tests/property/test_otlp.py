@@ -1,4 +1,4 @@
-"""Random OpenTelemetry profiles against the official schema, in all forms, and there and back."""
+"""Random OpenTelemetry profiles against the official schema, in all forms, and in round trips."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def add_profile(draw: st.DrawFn, d: Any, profile: Any, name: st.SearchStrategy[i
     for _ in range(draw(st.integers(0, 4))):
         sample = profile.samples.add(stack_index=draw(st.integers(0, len(d.stack_table) - 1)))
         sample.link_index = draw(st.integers(0, 1))
-        # keys of one sample are distinct, as the specification demands
+        # the specification requires distinct keys within a sample
         indices = (
             draw(st.lists(st.integers(1, len(d.attribute_table) - 1), max_size=3)) if d.attribute_table[1:] else []
         )
@@ -102,7 +102,7 @@ def add_profile(draw: st.DrawFn, d: Any, profile: Any, name: st.SearchStrategy[i
 
 
 def as_json(p: Any) -> bytes:
-    """OTLP's JSON: as that of protocol buffers, but ids are hexadecimal."""
+    """OTLP's JSON: like that of protocol buffers, but ids are hexadecimal."""
     found = json_format.MessageToDict(p)
     for link, wanted in zip(found["dictionary"]["linkTable"], p.dictionary.link_table, strict=True):
         link.update({"traceId": wanted.trace_id.hex(), "spanId": wanted.span_id.hex()})
@@ -112,7 +112,7 @@ def as_json(p: Any) -> bytes:
 
 
 def decided(p: Any) -> bytes:
-    """With a sample that only 1.10 can have, so that the layout is known."""
+    """With a sample that is only valid in 1.10, so that the layout is unambiguous."""
     p.dictionary.string_table.append("samples")
     profile = p.resource_profiles[0].scope_profiles[0].profiles.add()
     profile.sample_type.type_strindex = len(p.dictionary.string_table) - 1
