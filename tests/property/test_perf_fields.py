@@ -1,4 +1,4 @@
-"""Fields of tracepoints in perf.data, against values that are packed here; and damaged descriptions of them."""
+"""Fields of tracepoints in perf.data, against values packed here; and damaged descriptions of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.tracing import tracepoints
 from tests.support.perfdata import CALLCHAIN, IP, PERIOD, RAW, TID, TIME, PerfData
 
-NUMBERS = "bBhHiIqQ"  # of struct: lower case is signed
+NUMBERS = "bBhHiIqQ"  # codes of struct: lower case is signed
 TEXTS = st.binary(max_size=20).map(lambda text: text.replace(b"\0", b"x"))
 FIELDS = st.one_of(
     st.tuples(
@@ -39,7 +39,7 @@ def made(fields: list[Any], order: str) -> tuple[bytes, bytes, list[tuple[bytes,
     nbytes = 8 + sum(size(kind, is_array, values) for kind, is_array, values in fields)
     for k, (kind, is_array, values) in enumerate(fields):
         at, n, key = len(raw), size(kind, is_array, values), f"f{k}"
-        if isinstance(kind, tuple):  # numbers elsewhere, or so many as a constant has
+        if isinstance(kind, tuple):  # a number at another place, or a constant's number of values
             place, code = kind
             signed, declared = int(code.islower()), f"{place} {C_TYPES[code]}[] {key}"
             numbers = [struct.unpack_from(order + code, value)[0] for value in values]
@@ -84,7 +84,7 @@ def size(kind: Any, is_array: bool, values: list[bytes]) -> int:
 
 
 def labels(data: bytes) -> list[tuple[bytes, str]]:
-    """The keys and values of the labels of the only sample.  Numbers are signed here, whatever their field is."""
+    """The keys and values of the labels of the only sample.  Numbers are signed here, whatever the field's type."""
     found = []
     with fastprof.open(io.BytesIO(data), symbolize=False) as profile:
         (label,) = (label for batch in profile.batches() for label in batch["label"])

@@ -1,4 +1,4 @@
-"""The text of perf script: what is printed is read, in any window; of any lines the same is read in any window."""
+"""The text of perf script: printed samples are read in any window; any other lines read the same in any window."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STYLE = st.builds(Style, st.booleans(), st.booleans(), st.sampled_from([6, 9]), 
 
 
 def printed(sample: reference.Sample, style: Style) -> str:
-    """As perf prints it."""
+    """The sample as printed by perf."""
     pid, tid = sample.thread
     thread = f"{pid:5d}/{tid:<5d}" if style.pid else f"{tid:5d}"
     cpu = "[003] " if style.cpu else ""
@@ -61,7 +61,7 @@ def test_what_is_printed_is_read(
 ) -> None:
     text = "".join(printed(sample, style) for sample in samples)
     found = dump(text.encode(), "perf-script", chunk=chunk, capacity=capacity, options=Options())
-    # one-line samples go together in the slow reader's eyes without a blank line
+    # the slow reader joins one-line samples that no blank line separates
     blocks = text if style.chain else text.replace("\n", "\n\n")
     slow = reference.read(blocks)
     assert [(s.comm, s.thread[1], s.time_ns, s.event, s.period) for s in slow] == [

@@ -89,7 +89,7 @@ def product(data: bytes) -> list[reference.Span]:
 
 
 def known(spans: list[reference.Span]) -> Counter[Any]:
-    """What the model tells of lanes: not the thread to which they belong."""
+    """The model's facts about lanes, without the thread to which they belong."""
     return Counter(s if s.path is None else s._replace(tid=None) for s in spans)
 
 

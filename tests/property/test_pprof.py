@@ -39,7 +39,7 @@ def profiles(draw: st.DrawFn) -> Any:
         start = draw(U64)
         m = p.mapping.add(id=i, memory_start=start, memory_limit=draw(U64), file_offset=draw(U64))
         m.filename, m.build_id = draw(string), draw(string)
-        # a writer sets flags where all locations have functions, so only stated ones can be compared
+        # a writer sets flags if all locations have functions, so only stated ones can be compared
         m.has_functions = m.has_line_numbers = True
         m.has_filenames, m.has_inline_frames = draw(st.booleans()), draw(st.booleans())
     functions = ids(draw(st.integers(1, 4)))
@@ -49,7 +49,7 @@ def profiles(draw: st.DrawFn) -> Any:
     for i in locations:
         mapping = draw(st.sampled_from([0, *mappings]))
         location = p.location.add(id=i, mapping_id=mapping, address=draw(U64), is_folded=draw(st.booleans()))
-        if mapping:  # without an address its mapping would be written as a name alone (pprof/no_address.h)
+        if mapping:  # without an address its mapping would be written as a mere name (pprof/no_address.h)
             location.address = location.address or 1
         for _ in range(draw(st.integers(0, 3))):
             location.line.add(function_id=draw(st.sampled_from(functions)), line=draw(LINE), column=draw(LINE))
@@ -71,7 +71,7 @@ def _fields(data: bytes) -> list[bytes]:
 
 
 def _unpacked(p: Any) -> bytes:
-    """The same profile, its samples' lists written one by one."""
+    """The same profile, with the lists of its samples unpacked."""
     from tests.unit.test_pprof import message, number
 
     out = b"".join(f for f in _fields(p.SerializeToString()) if f[0] != 0x12)
@@ -108,14 +108,14 @@ def test_gperftools_written_from_it_is_stable(p: Any) -> None:
     keep = Options(keep_signal_frames=True)
     p.sample_type[0].type, p.sample_type[0].unit = len(p.string_table), len(p.string_table) + 1
     p.string_table.extend(["samples", "count"])
-    for sample in p.sample:  # a sum beyond 64 bits, of other values too, would be several rows
+    for sample in p.sample:  # a sum beyond 64 bits, even of another value, would become several rows
         sample.value[:] = [value % 1000 for value in sample.value]
     try:
         first = convert_bytes(p.SerializeToString(), "pprof", "gperftools")
-    except FastprofError:  # nothing that it can hold
+    except FastprofError:  # nothing that the format can hold
         assume(False)
     data = first.data
-    if "frames-without-address" in first.log.not_representable:  # without them stacks may be equal, and are summed
+    if "frames-without-address" in first.log.not_representable:  # without these, stacks may be equal and summed
         data = convert_bytes(data, "gperftools", "gperftools", keep).data
     again = convert_bytes(data, "gperftools", "gperftools", keep)
     assert again.data == data

@@ -47,7 +47,7 @@ class Rounds:
 
 @given(STEPS, st.sampled_from([0, 100, 2000, 1 << 20]))
 def test_records_come_by_time_and_as_soon_as_they_may(steps: list[Any], most: int) -> None:
-    """Whatever is kept in memory: at a mark all up to the newest before the previous mark, the rest at the end."""
+    """With any limit of memory: at a mark, all up to the newest before the previous mark; the rest at the end."""
     rounds, waiting, newest, noted, reached, late = Rounds(most), [], 0, 0, 0, 0
     expected: list[Record] = []
 

@@ -1,4 +1,4 @@
-"""cProfile's and V8's heap profiles: what the slow readers read is read, in any window."""
+"""cProfile's and V8's heap profiles: the rows of the slow readers, in any window."""
 
 from __future__ import annotations
 

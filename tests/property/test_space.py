@@ -1,4 +1,4 @@
-"""Maps of processes against plain lists of them."""
+"""Maps of processes against plain lists."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_address_as_in_plain_lists(steps: list[Any]) -> None:
 
 
 def test_what_is_left_of_a_map_keeps_its_place_in_the_file() -> None:
-    """The example of the header."""
+    """The header's example."""
     space = Compiled()
     space.do("map", 1, 0x1000, 0x4000, 0, 10, 0)
     space.do("map", 1, 0x2000, 0x1000, 0x700, 11, 0)

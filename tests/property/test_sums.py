@@ -1,4 +1,4 @@
-"""Sums of stacks: the same whatever the limit, and several inputs whatever their order."""
+"""Sums of stacks are the same for any limit, and for any order of several inputs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def batches(model: Model, given_: Any, capacity: int) -> Iterator[Batch]:
 
 
 def rows(model: Model, summed: Iterator[Batch]) -> list[Any]:
-    """What each row says, in their order."""
+    """The fields of each row, in order."""
     found = []
     for batch in summed:
         names = model.parts[batch.part].value_types
@@ -121,6 +121,6 @@ def test_every_sum_is_there_once(given_: Any, capacity: int) -> None:
             for name, value in row[3]:
                 expected[row[:3], name] += value
         assert found == expected
-        # several rows only for what one cannot hold
+        # several rows only for a sum that exceeds one row
         beyond = {key for (key, _), value in expected.items() if not -(2**63) <= value < 2**63}
         assert {key for key in keys if keys.count(key) > 1} == beyond

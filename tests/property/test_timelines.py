@@ -1,4 +1,4 @@
-"""A timeline of any format as an XRay log: reading and writing it gives the same bytes, from the second on."""
+"""A timeline of any format as an XRay log: reading and writing it gives the same bytes, from the second time on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = st.sampled_from(["f", "g", "#1", "#7", "#0", "#268435455", "#268435456",
 
 @st.composite
 def evented(draw: st.DrawFn) -> bytes:
-    """speedscope's: calls of several threads, some of which do not nest, at any times."""
+    """A speedscope document: calls of several threads, some of which do not nest, at any times."""
     names = draw(st.lists(NAMES, min_size=1, max_size=5))
     unit = draw(st.sampled_from(["nanoseconds", "seconds", "none"]))
     found = []
@@ -39,7 +39,7 @@ TIMELINES = st.one_of(
     st.tuples(st.just("speedscope"), evented()),
     st.tuples(st.just("trace-event"), traces()),
 )
-# By way of which formats a log goes, before it is one again.
+# Intermediate formats on the way from log to log.
 WAYS = ["xray", "archive", "speedscope", "trace-event"]
 
 
@@ -48,8 +48,8 @@ def written(data: bytes, from_: str, to: str) -> Any:
 
 
 def becomes_stable(data: bytes, from_: str, way: str) -> None:
-    """Once it was read and written, or went by another format and back.  Before, buffers of one time may stand in
-    another order than that of their threads, and threads may have numbers that others have, too."""
+    """It is stable once it was read and written, or converted to another format and back.  Before, buffers with equal
+    times may be in another order than their threads, and several threads may have the same number."""
     log = written(data, from_, "xray")
     rounds = [log := written(written(log, "xray", way), way, "xray") for _ in range(3)]
     assert rounds[1] == rounds[2]
@@ -65,7 +65,7 @@ def test_a_log_stays_as_it_is(way: str, timeline: tuple[str, bytes]) -> None:
     try:
         written(written(data, from_, "xray"), "xray", way)
     except FastprofError:
-        return  # nothing in it that a log, or the other format, can say
+        return  # neither a log nor the other format can hold any of it
     becomes_stable(data, from_, way)
 
 

@@ -1,4 +1,4 @@
-"""Random stacks, graphs and timelines: what `top` says against the slow references."""
+"""Random stacks, graphs and timelines: the figures of `top` against the slow references."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def costs(model: Model, by: str, value: str = "v1", second: str | None = None, c
 
 
 def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
-    """self, inclusive, calls and second by name; nothing is said twice."""
+    """self, inclusive, calls and second by name; each name occurs once."""
     columns = [found.column(c) for c in ("self", "inclusive", "calls", "second")]
     ids = found.largest("self", 1 << 31)
     assert len({name(i) for i in ids}) == len(ids) == found.count
@@ -40,7 +40,7 @@ def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
 
 
 def same_name(f: Fn) -> Fn:
-    """Functions that differ only in the line where they begin are one."""
+    """Functions that differ only in the line where they begin are equal."""
     return f._replace(line=0)
 
 
@@ -150,7 +150,7 @@ def arc_key(arc: Arc) -> tuple[int, ...]:
 
 
 def shown(cycle_of: dict[Fn, Any], pair: tuple[Fn, Fn], into: bool) -> Any:
-    """What a call is listed as: the other end has no line, and a call from outside calls a cycle, not its member."""
+    """The listed form of a call: the other end has no line, and a call from outside calls a cycle, not its member."""
     caller, callee = pair
     mine, other = (callee, caller) if into else pair
     cycle = cycle_of.get(callee)
@@ -198,7 +198,7 @@ def test_timelines(case: Case) -> None:
 
 
 def test_many_blocks_of_a_function_take_memory_for_arcs_only() -> None:
-    """As Xdebug writes them: a block a call, the callee first.  Equal arcs are merged now and then."""
+    """Like Xdebug's output: one block per call, callee first.  Equal arcs are merged from time to time."""
     model = Model()
     found = costs(model, "function", "v0", cycles=False)
     place = [At(f, f.file, 1) for f in NAMES]

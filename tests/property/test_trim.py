@@ -1,4 +1,4 @@
-"""Random stacks within random budgets: what is left is exact, what costs least is pruned, totals are kept."""
+"""Random stacks within random budgets: kept stacks are exact, the cheapest are pruned, and totals are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.reference import firefox
 
 Stacks = dict[tuple[str, ...], int]
 
-# of each profile (a thread and a value type): stacks, outermost function first, with their weights
+# for each profile (a thread and a value type): stacks, outermost function first, with their weights
 PROFILES = st.lists(
     st.lists(
         st.tuples(
@@ -36,7 +36,7 @@ UNITS = {"nanoseconds": "time", "bytes": "size"}
 
 
 def source(profiles: list[list[tuple[tuple[str, ...], int]]]) -> bytes:
-    """Threads of two value types by turns; names that were equal would be told apart, in a whole file."""
+    """Threads of two value types in turn; a whole file would make equal names distinct."""
     names = [*"abcdef"]
     said = [
         {
@@ -78,7 +78,7 @@ READ = {".speedscope.json": read_speedscope, ".profile.json": read_firefox}
 
 
 def shares(profiles: dict[str, Stacks]) -> dict[tuple[str, ...], float]:
-    """Of each stack with all that goes on from it: the mean over value types."""
+    """For each stack, the share of all its continuations: the mean over value types."""
     totals: Counter[str] = Counter()
     of_type = {name: next(t for t in UNITS.values() if t in name) for name in profiles}
     for name, stacks in profiles.items():
@@ -130,7 +130,7 @@ def test_what_is_left_is_exact_and_within_the_budget(
             assert left == whole and losses(log) == otherwise
             return
         cost = shares(whole)
-        # what costs exactly as much as the limit may be on either side of it
+        # stacks that cost exactly the limit may be on either side of it
         sides = [
             {stack for stack, share in cost.items() if share >= said["pruned_below"] * (1 + by)} for by in (-1e-9, 1e-9)
         ]

@@ -103,7 +103,7 @@ def test_rules(machine: int, is_eh: bool, signal: bool, code: int, data: int, fi
     rows = reference.rows_of(cie, START, SIZE, program)
     texts = [(row.start, reference.rule_of(row, machine)) for row in rows or ()] or [(START, "damaged")]
     if reference.rows_of(cie, START, SIZE, b"") is None:
-        texts = []  # without its CIE nothing is known, not even which code it is about
+        texts = []  # without its CIE nothing is known, not even its code range
     want = []
     for start, text in [*texts, (START + SIZE, "gap")] if texts else ():
         if not want or want[-1][1] != text:
@@ -119,7 +119,7 @@ REGISTERS = st.dictionaries(st.sampled_from([0, 3, 6, 10, 12]), st.integers(SP, 
 @example({3: SP + 8}, bytes(range(64)), b"\x0c\x03\x08\x90\x01", 0)
 @example({}, bytes(range(64)), b"\x0f\x02\x77\x10\x16\x10\x03\x77\x00\x06", 0)
 def test_callers(registers: dict[int, int], stack: bytes, program: bytes, at: int) -> None:
-    """The return address in the leaf, with whatever registers and expressions it takes."""
+    """The return address in the leaf, with any registers and expressions."""
     cie = reference.Cie(1, -8, FIRST[62])
     table = table_of(section(cie, 62, program, is_eh=True), 62, is_eh=True)
     known = {**registers, 7: SP, 16: START + at}

@@ -1,4 +1,4 @@
-"""Massif's trees and DHAT's points: what the slow readers read is read, in any window."""
+"""Massif's trees and DHAT's points: the rows of the slow readers, in any window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAPACITY = st.sampled_from([None, 1, 3])
 FRAMES = [f"0x{i}{i}: f{i}(int, char (*)(x)) (a b.cc:{i})" for i in range(1, 4)]
 FRAMES += ["0x99: g (in /lib/my libs/x.so)", "in 2 places, all below massif's threshold (1.00%)", "0x0: ???"]
 FRAME = st.sampled_from(FRAMES)
-# (what a node has alone, its frame, its children)
+# (a node's own value, its frame, its children)
 TREE = st.recursive(
     st.tuples(st.integers(0, 1 << 40), FRAME, st.just([])),
     lambda node: st.tuples(st.integers(0, 1 << 40), FRAME, st.lists(node, max_size=3)),
@@ -46,7 +46,7 @@ def profile(trees: list[Any]) -> str:
 
 
 def name(frame: tuple[Any, ...]) -> str:
-    """The text of a frame, as it is in the file."""
+    """The text of a frame in the file."""
     if not frame[3]:
         return f"0x{frame[1]:x}"
     return str(next(text for text in FRAMES if frame[3][0][0].decode() in text))

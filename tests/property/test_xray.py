@@ -27,7 +27,7 @@ REPAIRS = {
 
 
 def unclamped(case: Case) -> dict[Any, Any]:
-    """Clamping is the stack machine's, not the decoder's."""
+    """The records before clamping, which is the stack machine's job, not the decoder's."""
     log = reference.read(case.data, repair=True)
     return {key: records for key, records in log.threads.items() if records}
 
@@ -130,12 +130,12 @@ def test_damage_is_an_error_or_a_result_and_never_a_crash(case: Case, data: st.D
     raw = raw[: data.draw(st.integers(32, len(raw)))]
     for lenient in (False, True):
         try:
-            # whatever view it now claims to be
+            # whatever view the damaged file now claims
             for batch in product.batches(product.open_input(bytes(raw), Options(lenient=lenient))):
                 assert len(batch)
         except FormatError as error:
             assert error.offset is not None and error.offset <= len(raw)
-            # what cannot be read at all is an error in lenient mode too
+            # an unreadable file is an error in lenient mode too
             assert not lenient or error.code == -5
         except Exception as error:
             assert type(error).__name__ == "UnrecognizedError"
@@ -145,7 +145,7 @@ def test_damage_is_an_error_or_a_result_and_never_a_crash(case: Case, data: st.D
 @given(profile_logs())
 def test_profiles_sum_up(log: Any) -> None:
     builder, rows = log
-    # Without a file header no rows are no bytes; threads have 32 bits; sums beyond 2^63-1 are errors.
+    # Without a file header, no rows make an empty file; threads have 32 bits; sums beyond 2^63-1 are errors.
     assume(rows and all(row[1] < 1 << 32 for row in rows))
     assume(sum(row[3] for row in rows) < 1 << 63 and sum(abs(row[4]) for row in rows) < 1 << 63)
     opened = product.open_input(builder.bytes(), from_="xray")

@@ -1,6 +1,6 @@
 """A slow, obvious reader of archives, written from docs/formats/archive.md alone.
 
-It shares no code with fastprof; only zstandard frames are left to their library.
+It shares no code with fastprof; only zstandard frames are decoded by a library.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def varint(value: int) -> bytes:
 
 
 def applied(base: Bytes, difference: Bytes) -> bytes:
-    """A ROWS payload that says the same as the one that the difference was made of."""
+    """The ROWS payload from which the difference was made, or an equivalent one."""
     view, runs, streams = chunk_of(difference)
     _, _, base_streams = chunk_of(base)
     out = []

@@ -19,7 +19,7 @@ def plus(a: Values, b: Values) -> Values:
 
 
 def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
-    """The places a frame stands for, outermost first; None is a sample without a stack."""
+    """The places of a frame, outermost first; None is a sample without a stack."""
     if frame is None:
         return [At(Fn("[unknown]", "???"), "???", 0)]
     where = frame.mapping[0] if frame.mapping else ""
@@ -53,7 +53,7 @@ def graph(
     """(place, callee or None) -> (call count, values)."""
 
     def one(p: At) -> At:
-        """Functions are the same if their object, file and name are."""
+        """Functions are equal if their object, file and name are."""
         return p._replace(function=p.function._replace(line=0))
 
     selfs: dict[At, Values] = {}
@@ -70,7 +70,7 @@ def graph(
             arcs[arc] = plus(arcs.get(arc, zero), sample.values if outermost else zero)
         by_stack[sample.frames] = plus(by_stack.get(sample.frames, zero), sample.values)
     if calls is not None:
-        # the calls of a stack are calls of its leaf frame (and of what is inlined in it)
+        # the calls of a stack are calls of its leaf frame (and of functions inlined in it)
         for frames, values in by_stack.items():
             if not frames:
                 continue
@@ -87,9 +87,9 @@ def graph(
 
 
 def shares(rows: Iterable[Row], function: Fn) -> dict[tuple[At, ...], Fraction]:
-    """How `function` came to be called: its callers from the root, and the share of each such path.
+    """The ways in which `function` is called: its callers from the root, and the share of each such path.
 
-    For graphs whose arcs all weigh something in their first value, without pruning.
+    For graphs in which the first value of every arc is positive, without pruning.
     """
     arcs: dict[tuple[At, Fn], int] = defaultdict(int)
     weight: dict[Fn, int] = defaultdict(int)

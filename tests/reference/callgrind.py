@@ -1,7 +1,7 @@
 """A slow, obvious reader of Callgrind and Cachegrind files: the oracle of the compiled one.
 
-One regular expression a kind of line, one dictionary a kind of name, no windows.  It knows well-formed
-files in every dialect, not the repair of damaged ones.
+One regular expression per kind of line, one dictionary per kind of name, no windows.  It reads well-formed files in
+every dialect, and does not repair damaged ones.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def number(text: bytes) -> int:
 
 
 def count(text: bytes) -> int:
-    """Of calls or an event, to the nearest whole number if it has a fraction or exponent."""
+    """A number of calls or of an event, rounded to the nearest integer if it has a fraction or exponent."""
     return number(text) if re.fullmatch(NUMBER, text) else round(Fraction(text.decode()))
 
 
 def cost(text: bytes) -> int:
-    """Below 0 with a sign, or as 2^64 more."""
+    """A negative cost has a sign, or is written plus 2^64."""
     value = -count(text[1:]) if text[:1] == b"-" else count(text)
     return value - (1 << 64) if value >= 1 << 63 else value
 
@@ -73,8 +73,8 @@ class Reader:
         self.names: dict[tuple[str, int], bytes] = {}
         self.later: dict[tuple[str, int], bytes] = {}  # the first definition of each, for use before it
         self.bound: dict[int, tuple[Function, bool]] = {}
-        self.binds = False  # whatever file is said
-        self.by_cost_file = False  # Callgrind's own
+        self.binds = False  # a number means one function in any file (xtree)
+        self.by_cost_file = False  # Callgrind's own rule
         self.latest: dict[bytes, Function] | None = None  # Xdebug without cfl=: by name, the last function with a block
         self.parts: list[Part] = []
         self.begin(Part())
@@ -86,7 +86,7 @@ class Reader:
         self.ended = False
         self.base = (0, 0, 0)
         self.object = self.file = self.cost_file = b""
-        self.call: tuple[bytes, tuple[int, int, int]] | None = None  # the file said for calls, and their place
+        self.call: tuple[bytes, tuple[int, int, int]] | None = None  # the stated file of calls, and their place
         self._home: bytes | None = None  # the last fl=
         self.named: tuple[bytes, bytes, bytes, int | None, bool] | None = None
         self.function: Function | None = None
@@ -101,16 +101,16 @@ class Reader:
 
     @property
     def home(self) -> bytes:
-        """The file of a function that is named now; some writers have only fi=."""
+        """The file of a function named now; some writers have only fi=."""
         return self.file if self._home is None else self._home
 
     @property
     def target_home(self) -> bytes:
-        """The file of a callee, or of a jump's target, that is not said."""
+        """The file of a callee or of a jump's target, if none is stated."""
         return self.cost_file if self.by_cost_file else self.file
 
     def file_of_call(self, position: tuple[int, int, int]) -> bytes:
-        """In Callgrind's files fi= holds for the calls and jumps of one place; then the last cost line's file does."""
+        """In Callgrind's files fi= is valid for the calls and jumps of one place; then the last cost line's file is."""
         if not self.by_cost_file:
             return self.file
         if self.file != self.cost_file:
@@ -179,11 +179,11 @@ class Reader:
             elif word[:1] in b"+-":
                 found[k] = self.base[k] + (number(word[1:]) if word[:1] == b"+" else -number(word[1:]))
             else:
-                match = re.match(NUMBER, word)  # a range stands for its first position
+                match = re.match(NUMBER, word)  # a range means its first position
                 assert match, word
                 found[k] = number(match[0])
             if column == "line":
-                found[k] = max(found[k], 0)  # no line is -1 to some writers
+                found[k] = max(found[k], 0)  # some writers use -1 for no line
             assert 0 <= found[k] < (1 << 32 if column == "line" else 1 << 64)
         return found[0], found[1], found[2]
 
@@ -207,7 +207,7 @@ class Reader:
         elif kind == "call":
             self.part.rows.append(Row("call", function, file, position, values, self.called, b"", target, calls))
         else:
-            zero = (0,) * len(self.part.events)  # a jump costs nothing, whatever is said
+            zero = (0,) * len(self.part.events)  # a jump costs nothing, whatever the line states
             self.part.rows.append(
                 Row(kind, function, file, position, zero, self.jfn or function, jfi, target, calls, count2)
             )
@@ -254,7 +254,7 @@ class Reader:
             jfi = self.target_home if self.jfi is None else self.jfi
             self.jfn = self.bound[n][0] if n in self.bound else Function(self.object, jfi, name)
             return
-        elif key in ("frfn", "rec"):  # --mangle-names=no: blocks apart by caller and recursion are one function
+        elif key in ("frfn", "rec"):  # --mangle-names=no: blocks split by caller and recursion are one function
             if key == "frfn":
                 self.name("fn", text)
             if self.by_cost_file and self.named:
@@ -289,7 +289,7 @@ class Reader:
             part.events = value.split()
             self.parts.append(part)
         elif key == "positions":
-            # in whatever order they are named, the columns are written in one
+            # the columns are written in one order, whatever the order of their names
             part.positions = sorted(("instr" if w == "addr" else w for w in value.split()), key=COLUMNS.index)
         elif key == "summary":
             part.summary = [cost(w.encode()) for w in value.split()]
@@ -307,7 +307,7 @@ class Reader:
 
     def line(self, text: bytes) -> None:
         if not self.numbered and not self.parts and "cmd" in self.given and not text.startswith(b"events:"):
-            return  # the rest of a command with a newline in it
+            return  # the rest of a command that contains a newline
         text = text.rstrip(b"\r").lstrip(b" \t")
         if not text or text.startswith(b"#"):
             return

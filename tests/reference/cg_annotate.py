@@ -1,7 +1,7 @@
-"""What the newer cg_annotate (Python, since Valgrind 3.21) takes for a Cachegrind file, and its sums by function.
+"""The newer cg_annotate (Python, since Valgrind 3.21): the Cachegrind files that it accepts, and its sums by function.
 
-It refuses what older readers pass over, so this does, too: order of the header, text that is not UTF-8, any line
-but the ones below, a summary that is not the exact sum.
+It refuses input that older readers skip, and so does this: another order of the header, text that is not UTF-8, any
+line except the ones below, a summary that is not the exact sum.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def add(to: list[int], counts: list[int], sign: int = 1) -> None:
 
 
 def listed(text: str) -> tuple[list[str], Sums]:
-    """The section "File:function summary" of what it printed, and the events of its columns."""
+    """The printed section "File:function summary", and the events of its columns."""
     events = re.findall(r"^Events shown: +(.*)$", text, re.MULTILINE)[0].split()
     found: Sums = {}
     file = ""

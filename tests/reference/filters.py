@@ -1,4 +1,4 @@
-"""The obvious filters: rows as plain values in, those that stay out."""
+"""The obvious filters: they take rows as plain values and return the kept ones."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Function = tuple[str, str]  # name, object
 
 
 class Row(NamedTuple):
-    """A row of any view: `says` is what filters do not look at."""
+    """A row of any view: `says` holds the fields that filters ignore."""
 
-    part: int  # which it is of its input, from 1
-    thread: int | None  # of a graph that of its part
+    part: int  # its number in its input, from 1
+    thread: int | None  # in a graph, that of its part
     time: int
     labels: tuple[tuple[str, str], ...]
     op: int
     function: Function
-    stack: tuple[tuple[Function, ...], ...]  # of each frame its functions
+    stack: tuple[tuple[Function, ...], ...]  # the functions of each frame
     says: tuple[object, ...]
 
 
@@ -66,7 +66,7 @@ def _calls(rows: Iterable[Row], matches: Callable[[Function], bool]) -> Iterator
             kept = bool(inside)
             if row.function in stack:
                 at = len(stack) - 1 - stack[::-1].index(row.function)
-                if inside and at < inside[0]:  # a caller ends, and with it the call that matches
+                if inside and at < inside[0]:  # a caller ends, and the matching call with it
                     row = row._replace(op=EXIT, function=stack[inside[0]])
                 del stack[at:]
         elif row.op != ARGUMENT:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-# What a table must have (src/types/profile.ts, version 60).
+# The required columns of each table (src/types/profile.ts, version 60).
 COLUMNS = {
     "stackTable": "frame prefix",
     "frameTable": "address inlineDepth category subcategory func nativeSymbol innerWindowID line column",
@@ -40,7 +40,7 @@ def check(name: str, table: dict[str, Any]) -> None:
 
 
 def read(data: bytes) -> list[Thread]:
-    """The threads.  Fails where the profiler would, or would be misled."""
+    """The threads.  Fails where the profiler would fail or be misled."""
     profile = json.loads(data, parse_float=Decimal, parse_int=Decimal)
     shared, meta = profile["shared"], profile["meta"]
     assert meta["preprocessedProfileVersion"] == 60

@@ -1,7 +1,7 @@
 """The obvious stack machine: from one thread's records in time order to calls, arcs and contexts.
 
-O(depth) per record on purpose: what holds at a moment is asked of the whole stack, so that
-nothing has to be carried over correctly between records.
+O(depth) per record on purpose: each question is answered from the whole stack, so no state has to be carried over
+correctly between records.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Folded:
     arc_inclusive_calls: Counter[Arc] = field(default_factory=Counter)
     context_ticks: Counter[Path] = field(default_factory=Counter)
     context_calls: Counter[Path] = field(default_factory=Counter)
-    # Every activation from enter to pop, recursive ones each for themselves.
+    # Every activation from enter to pop, recursive ones separately.
     durations: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     # unwound, orphan-exits, unfinished: frames ended by an outer exit, exits without a frame,
     # frames open at the thread's end.
@@ -79,7 +79,7 @@ def arcs_of(functions: list[int]) -> set[Arc]:
 
 
 def spend(functions: list[int], ticks: int, result: Folded) -> None:
-    """Time outside every known call belongs to nobody."""
+    """Time outside every known call belongs to no function."""
     if not functions:
         return
     result.self_ticks[functions[-1]] += ticks
@@ -91,7 +91,7 @@ def spend(functions: list[int], ticks: int, result: Folded) -> None:
 
 
 def count_call(functions: list[int], result: Folded) -> None:
-    """Count the call that has just been pushed, also for everything it is nested in."""
+    """Count the call that has just been pushed, and count it for all enclosing calls too."""
     result.max_depth = max(result.max_depth, len(functions))
     result.calls[functions[-1]] += 1
     result.context_calls[tuple(functions)] += 1
@@ -103,7 +103,7 @@ def count_call(functions: list[int], result: Folded) -> None:
 
 
 def to_ns(ticks: int, frequency: int) -> int:
-    """Ticks as nanoseconds, half rounded up; without a frequency they are taken as nanoseconds."""
+    """Ticks as nanoseconds, half rounded up; without a frequency, ticks are nanoseconds."""
     if frequency == 0:
         return ticks
     return (2 * ticks * 1_000_000_000 + frequency) // (2 * frequency)

@@ -1,4 +1,4 @@
-"""A slow, obvious reader of folded stacks: line by line, as docs/formats/folded.md says."""
+"""A slow, obvious reader of folded stacks: line by line, following docs/formats/folded.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from math import floor
 @dataclass
 class Profile:
     rows: list[tuple[tuple[bytes, ...], tuple[int, ...]]] = field(default_factory=list)  # frames from the root, counts
-    bad: int = 0  # lines that are none
+    bad: int = 0  # unreadable lines
 
     def totals(self) -> Counter[tuple[bytes, ...]]:
         """The sum of the last count of each stack."""

@@ -19,7 +19,7 @@ class Profile:
 
 
 def read(data: bytes) -> Profile:
-    """Errors: ValueError where the file is no such profile or ends inside a record."""
+    """Errors: ValueError if the file is not such a profile or ends inside a record."""
     for letter, word in (("I", 4), ("Q", 8)):
         for order in "<>":
             if len(data) < 5 * word:

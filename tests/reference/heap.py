@@ -1,6 +1,6 @@
 """A slow, obvious reader of the text profiles of allocators, Go and Java, without names: docs/formats/heap.md.
 
-Each row becomes an entry, in the order of the file.
+Each row becomes an entry, in file order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Read(NamedTuple):
 
 
 def scaled(count: int, size: int, rate: int) -> tuple[int, int]:
-    """All objects, of which a Poisson process with a mean of `rate` bytes sampled these."""
+    """The estimated total of objects, if a Poisson process with a mean of `rate` bytes sampled these."""
     if count == 0 or size == 0:
         return 0, 0
     if rate <= 1:
@@ -83,7 +83,7 @@ def heap(
 
 
 def jemalloc(rows: list[str], rate: int) -> Read:
-    """Threads, or the row of all threads where there are none."""
+    """Threads, or the row of all threads if there are none."""
     found = []
     stacks: list[tuple[str, list[str]]] = []
     for line in rows:

@@ -141,7 +141,7 @@ class Recording:
                 self.pools.setdefault(type_, {})[key] = self._value(body, type_)
 
     def resolved(self, value: Any) -> Any:
-        """With constants for references; None for one that is nowhere."""
+        """The value with constants instead of references; None for a missing constant."""
         if isinstance(value, Ref):
             return self.resolved(self.pools.get(value.type, {}).get(value.key))
         if isinstance(value, dict):

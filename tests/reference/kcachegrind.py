@@ -1,7 +1,7 @@
-"""What KCachegrind makes of Callgrind files: an obvious model of its loader and of the figures it shows.
+"""KCachegrind's reading of Callgrind files: an obvious model of its loader and of the figures it shows.
 
-Its rules differ from the format document and from Callgrind's writer (docs/formats/callgrind.md); this model has
-them with their faults, so that a test can say what a user of KCachegrind sees of a file.  Cycles of functions are
+Its rules differ from the format document and from Callgrind's writer (docs/formats/callgrind.md); this model reproduces
+them with their faults, so that a test can predict the figures that a KCachegrind user sees.  Cycles of functions are
 not collapsed: they follow from the graph, as `cgview -n` shows it.
 """
 
@@ -16,7 +16,7 @@ NUMBER = rb"0x[0-9a-fA-F]+|\d+"
 
 
 class Function(NamedTuple):
-    """What functions are told apart by: name, and base names of file and object."""
+    """The identity of a function: name, and base names of file and object."""
 
     name: bytes
     file: bytes
@@ -56,12 +56,12 @@ def number(text: bytes) -> int:
 
 
 class Loader:
-    """Loads one file after another, as KCachegrind does when given the name that they begin with."""
+    """Load one file after another, like KCachegrind given the prefix of their names."""
 
     def __init__(self) -> None:
         self.events: list[bytes] = []  # of all files
         self.parts: list[Part] = []
-        self.errors: list[int] = []  # lines that gave a message
+        self.errors: list[int] = []  # lines that caused a message
         self.refused = 0  # files
 
     def load(self, data: bytes) -> None:
@@ -138,7 +138,7 @@ class Loader:
         return table.get(n, b"")
 
     def compressed_function(self, text: bytes, file: bytes, object: bytes) -> Function:
-        """A number stays with the function that it stood for first, wherever it is used."""
+        """A number keeps the first function that it meant, wherever it is used."""
         match = re.match(rb"\((\d+)\)", text)
         if not match:
             return Function(text, base_name(file), base_name(object))
@@ -235,7 +235,7 @@ class Loader:
         for column, count in zip(self.columns, counts, strict=False):
             to[column] += count
 
-    # what is shown
+    # shown figures
 
     def cost(self, values: list[int]) -> list[int]:
         return values + [0] * (len(self.events) - len(values))
@@ -245,8 +245,8 @@ class Loader:
         return {name: sum(values[k] for values in columns) for k, name in enumerate(self.events)}
 
     def shown(self) -> dict[Function, Shown]:
-        """Part by part: a function that is called costs what the calls into it cost, its calls to itself left
-        out; one that is not, itself and what it calls."""
+        """Part by part: a called function costs what the calls into it cost, without its calls to itself; any other
+        function costs its self cost and its callees."""
         zero = [0] * len(self.events)
         found: dict[Function, Shown] = defaultdict(lambda: Shown(zero, zero))
         for part in self.parts:
@@ -290,11 +290,11 @@ def load(*files: bytes) -> Loader:
 
 
 def cycles(loader: Loader, with_faults: bool = True) -> list[set[Function]]:
-    """The sets of functions that KCachegrind makes one of.
+    """The sets of functions that KCachegrind merges into one cycle.
 
     Its search begins with one function after another, in the order of their names.  It does not see that a call leads
-    back to the function where it began, because that one has nothing below it on the search's stack: such a function is
-    in no cycle.  `with_faults=False`: it is.
+    back to the function where it began, because that one has no entry below it on the search's stack: such a function
+    is in no cycle.  `with_faults=False`: it is.
     """
     callees: dict[Function, list[Function]] = defaultdict(list)
     for part in loader.parts:
@@ -303,7 +303,7 @@ def cycles(loader: Loader, with_faults: bool = True) -> list[set[Function]]:
                 callees[caller].append(callee)
     low: dict[Function, int] = {}
     stack: list[Function] = []
-    open_: set[Function] = set()  # on the stack, as far as it is seen
+    open_: set[Function] = set()  # on the stack, as far as the search sees it
     found: list[set[Function]] = []
 
     def visit(function: Function) -> None:
@@ -331,7 +331,7 @@ def cycles(loader: Loader, with_faults: bool = True) -> list[set[Function]]:
 
 
 def collapse(shown: dict[Function, Shown], found: list[set[Function]]) -> dict[Function, Shown]:
-    """The figures of functions and of a function for each cycle, called `<cycle N>`; N begins at 1."""
+    """The figures of functions and of one function per cycle, named `<cycle N>`; N begins at 1."""
     result = dict(shown)
     of = {member: Function(b"<cycle %d>" % n, b"", b"") for n, members in enumerate(found, 1) for member in members}
     for n, members in enumerate(found, 1):

@@ -1,4 +1,4 @@
-"""OProfile, slow and obvious: sample files by their fields' names, symbols as BFD gives them to OProfile."""
+"""OProfile, slow and obvious: sample files by the names of their fields, symbols as BFD passes them to OProfile."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import struct
 from collections import Counter
 from typing import NamedTuple
 
-# The fields of a header in their order, each with its bytes.  "time" is a C long before 0.9.8, "pad" is what the
-# compiler leaves before words of 8 bytes where those are aligned to 8.
+# The fields of a header in order, each with its size.  "time" is a C long before 0.9.8; "pad" is the compiler's
+# padding before words of 8 bytes where those are aligned to 8.
 COMMON = ["magic:4", "version:4", "cpu_type:4", "ctr_event:4", "ctr_um:4", "ctr_count:4", "is_kernel:4", "cpu_speed:8"]
 SPU = ["spu_profile:4", "embedded_offset:8"]
 ANON = ["anon_start:8", "cg_to_anon_start:8"]
@@ -58,7 +58,7 @@ class Symbol(NamedTuple):
 
 
 def survivor(one: Symbol, other: Symbol) -> Symbol:
-    """Which of two symbols at one place BFD's reader in OProfile keeps; `one` stands first in the table."""
+    """The symbol that BFD's reader in OProfile keeps of two at one place; `one` comes first in the table."""
     for boring in (
         lambda s: s.name == "Letext",
         lambda s: s.name == "",

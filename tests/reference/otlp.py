@@ -43,7 +43,7 @@ def as_label(value: Any) -> str | int:
     if isinstance(value, int):
         return value or "0"
     if isinstance(value, str):
-        return value or 0  # a label cannot tell an empty text from the number 0
+        return value or 0  # a label cannot distinguish an empty text from the number 0
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,6 +1,6 @@
-"""A slow, obvious reader of the text of perf script: sample by sample, as docs/formats/perf-script.md says.
+"""A slow, obvious reader of the text of perf script: sample by sample, following docs/formats/perf-script.md.
 
-It knows the usual shape alone: start lines with a thread and a time, frames with addresses below them.
+It only reads the usual form: start lines with a thread and a time, frames with addresses below them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The obvious reader of Perfetto traces made of TrackEvents: slices and instants by thread.
+"""The obvious reader of Perfetto traces of TrackEvents: slices and instants by thread.
 
-As the trace processor does it (google/perfetto src/trace_processor/importers/proto): state is that of a sequence, an
-END closes the innermost BEGIN of its track, the first name of a process and the last one of a thread hold.  Packets are
-taken in the order of the file.
+It follows the trace processor (google/perfetto src/trace_processor/importers/proto): state belongs to a sequence, an
+END closes the innermost BEGIN of its track, the first name of a process and the last one of a thread apply.  Packets
+are read in file order.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def message(data: bytes) -> dict[int, list[Any]]:
 class Slice:
     name: str
     begin: int
-    end: int | None  # None: of an instant, or open
+    end: int | None  # None: an instant, or still open
     depth: int
     args: dict[str, Any] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ def arguments(fields: list[bytes], known: dict[int, str]) -> dict[str, Any]:
 
 
 def read(data: bytes) -> list[Track]:
-    """The threads, in the order of their descriptors.  Fails where the trace processor would drop something."""
+    """The threads, in the order of their descriptors.  Fails where the trace processor would drop data."""
     tracks: dict[int, Track] = {}
     processes: dict[int, str] = {}
     sequences: dict[int, tuple[dict[int, str], dict[int, str], dict[str, int]]] = {}
@@ -87,7 +87,7 @@ def read(data: bytes) -> list[Track]:
         sequence = packet[SEQUENCE][0] if packet[SEQUENCE] else 0
         if packet[FLAGS] == [CLEARED]:
             assert packet[FIRST] == [1] and sequence and sequence not in sequences
-            if not packet[DEFAULTS]:  # of a trace without events
+            if not packet[DEFAULTS]:  # a trace without events
                 return []
             defaults = message(packet[DEFAULTS][0])
             state = {"clock": defaults[CLOCK_ID][0], "track": message(defaults[TRACK_EVENT][0])[11][0]}

@@ -1,7 +1,7 @@
 """The obvious reader of Perfetto's track events: everything in memory, every packet decoded into dictionaries.
 
-It follows the order of work of the trace processor on each packet, and its rules: state is that of a sequence, events
-of a track are sorted by time, an END closes the innermost call of its name.
+It processes each packet in the trace processor's order, by its rules: state belongs to a sequence, events of a track
+are sorted by time, an END closes the innermost call of its name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Fields = dict[int, list[Any]]
 
 
 class Span(NamedTuple):
-    """A call; its end is None if it never ended, and its begin if it is an instant."""
+    """A call; its end is None if it never ended, and its begin is None for an instant."""
 
     pid: int | None
     tid: int | None
@@ -77,7 +77,7 @@ class Sequence:
 
 
 class Clocks:
-    """`later`: those of the whole trace, which count for clocks that the snapshots so far do not relate."""
+    """`later`: clocks of the whole trace, used for clocks that the snapshots so far do not relate."""
 
     def __init__(self, later: Clocks | None = None) -> None:
         self.snapshots: list[dict[Any, int]] = []

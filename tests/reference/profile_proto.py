@@ -87,7 +87,7 @@ def parse(data: bytes) -> Any:
 
 
 def rows(profile: Any) -> list[Any]:
-    """Samples as tests.support.stackdump has them, callers' addresses as they stand, object names with the mapping."""
+    """Samples in the shape of tests.support.stackdump, callers' addresses unchanged, object names with the mapping."""
     strings = [s.encode() for s in profile.string_table]
     mappings = {m.id: m for m in profile.mapping}
     functions = {f.id: f for f in profile.function}
@@ -119,7 +119,7 @@ def rows(profile: Any) -> list[Any]:
 
 
 def check_ids(profile: Any) -> None:
-    """Strings and ids as every known consumer accepts them.  Errors: AssertionError."""
+    """Check strings and ids by the rules of every known consumer.  Errors: AssertionError."""
     strings = list(profile.string_table)
     assert strings[0] == ""
     assert len(set(strings)) == len(strings)
@@ -136,6 +136,6 @@ def check_ids(profile: Any) -> None:
 
 
 def check(profile: Any) -> None:
-    """`check_ids`, and that the period has a type.  Errors: AssertionError."""
+    """`check_ids`, and the period has a type.  Errors: AssertionError."""
     check_ids(profile)
     assert profile.period_type.type or profile.period_type.unit or not profile.sample_type

@@ -1,4 +1,4 @@
-"""A slow reader of cProfile's profiles, by Python's own marshal."""
+"""A slow reader of cProfile's profiles that uses Python's marshal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def _ns(seconds: float) -> int:
 
 
 def _divided(key: Key, own: int, cumulative: int, callers: dict[Key, Any]) -> dict[Key, Values]:
-    """Callers; those with only a number of calls, as by the module `profile`, get parts of the function's times.
+    """Callers; a caller with only a number of calls, as the module `profile` writes it, gets a part of the function's
+    times.
 
-    Each gets its part of what is left, so the parts add up to the times: 100 ns of 1, 1 and 1 calls are 33, 33 and 34.
+    Each gets its part of the remainder, so the parts add up to the times: 100 ns of 1, 1 and 1 calls are 33, 33 and 34.
     """
     counts = {caller: n for caller, n in callers.items() if isinstance(n, int)}
     left = sum(n for caller, n in counts.items() if caller != key)

@@ -1,4 +1,4 @@
-"""The obvious reader of samples in Chrome's JSON, as docs/formats/trace-event.md says."""
+"""The obvious reader of samples in Chrome's JSON, following docs/formats/trace-event.md."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def add_profile(found: Counter[Sample], thread: int, start: Any, pieces: list[di
             shown = max(shown, clock)
             samples.append((shown, stack(id_, lines[i] if i < len(lines) else 0)))
     ends = [time for time, _ in samples[1:]] + [max(end, shown)]
-    for (time, frames), until in zip(samples, ends, strict=False):  # of no samples there is an end, too
+    for (time, frames), until in zip(samples, ends, strict=False):  # there is an end even without samples
         values = (("samples", 1), ("time", until - time)) if until > time else (("samples", 1),)
         found[thread, time, frames, values] += 1

@@ -1,4 +1,4 @@
-"""Maps of processes, address by address: what csrc/symbols/space.h says, slowly."""
+"""Maps of processes, address by address: csrc/symbols/space.h, slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The obvious reader of speedscope's JSON, as docs/formats/speedscope.md says."""
+"""The obvious reader of speedscope's JSON, following docs/formats/speedscope.md."""
 
 from __future__ import annotations
 

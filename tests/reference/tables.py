@@ -1,4 +1,4 @@
-"""The tables of docs/tables.md, slowly: a dictionary a row, from rows and the model as Python sees them."""
+"""The tables of docs/tables.md, slowly: a dictionary per row, from rows and the model as Python sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 def text(data: bytes) -> str | None:
-    """U+FFFD for each byte that is not UTF-8; nothing is no value."""
+    """U+FFFD for each byte that is not UTF-8; an empty text is no value."""
     mended, rest = "", data
     while rest:
         try:
@@ -173,5 +173,5 @@ class Tables:
 
 
 def as_columns(row: Row, values: Row) -> Row:
-    """Values by column: a value type with the name of a column, as of a heap's `thread`, gets a number."""
+    """Values by column: a value type that has the name of a column, like a heap's `thread`, gets a number."""
     return {f"{name}_2" if name in row else name: value for name, value in values.items()}

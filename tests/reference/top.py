@@ -1,4 +1,4 @@
-"""What things cost, slowly: by asking every sample, and every path of a graph."""
+"""Costs, slowly: from every sample, and from every path of a graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Cost(NamedTuple):
 
 
 def of_stacks(samples: Iterable[Sample], thing: Callable[[At], Hashable], k: int) -> dict[Hashable, Cost]:
-    """A sample counts once for a thing, however often that is on its stack."""
+    """A sample counts once for a key, however often the key is on its stack."""
     own: Counter[Hashable] = Counter()
     inclusive: Counter[Hashable] = Counter()
     for sample in samples:

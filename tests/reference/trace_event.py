@@ -1,4 +1,4 @@
-"""The obvious reader of Chrome's Trace Event JSON, as docs/formats/trace-event.md says: rows of each thread."""
+"""The obvious reader of Chrome's Trace Event JSON, following docs/formats/trace-event.md: rows of each thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOREVER = 1 << 70
 
 @dataclass
 class Trace:
-    # by process, thread and lane: calls that overlap others of their thread have lanes from 1 on
+    # by process, thread and lane: calls that overlap others of their thread are in lanes from 1 on
     rows: dict[tuple[int, int, int], list[Row]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -41,7 +41,7 @@ def read(data: bytes) -> Trace:
     said = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     events = [event for event in (said["traceEvents"] if isinstance(said, dict) else said) if event]
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    tracks: dict[tuple[int, str], list[dict[str, Any]]] = {}  # of asynchronous calls: by process and category
+    tracks: dict[tuple[int, str], list[dict[str, Any]]] = {}  # asynchronous calls: by process and category
     for order, event in enumerate(events):
         if event["ph"] in "BEXiIR":
             event |= {"ts": nanoseconds(event["ts"]), "order": order}
@@ -65,10 +65,10 @@ def read(data: bytes) -> Trace:
 
 
 def slots_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[list[Call]] | None:
-    """Asynchronous calls of a track: those of an id, while any is open, in the first slot that was free at the begin of
-    the first.  None: the order of the file is not that of time."""
+    """Asynchronous calls of a track: while any call of an id is open, all its calls are in one slot, the first that was
+    free at the begin of the first.  None: the file is not ordered by time."""
     slots: list[list[Call]] = [[]]
-    free: list[int] = []  # from which time on; FOREVER while calls are open
+    free: list[int] = []  # the time from which on each is free; FOREVER while calls are open
     open_: dict[Any, tuple[int, list[Call]]] = {}
     last: dict[Any, int] = {}
     lost = went_back = False
@@ -114,7 +114,7 @@ def goes_back(events: list[dict[str, Any]]) -> bool:
 
 
 def calls_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[Call]:
-    """Pairs begins and ends, in the order of the file or by time."""
+    """Pair begins and ends, in file order or by time."""
     calls: list[Call] = []
     open_: list[Call] = []
     for event in sorted(events, key=lambda event: event["ts"] if by_time else 0):

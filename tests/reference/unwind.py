@@ -124,7 +124,7 @@ class Program:
         return signed(value * self.cie.data)
 
     def step(self, left: Bytes) -> int:
-        """Runs an instruction; returns the bytes that it advances."""
+        """Run an instruction; returns the number of bytes that it advances."""
         op = left.number(1)
         if op >> 6 == 1:
             return (op & 63) * self.cie.code % WORD
@@ -193,7 +193,7 @@ class Program:
 
 
 def rows_of(cie: Cie, start: int, size: int, program: bytes) -> list[Row] | None:
-    """The rows of a function; None if it is damaged, also where no row is any more."""
+    """The rows of a function; None if it is damaged before its end."""
     run = Program(cie, start)
     try:
         run.run(cie.program)
@@ -201,7 +201,7 @@ def rows_of(cie: Cie, start: int, size: int, program: bytes) -> list[Row] | None
         run.kept.clear()
         run.run(program)
     except DamagedError:
-        # what follows the function's last row is not looked at
+        # damage after the function's end does not matter
         if run.first is None or run.location < start + size:
             return None
     if run.location < start + size:
@@ -227,7 +227,7 @@ def sum_of(block: bytes, register: int, *, deref: bool) -> int | None:
 
 
 def rule_of(row: Row, machine: int) -> str:
-    """What is needed of a row to find pc, sp and fp, in the words of tests/support/unwinding.py."""
+    """The part of a row that finds pc, sp and fp, in the notation of tests/support/unwinding.py."""
     sp, fp, ra = {62: (7, 6, 16), 183: (31, 29, 30)}[machine]
     sp_name, fp_name = {62: ("rsp", "rbp"), 183: ("sp", "x29")}[machine]
     cfa, of_fp, of_ra = row.cfa, row.registers.get(fp, ("same",)), row.registers.get(ra)

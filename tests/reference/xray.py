@@ -1,8 +1,7 @@
 """Slow, obvious reader of XRay logs, to check the fast one against.
 
-Every error names the first byte of the record it is about. `repairs` counts oddities that the
-runtime's own healthy logs contain; `losses` counts what a damaged file made unreadable, which
-is an error unless `lenient`.
+Every error names the first byte of the record it is about. `repairs` counts oddities that the runtime's own healthy
+logs contain; `losses` counts the unreadable parts of a damaged file, which are errors unless `lenient`.
 
 Source: compiler-rt/lib/xray (writers) and llvm/lib/XRay (reader) of LLVM 8 to 22.
 """
@@ -62,7 +61,7 @@ class Header(NamedTuple):
 
 @dataclass
 class Buffer:
-    """One thread's run of FDR records, undecoded times still relative to `records`' first TSC."""
+    """One thread's run of FDR records, with times still relative to `records`' first TSC."""
 
     offset: int
     pid: int = 0
@@ -77,7 +76,7 @@ class Buffer:
 class Log:
     header: Header
     threads: dict[tuple[int, int], list[Record]] = field(default_factory=dict)
-    # FDR buffers kept per thread, basic mode: always 1.
+    # Number of FDR buffers per thread; basic mode: always 1.
     buffers: Counter[tuple[int, int]] = field(default_factory=Counter)
     repairs: Counter[str] = field(default_factory=Counter)
     losses: Counter[str] = field(default_factory=Counter)
@@ -127,14 +126,14 @@ def read_header(data: bytes) -> Header:
     for order in "<>":
         version, kind, flags, frequency, buffer_size = struct.unpack_from(order + "HHIQQ", data)
         if kind in (BASIC, FDR) and 1 <= version <= (3, 5)[kind]:
-            # Only two flag bits are ever set on purpose; the others are stack rubbish.
+            # Only two flag bits are ever set on purpose; the others are uninitialized memory.
             constant, nonstop = bool(flags & 1), bool(flags & 2)
             return Header(order, version, kind, constant, nonstop, frequency, buffer_size)
     raise XRayError(0, f"not an XRay log: it starts with {data[:4].hex()}")
 
 
 def is_header(data: bytes, at: int, first: Header) -> bool:
-    """Another log of the same version, put behind the first.  No thread is as large as a frequency."""
+    """Another log of the same version, appended to the first.  No thread id is as large as a frequency."""
     if at + HEADER_SIZE > len(data):
         return False
     version, kind, flags, frequency = struct.unpack_from(first.order + "HHIQ", data, at)
@@ -198,7 +197,7 @@ class BasicReader:
             function, tid, pid, value = struct.unpack_from(order + "4xIIIQ", self.data, at)
             last = found[-1] if len(found) > self.n_before else None
             owner = (pid if has_pid else 0, tid, function)
-            # With the stack depth limit exceeded the runtime drops the call but not its argument.
+            # When the stack depth limit is exceeded, the runtime drops the call but not its argument.
             if last is None or (last.pid, last.tid, last.function) != owner:
                 if is_header(self.data, at, self.header):
                     self.begin_another(found)
@@ -216,7 +215,7 @@ class BasicReader:
         self.n_before = len(found)
 
     def without_replays(self, records: list[Record]) -> list[Record]:
-        """Drop what a forked child wrote again from the buffer it inherited."""
+        """Drop the records that a forked child wrote again from the buffer it inherited."""
         kept: list[Record] = []
         replay = 0  # index in kept of the record expected next; len(kept) outside a replay
         for record in records:
@@ -224,7 +223,7 @@ class BasicReader:
                 replay += 1
                 self.log.repairs["replayed-records"] += 1
                 continue
-            # behind more than one record, an equal one may be a recursive call within a tick of the clock
+            # after more than one record, an equal one may be a recursive call within a tick of the clock
             if kept and (record.tsc < kept[-1].tsc or len(kept) == 1) and record in kept:
                 replay = kept.index(record) + 1
                 self.log.repairs["replayed-records"] += 1
@@ -278,7 +277,7 @@ class FdrReader:
         self.log.losses[name] += count
 
     def read_buffer_v1(self, start: int) -> int:
-        """Buffers are all header.buffer_size long; what follows EndOfBuffer is old rubbish."""
+        """Buffers are all header.buffer_size long; the bytes after EndOfBuffer are stale."""
         size = self.header.buffer_size or len(self.data)
         end = min(start + size, len(self.data))
         past = self.read_run(start, end, cut_by_file=end == len(self.data))
@@ -391,7 +390,7 @@ class FdrRun:
             raise self.fail(f"metadata kind is {kind}, expected 0..{PID}")
         if kind == NEW_BUFFER and self.state != "start":
             return False
-        # The reader of llvm takes version 2 extents as mere hints, and so as an end mark.
+        # llvm's reader treats version 2 extents as mere hints, and so as an end mark.
         if kind == BUFFER_EXTENTS and self.header.version == 2 and self.cut_by_file:
             return False
         if kind == TYPED_EVENT:
@@ -464,7 +463,7 @@ class FdrRun:
             self.tsc = self.tsc + delta & U64
             self.add(self.cpu, self.tsc, CUSTOM, 0, payload)
         else:
-            # Absolute times, which later deltas do not build on; only version 4 says the CPU.
+            # Absolute times, which later deltas do not build on; only version 4 states the CPU.
             _, tsc = self.unpack("iQ")
             cpu = self.unpack("iQH")[2] if self.header.version == 4 else self.cpu
             self.add(cpu, tsc, CUSTOM, 0, payload)
@@ -498,7 +497,7 @@ def read_profile(data: bytes, order: str = "<") -> Profile:
 
 
 def read_headerless_profile(data: bytes, order: str) -> Profile:
-    """What llvm's own profile library reads: a block head, its size unused, before every row."""
+    """The layout of llvm's own profile library: a block head, its size unused, before every row."""
     profile = Profile(order)
     at = 0
     while at < len(data):
@@ -533,7 +532,7 @@ def read_profile_row(data: bytes, start: int, end: int, order: str, block: int, 
 
 
 def clamped(records: list[Record]) -> list[Record]:
-    """The records of a thread as a reader shows them whose time never goes back."""
+    """The records of a thread as shown by a reader whose time never goes back."""
     last, result = 0, []
     for record in records:
         last = max(last, record.tsc)
