@@ -39,7 +39,7 @@ def made(fields: list[Any], order: str) -> tuple[bytes, bytes, list[tuple[bytes,
     nbytes = 8 + sum(size(kind, is_array, values) for kind, is_array, values in fields)
     for k, (kind, is_array, values) in enumerate(fields):
         at, n, key = len(raw), size(kind, is_array, values), f"f{k}"
-        if isinstance(kind, tuple):  # a number at another place, or a constant's number of values
+        if isinstance(kind, tuple):  # an array at another place, or whose length is a constant
             place, code = kind
             signed, declared = int(code.islower()), f"{place} {C_TYPES[code]}[] {key}"
             numbers = [struct.unpack_from(order + code, value)[0] for value in values]

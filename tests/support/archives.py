@@ -115,7 +115,7 @@ def graph(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
     for part, positions in enumerate((("instr", "bb", "line"), ("line",))):
         model.add_part(Part([ValueType("Ir"), ValueType("Dr"), ValueType("Dw")], positions, number=part + 1))
         c.part = part
-        # a reader learns some of it late
+        # a reader learns some fields late
         if part:
             model.parts[0].totals = [1, 2, 3]
         for _ in range(left - left // 2 if part == 0 else left):

@@ -1,7 +1,7 @@
 """The content of a profile as plain values, comparable across formats and views: the contract of round trips.
 
-Nothing here looks at reports.  `of_file` reads rows and tables through the format's reader and counts what each of the
-attributes has; `lost` is what a target misses of its source.
+Reports are not read here.  `of_file` reads rows and tables through the format's reader and counts the values of each
+attribute; `lost` is the difference from source to target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Attributes = dict[str, Counter[Any]]
 
 _ENTER, _EXIT, _TAIL, _ENTER_ARGS, _ARGUMENT, _CUSTOM, _TYPED = range(7)
 _COST, _CALL, _JUMP, _JCND = range(4)
-# Of a part, what all formats mean the same by.  `creator` is not among them: whoever writes a file is its creator.
+# Fields of a part that mean the same in all formats.  Not `creator`: the program that writes a file is its creator.
 HEADER = ("pid", "thread", "number", "command", "trigger", "descriptions", "comments")
 _TEXTS = ("command", "trigger", "descriptions", "comments")
 HEADER_EXTRA = ("period", "period_type", "time_ns", "duration_ns", "drop_frames", "keep_frames", "doc_url", "cpu")
@@ -60,9 +60,9 @@ NAMES = (
 
 
 def lost(name: str, source: Attributes, target: Attributes) -> Counter[Any]:
-    """What the target does not say.  A text of the header may stand anywhere in the target's."""
+    """The values missing from the target.  A text of the header may be in any of the target's header fields."""
     missing = source[name] - target[name]
-    if name in ("threads", "thread names"):  # a process that the source does not name may have any number
+    if name in ("threads", "thread names"):  # if the source names no process, it may have any number
         without = Counter({(0, *key[1:]): 1 for key in target[name]})
         missing -= Counter({key: n for key, n in without.items() if key[0] == 0})
     if name.startswith("header: "):
@@ -85,7 +85,7 @@ class _Said:
         self._model = model
         self._is: dict[str, Counter[Any]] = defaultdict(Counter)
         self._parts: dict[int, None] = {}
-        self._open: dict[int, list[tuple[bytes, int]]] = defaultdict(list)  # by thread: names, and since when
+        self._open: dict[int, list[tuple[bytes, int]]] = defaultdict(list)  # by thread: names, and their begin
         self._now: dict[int, int] = {}
         self._args: dict[int, list[int]] = {}
 
@@ -134,9 +134,9 @@ class _Said:
             value = part.named(name) if name in ("pid", "thread") else getattr(part, name)
             for one in value if isinstance(value, list) else [value]:
                 if isinstance(one, tuple) and one[0] == b"Source":
-                    continue  # what file it was, which the reader says
+                    continue  # the input's file name, which the reader adds
                 text = b": ".join(filter(None, one)) if isinstance(one, tuple) else one
-                # the number of the only part says nothing
+                # the number of a single part has no meaning
                 alone = name == "number" and len(self._parts) < 2 and one == 1
                 self._once(f"header: {name}", text, text not in (None, b"") and not alone)
         for name in HEADER_EXTRA:
@@ -216,7 +216,7 @@ class _Said:
         while label:
             label, key, string, number = self._label(label)
             labels[model.string(key)] = model.string(string) or number
-        if labels.keys() & {b"pid", b"tid"}:  # pprof's way to name threads
+        if labels.keys() & {b"pid", b"tid"}:  # pprof's names for threads
             self._once("threads", (labels.pop(b"pid", 0), labels.pop(b"tid", 0)))
         for pair in labels.items():
             self._once("labels", pair)
@@ -235,7 +235,7 @@ class _Said:
                 if chain:
                     outer = model.get_function(model.row("lines", chain)[0]).name
                     self._once("inlined functions", (outer, f.name))
-            # of a caller some formats have the address of the call, some the one behind it
+            # for a caller some formats have the address of the call, others the return address
             self._once("addresses", address, address and not path)
             names = names or [self._place(frame)]
             object_ = model.row("mappings", mapping)[0] if mapping else 0
@@ -253,12 +253,12 @@ class _Said:
             self._once("stacks", tuple(path))
         for pair in pairwise(path):
             self._once("calls", pair)
-        calls = [cost for name, cost in costs.items() if name == "calls"]  # XRay's profiles have them
+        calls = [cost for name, cost in costs.items() if name == "calls"]  # XRay's profiles have this value
         if len(path) > 1 and calls:
             self._is["call counts"][path[-2], path[-1]] += calls[0]
 
     def _place(self, frame: int) -> bytes:
-        """What code without a name is called: docs/bridges.md."""
+        """The name of unnamed code: docs/bridges.md."""
         mapping, address, _ = self._frame(frame)
         address -= self._model.row("frames", frame)[3] & 1
         object_, *words, _ = self._model.row("mappings", mapping) if mapping else (0,) * 8
@@ -267,7 +267,7 @@ class _Said:
         return b"[%b+0x%x]" % (name.strip(b"[]"), address - start + offset) if name else b"0x%x" % address
 
     def _label(self, label: int) -> tuple[int, int, int, int]:
-        """The next one, key, text, number; the unit is a part of the key's meaning."""
+        """The next one, key, text, number; the unit is part of the key's meaning."""
         next_, key, string, low, high, _ = self._model.row("labels", label)
         return next_, key, string, low | high << 32
 

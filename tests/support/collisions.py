@@ -1,6 +1,6 @@
-"""Keys that the constants of the hash tables bring close together: csrc/core/model.h, fold_private.h, numbers.h.
+"""Keys that collide under the constants of the hash tables: csrc/core/model.h, fold_private.h, numbers.h.
 
-A key is taken if its search begins in a 64th of the table, which far more keys than there are slots then fill.
+A key is selected if its search begins in one 64th of the table; selected keys then far outnumber the slots there.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
-FIRST, SECOND = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # what fp_mix takes its words apart with
+FIRST, SECOND = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # the constants that fp_mix xors into its words
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 PART = 64
 
 
 def _mix(a: Words, b: Words) -> Words:
-    """fp_mix: the halves of a product of 128 bits, one upon the other."""
+    """fp_mix: the two halves of a 128-bit product, xored."""
     a, b = a ^ np.uint64(FIRST), b ^ np.uint64(SECOND)
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
     middle = (a0 * b0 >> HALF) + (a1 * b0 & LOW) + (a0 * b1 & LOW)
@@ -37,7 +37,7 @@ def row_hashes(*columns: Words | int) -> Words:
 
 
 def near(n: int, hashes: Callable[[Words], Words], first: int = 1) -> list[int]:
-    """Numbers from `first` on, n of them, whose rows begin in a 64th of a table for n rows."""
+    """n numbers from `first` on, whose rows begin in a 64th of a table for n rows."""
     slots, found = 64, list[int]()
     while slots // 4 * 3 <= n:
         slots *= 2
@@ -49,7 +49,7 @@ def near(n: int, hashes: Callable[[Words], Words], first: int = 1) -> list[int]:
 
 
 def near_pairs(n: int, is_near: Callable[[Words, Words], NDArray[np.bool_]]) -> list[tuple[int, int]]:
-    """Pairs of numbers from 1 to n, those that are near."""
+    """Pairs of numbers from 1 to n that collide."""
     numbers = np.arange(1, n + 1, dtype=np.uint64)
     return [(i, j) for i in range(1, n + 1) for j in numbers[is_near(np.uint64(i), numbers)].tolist()]
 
@@ -68,14 +68,15 @@ def near_stacks(n: int) -> list[tuple[int, int]]:
 
 
 def near_numbers(n: int) -> list[int]:
-    """Of Callgrind, of 63 bits: the product with the constant is below 2^32, and its upper half is the hash."""
+    """Numbers of Callgrind names, 63 bits: the product with the constant is below 2^32, and its upper half is the
+    hash."""
     inverse = pow(FIRST, -1, 1 << 64)
     found = (k * inverse % (1 << 64) for k in range(1, 3 * n))
     return [number for number in found if number < 1 << 63][:n]
 
 
 def near_strings(n: int) -> list[bytes]:
-    """The first eight of 32 bytes make a factor 0, and the last sixteen are the same: so is the hash.
+    """The first eight of 32 bytes make one factor 0, and the last sixteen are equal: so is the hash.
 
     Both sums of fp_hash_bytes begin with the length, and this is too short for the second.
     """

@@ -1,4 +1,4 @@
-"""Corpus files converted into every format that is written: what the product makes of each."""
+"""Corpus files converted into every written format."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from fastprof.symbols import SYMBOLIZE
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
-# By table: columns that are no value types.
+# By table: columns that are not value types.
 FIXED = {name: {kind.name for kind in layout} for name, layout in LAYOUTS.items()}
 WRITERS = [f.name for f in formats.formats() if f.writer]
-# Which files with symbols there are differs from machine to machine.
+# The available files with symbols depend on the machine.
 HERE = Options(symbolize=False)
 
 
 def format_of(file: str) -> str:
-    """Of a corpus file: its folder."""
+    """The format of a corpus file: its folder."""
     return file.split("/")[0]
 
 
 class Sums:
-    """What rows add up to: the values of each type, calls, and how many rows of each kind a timeline has."""
+    """The sums of rows: the values of each type, calls, and the number of rows of each kind in a timeline."""
 
     def __init__(self) -> None:
         self.values: Counter[str] = Counter()
@@ -48,7 +48,7 @@ class Sums:
         return str(vars(self))
 
     def seen(self, batches: Iterator[Batch], model: Model) -> Iterator[Batch]:
-        """Adds batches while they pass by."""
+        """Add batches as they pass through."""
         for batch in batches:
             if isinstance(batch, Rows):
                 self.add_rows(batch)
@@ -65,7 +65,7 @@ class Sums:
             yield batch
 
     def add_rows(self, rows: Rows) -> None:
-        """Of a table; of a timeline they are calls, which have no kinds."""
+        """Add the rows of a table; those of a timeline are calls, which have no kinds."""
         found = pyarrow.record_batch(rows)
         for column, kind in zip(found.column_names, rows.columns, strict=True):
             if column not in FIXED[rows.metadata[b"table"].decode()]:
@@ -77,13 +77,13 @@ class Sums:
 
 class Conversion(NamedTuple):
     data: bytes
-    given: Sums  # what the writer was given
+    given: Sums  # the writer's input
     log: Log
     used: set[Option[Any]]  # by readers, operators and the writer
 
 
 def convert(file: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
-    """A corpus file as `to`.  Errors: UsageError when there is no way, FastprofError when a sum does not fit."""
+    """A corpus file as `to`.  Errors: UsageError if no conversion exists, FastprofError if a sum does not fit."""
     return convert_bytes((CORPUS / file).read_bytes(), format_of(file), to, options, capacity)
 
 
@@ -103,12 +103,12 @@ def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, cap
 
 @cache
 def converted(file: str, to: str) -> Conversion:
-    """`convert` with batches as large as they are, made once."""
+    """`convert` with unchanged batches, made once."""
     return convert(file, to)
 
 
 def sums_of(data: bytes, name: str) -> Sums:
-    """The totals of a file, as read."""
+    """The totals of a file as read."""
     opened, sums = open_input(data, None, None, name), Sums()
     for _ in sums.seen(read(opened.reader), opened.model):
         pass
@@ -116,5 +116,5 @@ def sums_of(data: bytes, name: str) -> Sums:
 
 
 def keywords(done: Conversion) -> dict[str, Any]:
-    """The options of `convert` as keywords, without those that would do nothing."""
+    """The options of `convert` as keywords, without those that have no effect."""
     return HERE.given if SYMBOLIZE in done.used else {}

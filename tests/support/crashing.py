@@ -1,4 +1,4 @@
-"""What a worker of a batch may do at a file: a job function for pools, chosen by the file's name."""
+"""Crashes of a batch's workers: a job function for pools, whose action depends on the file's name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def convert_or_die(job: dict[str, Any]) -> dict[str, Any]:
         os._exit(7)
     if name.startswith("prints"):
         print("a line that is no record", flush=True)
-    if name.startswith("once"):  # dies at the first try only
+    if name.startswith("once"):  # dies in the first try only
         try:
             os.mkdir(job["output"] + ".seen")
         except FileExistsError:

@@ -1,6 +1,6 @@
-"""Profiles of any number of distinct rows, of few names: what a table in memory grows with, and nothing else.
+"""Profiles with any number of distinct rows but few names: only the tables in memory grow with them.
 
-Functions are those of a large program (2,000), whatever the number of rows.
+Functions are those of a large program (2,000), for any number of rows.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 from tests.support.perfdata import USER, PerfData
 
 FUNCTIONS = 2000
-SOURCE = "a.c"  # where all functions are, if that is known
-DEPTH = 12  # functions on a stack
+SOURCE = "a.c"  # the file of all functions, if it is known
+DEPTH = 12  # functions per stack
 
 
 def timeline(path: Path, rows: int) -> None:
-    """An XRay log of `rows` calls by 64 threads, nearly every one of a call path and an arc of its own."""
+    """An XRay log of `rows` calls by 64 threads, nearly each with a distinct call path and arc."""
     noise = random.Random(1)
     function = struct.Struct("<II").pack
     with path.open("wb") as out:
@@ -55,8 +55,8 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def _pprof(path: Path, samples: Iterator[tuple[list[int], int]]) -> None:
-    """Locations 1 to FUNCTIONS, each an address in a function of its own, at a line of SOURCE; a sample is its stack
-    and a number that labels it."""
+    """Locations 1 to FUNCTIONS, each an address in a separate function, at a line of SOURCE; a sample is its stack and
+    a number as its label."""
     texts = ["", "samples", "count", "request", SOURCE, *(f"function_{n}" for n in range(FUNCTIONS))]
     with path.open("wb") as out:
         out.write(b"".join(_field(6, text.encode()) for text in texts))
@@ -74,14 +74,14 @@ def _pprof(path: Path, samples: Iterator[tuple[list[int], int]]) -> None:
 
 
 def stacks(path: Path, rows: int) -> None:
-    """A pprof profile of `rows` stacks; near the root they are alike, as in programs."""
+    """A pprof profile of `rows` stacks; near the root they are alike, as in real programs."""
     noise = random.Random(1)
     widths = [min(FUNCTIONS, 4**k) for k in range(DEPTH)]
     _pprof(path, (([noise.randrange(width) + 1 for width in reversed(widths)], 0) for _ in range(rows)))
 
 
 def recording(path: Path, rows: int) -> None:
-    """A perf.data of the same stacks.  It has no marks of rounds, so all of it is sorted; times are nearly in order."""
+    """A perf.data of the same stacks.  It has no round marks, so all of it is sorted; times are nearly in order."""
     noise = random.Random(1)
     widths = [min(FUNCTIONS, 4**k) for k in range(DEPTH)]
     sample = struct.Struct(f"<IHH Q II QQ QQ {DEPTH}Q").pack
@@ -99,7 +99,7 @@ def labelled(path: Path, rows: int) -> None:
 
 
 def graph(path: Path, rows: int) -> None:
-    """A Callgrind profile of `rows` costs, of which every second is a call's; each at a place of its own."""
+    """A Callgrind profile of `rows` costs, of which every second is a call's; each at a distinct place."""
     noise, each = random.Random(1), rows // FUNCTIONS
     with path.open("wb") as out:
         out.write(b"version: 1\npositions: line\nevents: Ir\nfl=(1) " + SOURCE.encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Processes that die in the middle of writing."""
+"""Processes that die during a write."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ sink.Sink.write = dying
 
 
 def dying(code: str) -> str:
-    """`code`, in a process that dies, as by a power cut, after so many bytes were written: its first argument."""
+    """`code`, in a process that dies, like in a power cut, after it wrote as many bytes as its first argument."""
     return _DYING + code

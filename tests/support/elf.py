@@ -27,7 +27,7 @@ class ElfSymbol(NamedTuple):
 def elf_file(
     sections: Sequence[ElfSection], symbols: Sequence[ElfSymbol], *, wide: bool = True, order: str = "<", kind: int = 2
 ) -> bytes:
-    """Section headers, and a symbol table if there are symbols; the sections' own bytes are zeros."""
+    """Section headers, and a symbol table if there are symbols; the bytes of the sections are zeros."""
     names, strings = bytearray(b"\0"), bytearray(b"\0")
 
     def put(table: bytearray, text: str) -> int:

@@ -1,5 +1,5 @@
-"""What tests/support/faults.py does while calls fail, beside conversions of one file: other verbs, several outputs,
-sums that go to temporary files.
+"""Jobs for tests/support/faults.py besides conversions of one file: other verbs, several outputs, sums that spill to
+temporary files.
 
 A job gets a folder for its inputs, which it fills, and one for its outputs.
 """
@@ -58,7 +58,7 @@ def _report(inputs: Path, out: Path) -> Action:
 
 
 def _show(inputs: Path, out: Path) -> Action:
-    """What the verbs that write nothing say."""
+    """The output of the verbs that write no files."""
     timeline, stacks, graph = (given(file, inputs) for file in (TIMELINE, STACKS, GRAPH))
 
     def action() -> None:
@@ -85,14 +85,14 @@ def _spilled(what: str, to: str) -> Job:
 
 
 def _parts(inputs: Path, out: Path) -> Action:
-    """Rows that come by threads and are written by parts."""
+    """Rows that arrive by thread and are written by part."""
     path = inputs / "timeline"
     distinct.timeline(path, _ROWS["timeline"])
     return lambda: fastprof.convert(path, out / "out", to="callgrind", per_thread=True, max_memory=1, cores=1)
 
 
 def _threads(what: str, packed: str, to: str) -> Job:
-    """What several threads do: decode, fold, write runs away, merge them, compress what is read and what is written."""
+    """Work of several threads: decode, fold, spill runs, merge them, decompress input and compress output."""
 
     def job(inputs: Path, out: Path) -> Action:
         plain, path = inputs / what, inputs / f"{what}{packed}"

@@ -1,8 +1,8 @@
-"""What fastprof does when calls of the system fail: run in a process of its own with tests/support/shim.c preloaded.
+"""fastprof under failing system calls: run in a separate process with tests/support/shim.c preloaded.
 
-`python -m tests.support.faults SHIM` reads lines of a folder, a tab and a name.  For each it makes the faults of
-`PLANS[name]` below the folder one after the other, writes there `result`, JSON that says how many there were and what
-was wrong, and `stderr`, and prints the exit status as a line of JSON.
+`python -m tests.support.faults SHIM` reads lines of a folder, a tab and a name.  For each it injects the faults of
+`PLANS[name]` below the folder one after the other, writes there `result`, JSON with the number of faults and the
+failures, and `stderr`, and prints the exit status as a line of JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SOURCES = ("xray/good/fdr5-pool-clang19.xray", "callgrind/good/xdebug.callgrind"
 
 
 def reading(faults: Faults, file: str) -> None:
-    """A file of each format, its reads and those of its spooled copy."""
+    """A file of each format: its reads and those of its spooled copy."""
     path, from_ = faults.given(file), format_of(file)
     to = "archive"
     out = faults.out / "out"
@@ -62,7 +62,7 @@ def reading(faults: Faults, file: str) -> None:
     faults.each(f"{file} is not closed", faults.inputs, Fault(CLOSE, error=errno.EIO), action, path, want)
 
     def shrink() -> None:
-        """To less than was certainly read, so that nothing can follow."""
+        """Truncate to less than was certainly read, so that no data can follow."""
         os.truncate(path, size // 2)
 
     if path.is_file():
@@ -70,7 +70,7 @@ def reading(faults: Faults, file: str) -> None:
         while not nth or faults.shim.seen >= nth:
             nth += 1
             path.write_bytes((CORPUS / file).read_bytes())
-            # what has been read already cannot be missed
+            # data that was already read cannot be missed
             fault = Fault(READ, nth, most=few, meanwhile=shrink)
             faults.run(f"{file} shrinks", faults.inputs, fault, action, path, want)
         faults.given(file)
@@ -89,7 +89,7 @@ def reading(faults: Faults, file: str) -> None:
                 other.close()
                 fastprof.convert(end, out, from_=from_, to=to)
 
-        if path.is_file() and size < 60_000:  # what a pipe holds
+        if path.is_file() and size < 60_000:  # the size of a pipe's buffer
             piped()
             data = out.read_bytes()
             out.unlink()
@@ -97,7 +97,7 @@ def reading(faults: Faults, file: str) -> None:
 
 
 def writing(faults: Faults, to: str) -> None:
-    """Each format that is written, of one source compressed in every way, over nothing and over a file."""
+    """Each written format, from one source compressed in every way, to a new file and over an existing one."""
     for file in SOURCES:
         path, from_ = faults.given(file), format_of(file)
         for suffix in ("", ".gz", ".zst", ".xz", ".bz2") if file == SOURCES[0] else ("",):
@@ -109,7 +109,7 @@ def writing(faults: Faults, to: str) -> None:
             try:
                 action()
             except FastprofError:
-                continue  # there is no way from this view to that format
+                continue  # no conversion exists from this view to that format
             want = out.read_bytes()
             out.unlink()
             what = f"{file} to {to}{suffix}"
@@ -126,7 +126,7 @@ def writing(faults: Faults, to: str) -> None:
                 Fault(WRITE | SYNC | NAME | OPEN, most=few, meanwhile=lambda: shutil.rmtree(faults.out)),
             ):
                 assert faults.each(what, faults.out, fault, action, out, want), fault
-        # what is replaced stays if it is not
+        # a failed replacement keeps the old file
         out = faults.out / "out"
         for calls in (WRITE, SYNC, NAME):
             fault = Fault(calls, 1, error=errno.EIO)
@@ -139,7 +139,7 @@ def writing(faults: Faults, to: str) -> None:
 
 
 def compressed(faults: Faults, kind: str) -> None:
-    """Inputs that are compressed."""
+    """Compressed inputs."""
     from tests.unit.test_io import PACK
 
     file = SOURCES[1]
@@ -162,7 +162,7 @@ def compressed(faults: Faults, kind: str) -> None:
 
 
 def adding(faults: Faults, _: str) -> None:
-    """A store: its contents stay, whether or not the addition succeeds."""
+    """Add to a store: its contents stay, whether or not the addition succeeds."""
     path, kept = faults.given(SOURCES[1]), faults.inputs / "store.fpa"
     stores.add(str(kept), [str(path)], name="one")
     before = kept.read_bytes()
@@ -192,7 +192,7 @@ def adding(faults: Faults, _: str) -> None:
 
 
 def changing(faults: Faults, verb: str) -> None:
-    """A store of which something is taken out, or which is written anew: it is as it was, or as it is to be."""
+    """Remove from a store or rewrite it: afterwards it has its old or its new state."""
     folder = faults.inputs
     store_ = str(folder / "store.fpa")
     stores.add(store_, [str(CORPUS / SOURCES[1])], name="one")
@@ -274,7 +274,7 @@ def doing(faults: Faults, name: str) -> None:
         (faults.tmp, Fault(OPEN, error=errno.EMFILE)),
     ):
         if below == faults.out and name == "show":
-            continue  # it is the test that writes
+            continue  # the test itself writes it
         n = faults.each(name, below, fault, action, below, want)
         assert n or below == faults.tmp, (below, fault)
         faults.spilled += n * (below == faults.tmp)
@@ -311,7 +311,7 @@ _VERBS: dict[str, tuple[str, str]] = {
 
 
 def streaming(faults: Faults, verb: str) -> None:
-    """Standard input and output, as files and as pipes that others opened: what is in an output by then stays there."""
+    """Standard input and output, as files and as pipes opened by others: the output written so far is kept."""
     file, words = _VERBS[verb]
     path, out = faults.given(file), faults.out / "out"
     given = shutil.copy(path, faults.inputs / "other")
@@ -326,7 +326,7 @@ def streaming(faults: Faults, verb: str) -> None:
                 opened.callback(os.dup2, kept, number)
                 if piped:
                     read, write = os.pipe()
-                    fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, 1 << 20)  # nobody reads or writes at the same time
+                    fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, 1 << 20)  # no other process reads or writes at the same time
                     ends.append(opened.enter_context(open((write, read)[number], ("wb", "rb")[number], buffering=0)))
                     mine = (read, write)[number]
                 else:
@@ -378,13 +378,13 @@ def streaming(faults: Faults, verb: str) -> None:
 
 
 def starving(faults: Faults, what: str, action: Callable[[], object]) -> None:
-    """Of the libraries' allocations the first fails, then the second ... until one is beyond the last.
+    """Fail the libraries' first allocation, then the second ... until one is beyond the last.
 
-    Nothing may crash, or be kept that is not used any more; and what goes well has the same outputs.
+    Nothing may crash or leak; and a successful run has the same outputs.
     """
 
     def done() -> tuple[str, list[bytes]]:
-        """The error, without its traceback, which keeps what there was; and the outputs."""
+        """The error, without its traceback, which keeps objects alive; and the outputs."""
         error = ""
         try:
             action()
@@ -432,7 +432,7 @@ def starved_writing(faults: Faults, to: str) -> None:
         try:
             action()
         except FastprofError:
-            continue  # there is no way from this view to that format
+            continue  # no conversion exists from this view to that format
         starving(faults, f"{file} to {to}", action)
 
 
@@ -441,7 +441,7 @@ def starved_doing(faults: Faults, name: str) -> None:
 
 
 def _typical() -> Iterator[str]:
-    """A file of each format that is neither tiny nor slow."""
+    """One file per format that is neither tiny nor slow."""
     for format_ in dict.fromkeys(map(format_of, files("good"))):
         mine = [file for file in files("good") if format_of(file) == format_]
         yield min(mine, key=lambda file: abs((CORPUS / file).stat().st_size - 20_000))
@@ -465,10 +465,10 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
 
 
 def main() -> None:
-    """A process forked for each plan, so that the imports, most of a second, happen once."""
+    """Fork a process for each plan, so that the imports, most of a second, happen once."""
     shim = Shim(sys.argv[1])
     formats.formats()
-    gc.freeze()  # nor are they looked through after each fault
+    gc.freeze()  # and are exempt from the collection after each fault
     for line in sys.stdin:
         folder, name = line.rstrip("\n").split("\t")
         if pid := os.fork():

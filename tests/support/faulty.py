@@ -12,10 +12,10 @@ from typing import Any
 
 @dataclass
 class Fault:
-    """What happens to the next `times` requests of `method` whose target holds `target`.
+    """The failure of the next `times` requests of `method` whose target contains `target`.
 
-    `status`: the answer is that.  `cut`: the answer's body ends after so many bytes, although its head says more.
-    `meanwhile` is called before that.  `skip`: so many of these requests pass before.
+    `status`: the answer's status.  `cut`: the body ends after this many bytes, although its header states more.
+    `meanwhile` is called before that.  `skip`: this many of these requests pass first.
     """
 
     method: str = "GET"
@@ -28,8 +28,8 @@ class Fault:
 
 
 class Faulty:
-    """`url` is where it listens.  `seen` has the method and target of each request, `authorized` what it says of the
-    user; `faults` are those to come."""
+    """`url` is the address on which it listens.  `seen` has the method and target of each request, `authorized` its
+    user; `faults` are the ones to come."""
 
     def __init__(self, upstream: str) -> None:
         self.faults: list[Fault] = []

@@ -1,4 +1,4 @@
-"""Graph profiles in tests: what the product reads, as rows with names instead of ids; what it writes."""
+"""Graph profiles in tests: rows with names instead of ids, as read by the product; and its output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_parts(
 ) -> tuple[list[Part], Log]:
     """All parts of an input in the reference's terms, and the report.
 
-    `wide` 1: cost lines are read as on a machine that has no AVX-512; 0: nor AVX2.
+    `wide` 1: cost lines are read as on a machine without AVX-512; 0: nor AVX2.
     """
     opened = open_input(data, options, window, from_)
     if wide < 2:
@@ -86,7 +86,7 @@ def rewrite(
     window: int | None = None,
     wide: int = 2,
 ) -> bytes:
-    """The input as the product writes it in format `to`; `wide` 1: as on a machine that has no AVX-512; 0: nor AVX2."""
+    """The product's output for the input in format `to`; `wide` 1: as on a machine without AVX-512; 0: nor AVX2."""
     options = options or Options()
     opened = open_input(data, options, window)
     out = io.BytesIO()

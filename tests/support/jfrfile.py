@@ -87,7 +87,7 @@ TYPES: dict[str, tuple[Field, ...]] = {
 
 
 class Chunk:
-    """Constants are written in checkpoints of `every` of them; the last one written is the one that the header has."""
+    """Constants are written in checkpoints of `every` constants; the header points to the last checkpoint."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Chunk:
         return self.number(len(rest) + nbytes, 4) + rest
 
     def event(self, type_: str, *values: Any) -> None:
-        """`values` of all fields; the first is the start in ticks after that of the chunk."""
+        """`values` of all fields; the first is the start in ticks since the start of the chunk."""
         fields = self.types[type_]
         values = (self.clock[2] + values[0], *values[1:])
         body = b"".join(self.value(field, value) for field, value in zip(fields, values, strict=True))

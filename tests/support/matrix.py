@@ -1,4 +1,4 @@
-"""Rich profiles in every format: what conversions lose, and the codes that report it."""
+"""Rich profiles in every format: the losses of conversions, and the codes that report them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACES = {"places", "function-places", "function-names", "frames"}
 _ROWS = {"value-types"}
 _LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
-# The codes of which one has to be in the report if something of an attribute is missing.
+# If part of an attribute is missing, one of these codes must be in the report.
 TOLD_BY: dict[str, set[str]] = {
     "totals": _ROWS | {"value-names", "samples-without-addresses"},
     "value types": {"value-types", "value-names"},
@@ -35,7 +35,7 @@ TOLD_BY: dict[str, set[str]] = {
     "jumps": {"jumps", "calls-and-jumps"},
     "inlined functions": {"inlined"} | _PLACES,
     "lines": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,
-    "files": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,  # a function without own cost goes with its calls
+    "files": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,  # functions without self cost go with their calls
     "first lines": {"first-lines", "inlined"} | _PLACES,
     "columns": {"columns"} | _PLACES,
     "objects": {"objects", "inlined"} | _PLACES,
@@ -62,7 +62,7 @@ class Leg(NamedTuple):
     """A profile written in a format."""
 
     data: bytes
-    lost: dict[str, Counter[Any]]  # by attribute, without those of which nothing is missing
+    lost: dict[str, Counter[Any]]  # by attribute; only attributes with a loss
     codes: set[str]  # of the report
 
 
@@ -77,14 +77,14 @@ def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
 
 @cache
 def said(name: str, view: str = "") -> Attributes:
-    """`view`: the other one that it may be read as."""
+    """`view`: the other view that it may be read as."""
     source = rich.sources()[name]
     return attributes.of_file(source.data, source.format, view=view)
 
 
 @cache
 def other_view(name: str, to: str) -> str:
-    """The view that a rich profile is read as for formats of timelines alone, if it is not its own."""
+    """The view in which a rich profile is read for timeline-only formats, if it is not its own."""
     if formats.get(to).view_for(["stacks"]) != "timeline":
         return ""
     source = rich.sources()[name]
@@ -107,7 +107,7 @@ def leg(name: str, to: str) -> Leg:
 
 @cache
 def back(name: str, to: str) -> Leg | None:
-    """The output of `leg` in the format of the profile; None if that is not written, or not from this view."""
+    """The output of `leg` back in the format of the profile; None if that is not written, or not from this view."""
     from_, done = rich.sources()[name].format, leg(name, to)
     if not formats.get(from_).writer or to in READERS:
         return None

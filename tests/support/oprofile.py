@@ -12,14 +12,14 @@ MTIME = 1700000000
 
 
 class Layout(NamedTuple):
-    """A header as `struct` writes it: version, then the fields' format; `x` is padding or what is reserved."""
+    """A header as `struct` writes it: version, then the fields' format; `x` is padding or reserved."""
 
     version: int
     fields: str
     has_anon: bool = True
 
 
-# event ... are the four words behind the version; then cpu_speed, mtime, cg_to_is_kernel, and where they exist
+# event ... are the four words after the version; then cpu_speed, mtime, cg_to_is_kernel, and where they exist
 # anon_start and cg_to_anon_start.
 LAYOUTS = {
     "1.0": Layout(0x13, "IIIII4xdQI4xQQ"),
@@ -53,7 +53,7 @@ def sample_file(
 ) -> bytes:
     """The bytes of a sample file with these (key, count).
 
-    `slots` and `used` are those of the descr; by default what the nodes need.  `stale` fills the free nodes.
+    `slots` and `used` are those of the descr; the default fits the nodes.  `stale` fills the free nodes.
     """
     nodes = list(nodes)
     n = 128
@@ -80,7 +80,7 @@ def path_of(
     cpu: object = "all",
     session: str = "current",
 ) -> str:
-    """The path of a sample file in a session's directory; images as in it: {root}/bin/x."""
+    """The path of a sample file in a session's directory; images in its notation: {root}/bin/x."""
     arcs = f"/{{cg}}/{callee}" if callee else ""
     return f"samples/{session}/{program or image}/{{dep}}/{image}{arcs}/{event}.{tgid}.{tid}.{cpu}"
 
@@ -105,4 +105,4 @@ def tar_of(files: Mapping[str, bytes], kind: int | None = None) -> bytes:
             member.size, member.mtime = len(data), MTIME
             tar.addfile(member, io.BytesIO(data))
         end = tar.offset
-    return out.getvalue()[:end] + bytes(1024)  # without the padding of a tape's record
+    return out.getvalue()[:end] + bytes(1024)  # without the padding to a tape record

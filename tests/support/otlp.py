@@ -1,4 +1,4 @@
-"""Rows as the slow reference has them (tests/reference/otlp.py), of what our reader makes."""
+"""Our reader's rows in the shape of the slow reference (tests/reference/otlp.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of a page of `fastprof report`, decoded as by its code."""
+"""The content of a page of `fastprof report`, decoded like the page's code does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Page:
         return self.name(function), file, object_
 
     def rows(self, column: int = 0) -> dict[tuple[str, str, str], tuple[float, float | None]]:
-        """Self and inclusive cost of the table's functions; None: the input does not say."""
+        """Self and inclusive cost of the table's functions; None: the input has no such cost."""
         own = self.columns[f"row self {column}"]
         all_ = self.columns.get(f"row inclusive {column}", [None] * len(own))
         return {self.place(i): (own[i], all_[i]) for i in range(self.head["rows"])}
@@ -84,14 +84,14 @@ class Page:
         return tuple(f"{keys[key]['name']}={'[others]' if text == NONE else texts[text]}" for key, text in named)
 
     def path(self, context: int) -> tuple[str, ...]:
-        """The names of a context's functions, after that of its thread."""
+        """The names of a context's functions, after the name of its thread."""
         up = self.columns["context up"][context]
         if not up:
             return (str(self.head["threads"][self.columns["context thread"][context]]),)
         return (*self.path(context - up), self.name(self.columns["context function"][context]))
 
     def inclusive(self, column: int = 0) -> Counter[str]:
-        """What the functions of the contexts cost with what they call, each once a stack."""
+        """The inclusive costs of the contexts' functions, each counted once per stack."""
         found: Counter[str] = Counter()
         for path, value in self.stacks(column).items():
             for name in set(path[1:]):
@@ -99,7 +99,7 @@ class Page:
         return found
 
     def arcs(self, column: int = 0) -> dict[tuple[str, str], float]:
-        """What callers of the table's functions call them with, by the names of both."""
+        """The costs of calls between the table's functions, by the names of caller and callee."""
         c = self.columns
         columns = zip(c["arc row"], c["arc function"], c["arc callee"], c[f"arc cost {column}"], strict=True)
         return {(self.name(other), self.name(row)): cost for row, other, callee, cost in columns if not callee}

@@ -1,4 +1,4 @@
-"""Where the shared sample data lives: beside the repository, or where FASTPROF_SHARED says."""
+"""The location of the shared sample data: next to the repository, or in FASTPROF_SHARED."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CORPUS = REPO / "tests" / "corpus"
 
 
 def find_shared() -> Path | None:
-    """The folder holding `data/`, or None when this checkout has no samples beside it."""
+    """The folder that contains `data/`, or None if this checkout has no samples next to it."""
     named = os.environ.get("FASTPROF_SHARED")
     if named:
         # A wrong setting must not turn into silently skipped tests.
@@ -35,6 +35,6 @@ def shared_data(*parts: str) -> Path:
 
 
 def shared(*parts: str) -> Path | None:
-    """A path below the sample data, or None when it is not there."""
+    """A path below the sample data, or None if it does not exist."""
     path = SHARED.joinpath("data", *parts) if SHARED else None
     return path if path is not None and path.exists() else None

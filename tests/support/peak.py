@@ -1,4 +1,4 @@
-"""How much memory a command needs."""
+"""The memory that a command needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from tests.support.paths import REPO
 
-# Not ru_maxrss: that starts with the size of the parent.  Of a child, which begins as this does, it is what counts.
+# Not ru_maxrss: it starts with the parent's size.  For children, which start as small as this process, it is right.
 DRIVER = """
 import resource, sys
 from fastprof.cli import main
@@ -19,7 +19,7 @@ sys.exit(code)
 
 
 def peak(*args: str, driver: str = DRIVER) -> int:
-    """The most resident bytes that `fastprof ARGS` has at a time.  RuntimeError with its message if it fails."""
+    """The peak of resident bytes of `fastprof ARGS`.  RuntimeError with its message if it fails."""
     done = subprocess.run([sys.executable, "-c", driver, *args], cwd=REPO, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)

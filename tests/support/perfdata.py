@@ -11,7 +11,7 @@ USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
 
 
 class PerfData:
-    """A recording of one event, as a pipe has it: `bytes` may be taken at any time.  `clock` is a clockid_t."""
+    """A recording of one event, in the form of a pipe: `bytes` may be taken at any time.  `clock` is a clockid_t."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class PerfData:
         raw: bytes = b"",
         cpu: int = 0,
     ) -> PerfData:
-        """In user mode; its fields are those of `sample_type`."""
+        """A sample in user mode; its fields are those of `sample_type`."""
         body = self.pack("Q", chain[0]) if self.sample_type & IP else b""
         body += self.pack("II", pid, tid or pid) if self.sample_type & TID else b""
         body += self.pack("Q", time) if self.sample_type & TIME else b""

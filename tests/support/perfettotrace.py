@@ -90,7 +90,7 @@ def lane(uuid: int, name: str | None = None, parent: int | None = None) -> bytes
 
 
 def snapshot(*clocks: tuple[int, int, int, int], primary: int | None = None) -> tuple[int, bytes]:
-    """Clocks as id, time, whether it is incremental, unit."""
+    """Clocks as (id, time, whether it is incremental, unit)."""
     return 6, message(
         *((1, message((1, id_), (2, time), (3, inc or None), (4, unit or None))) for id_, time, inc, unit in clocks),
         (2, primary),

@@ -1,4 +1,4 @@
-"""C code of this folder as a library that the loader puts in front of libc (LD_PRELOAD)."""
+"""C code of this folder as a library that the loader preloads before libc (LD_PRELOAD)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the product makes of an input, in the terms of the reference models."""
+"""The product's results for an input, in the terms of the reference models."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Graph(NamedTuple):
 
 
 def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[bytes, bytes], tuple[int, ...]]]:
-    """What a Graph's self costs and arcs are by the reference fold."""
+    """The self costs and arcs of a Graph, computed by the reference fold."""
     self_ = {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
     arcs = {
         (b"#%d" % caller, b"#%d" % callee): (
@@ -135,13 +135,13 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
     return Graph(self_, arcs, opened.model.parts[first:], opened.log)
 
 
-Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) as far as wanted, values
+Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) as asked, values
 
 
 def contexts(
     data: bytes | Path, options: Options, holds: Holds = EVERYTHING, capacity: int | None = None
 ) -> list[Context]:
-    """A timeline as stacks, in the order of their rows; each row looked up while its batch is there."""
+    """A timeline as stacks, in the order of their rows; each row is looked up during its batch."""
     opened = open_input(data, options)
     model, found = opened.model, []
     made = plan.make([[opened.reader]], plan.End("test", "stacks", holds), options)

@@ -21,7 +21,7 @@ class Fn(NamedTuple):
 
 
 class At(NamedTuple):
-    """A place in a function: `file` and `line` are those of the code, also where it was inlined."""
+    """A place in a function: `file` and `line` are those of the code, even if it was inlined."""
 
     function: Fn
     file: str
@@ -81,7 +81,7 @@ def value_types(n: int) -> list[ValueType]:
 def stacks(
     model: Model, samples: Iterable[Sample], capacity: int = 1000, types: list[ValueType] | None = None
 ) -> Iterator[Batch]:
-    """Stacks batches of one part, reused as a reader does it."""
+    """Stacks batches of one part, reused like a reader's."""
     samples = list(samples)
     types = types or value_types(len(samples[0].values) if samples else 1)
     batch = Batch("stacks", capacity, len(types))

@@ -266,7 +266,7 @@ def _corpus(file: str) -> bytes:
 
 
 def _perf() -> bytes:
-    """Two threads of a process, an object and an address outside of it."""
+    """Two threads of a process; an object, and an address outside of it."""
     data = PerfData().comm(7, 7, b"app").mmap(7, 0x400000, 0x1000, b"/srv/app", 0x1000)
     data.sample(7, [0x400010, 0x400120, 0x400230], 1_000_000_100, 20_000_000)
     data.sample(7, [0x400340, 0x400120, 0x400230], 1_000_000_200, 30_000_000, tid=8)
@@ -274,7 +274,7 @@ def _perf() -> bytes:
 
 
 def _jfr() -> bytes:
-    """Two threads, a settled period, allocations and delays."""
+    """Two threads, a period in the settings, allocations and delays."""
     chunk = Chunk()
     frames = [("app/Main", "work", "(I)V", 7, 3, "JIT compiled"), ("app/Main", "main", "()V", 3, 9, "Interpreted")]
     stack, state, class_ = chunk.stack(frames), chunk.state("STATE_RUNNABLE"), chunk.class_("[Ljava/lang/String;")
@@ -302,7 +302,7 @@ def _pstats() -> bytes:
 
 @cache
 def sources() -> dict[str, Source]:
-    """By name: the format, and a word where there are several."""
+    """By name: the format, and a suffix if there are several."""
     found = [
         Source("callgrind", "callgrind", CALLGRIND),
         Source("cachegrind", "cachegrind", CACHEGRIND),

@@ -44,7 +44,7 @@ class Reading:
         object_, start, start_high, _, _, offset, offset_high, _ = self.model.row("mappings", mapping)
         path = text(self.model.string(self.model.row("objects", object_)[0]))
         if not line:
-            address = (low | high << 32) - (flags & 1)  # a return address: of the call before it
+            address = (low | high << 32) - (flags & 1)  # a return address: look up the preceding call
             place = address - (start | start_high << 32) + (offset | offset_high << 32)
             base = path[1:-1] if path.startswith("[") else path.rpartition("/")[2]
             return ((f"[{base}+{place % (1 << 64):#x}]" if path else f"{address:#x}", path),)

@@ -1,4 +1,4 @@
-"""Calls of the system that fail: tests/support/shim.c, and what an error has to be like."""
+"""Failing system calls: tests/support/shim.c, and the requirements for errors."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Shim:
             ctypes.c_size_t,
             CALLBACK,
         ]
-        self.seen = 0  # calls below the path, while it was set
+        self.seen = 0  # calls below the path, while it is set
 
     @property
     def blocks(self) -> int:
-        """That libraries below the path have allocated and not freed, while it is set."""
+        """Blocks that libraries below the path allocated and did not free while it is set."""
         return int(self._lib.shim_blocks())
 
     @contextlib.contextmanager
@@ -62,7 +62,8 @@ class Shim:
 
 
 def following(nth: int) -> int:
-    """The next call that fails: each of the first ones, of later ones, which mostly repeat them, some."""
+    """The number of the next failing call: each of the first ones, then fewer, because later calls mostly repeat
+    them."""
     return nth + 1 + nth // 24
 
 
@@ -83,7 +84,7 @@ class Faults:
             path.mkdir(parents=True)
 
     def given(self, file: str, suffix: str = "", pack: Callable[[bytes], bytes] = bytes) -> Path:
-        """A corpus file in `inputs`, as it was; of "x.tar/" the directory that x.tar is made of."""
+        """An unchanged corpus file in `inputs`; for "x.tar/" the directory that x.tar was made from."""
         if file.endswith("/"):
             path = self.inputs / "session"
             shutil.rmtree(path, ignore_errors=True)
@@ -102,8 +103,8 @@ class Faults:
         names: Path,
         want: bytes | list[bytes] | None = None,
     ) -> bool:
-        """Whether `action` went well: then its outputs have to be `want`.  If not, the error has to name a file, and
-        nothing may be left."""
+        """Whether `action` succeeded: then its outputs have to be `want`.  If not, the error has to name a file, and no
+        output may be left."""
         self.made += 1
         what += f" {fault}"
         before = {*os.listdir("/proc/self/fd")}
@@ -130,7 +131,7 @@ class Faults:
         if threads := [thread for thread in threading.enumerate() if thread.name == "fastprof"]:
             problem = f"threads: {threads}"
         if not good:
-            gc.collect()  # an error that a thread meets may refer to itself by its traceback
+            gc.collect()  # an error in a thread may refer to itself by its traceback
         if opened := {*os.listdir("/proc/self/fd")} - before:
             problem = f"open files: {opened}"
         if problem:
@@ -153,7 +154,7 @@ class Faults:
         names: Path,
         want: bytes | list[bytes],
     ) -> int:
-        """`fault` at the first call, the second ... until one is beyond the last.  How many calls there were."""
+        """`fault` at the first call, the second ... until one is beyond the last.  Returns the number of calls."""
         nth = 0
         while True:
             nth = following(nth)

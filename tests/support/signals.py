@@ -6,6 +6,6 @@ import signal
 
 
 def heard() -> None:
-    """To be called in a new process: what runs in the background, or under nohup, inherits signals that are ignored."""
+    """Restore default signals in a new process: background jobs and nohup ignore some, and children inherit that."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Reads a stacks profile whole, as plain Python values: what tests compare."""
+"""Read a stacks profile whole, as plain Python values to compare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 
 
 class Dribble(io.BytesIO):
-    """Bytes that come at most `chunk` at a time."""
+    """Bytes that arrive at most `chunk` at a time."""
 
     def __init__(self, data: bytes, chunk: int | None = None) -> None:
         super().__init__(data)
@@ -115,7 +115,7 @@ def dump(
 def rewrite(
     data: bytes, from_: str, to: str, options: Options | None = None, capacity: int | None = None
 ) -> tuple[bytes, Log]:
-    """`data` converted, uncompressed."""
+    """`data`, converted and not compressed."""
     options = options or Options()
     model, log = Model(), Log()
     reader_of, writer_of = formats.get(from_).reader_class(), formats.get(to).writer_class()

@@ -22,7 +22,7 @@ class Case:
 
 def steps(ops: tuple[str, ...], cpus: int) -> st.SearchStrategy[tuple[int, Record]]:
     """(ticks since the record before, the record without thread and time)."""
-    # Mostly short, at times past what 31 and 32 bits of delta can say.
+    # Mostly short, sometimes beyond the 31 or 32 bits of a delta.
     ticks = st.one_of(st.integers(0, 50), st.integers(0, 1 << 33))
     function = st.one_of(st.integers(1, 6), st.integers(0, (1 << 28) - 1))
 
@@ -63,12 +63,12 @@ def threads(
 
 @st.composite
 def fdr_cases(draw: st.DrawFn, *, versions: tuple[int, ...] = (1, 2, 3, 4, 5), odd: bool = True) -> Case:
-    """FDR logs in any version and byte order; `odd` ones have buffers out of order and twice, and two headers."""
+    """FDR logs in any version and byte order; `odd` ones have buffers out of order and repeated, and two headers."""
     version, order = draw(st.sampled_from(versions)), draw(st.sampled_from("<>"))
     ops = (*FUNCTION_OPS, CUSTOM, TYPED) if version >= 5 else (*FUNCTION_OPS, CUSTOM)
     expected = draw(threads(ops, pids=version >= 3))
     if order == ">":
-        # The first byte tells records apart; byte-swapped, its lowest bit is bit 20 of a function id.
+        # The first byte distinguishes records; byte-swapped, its lowest bit is bit 20 of a function id.
         expected = {k: [r._replace(function=r.function & ~(1 << 20)) for r in t] for k, t in expected.items()}
     records = [r for thread in expected.values() for r in thread]
     log = fdr_log(records, version, order=order, per_buffer=draw(st.integers(1, 12)))
@@ -88,7 +88,7 @@ def fdr_cases(draw: st.DrawFn, *, versions: tuple[int, ...] = (1, 2, 3, 4, 5), o
 
 @st.composite
 def cut_typed_cases(draw: st.DrawFn) -> Case:
-    """Version 5 logs with typed events as the runtime writes them: each takes 16 bytes off the end."""
+    """Version 5 logs with typed events as written by the runtime: each truncates the end by 16 bytes."""
     expected = draw(threads((ENTER, TYPED), max_records=8))
     records = [r for thread in expected.values() for r in thread]
     log = fdr_log(records)
@@ -123,8 +123,8 @@ def begins_with_different_records(threads: Threads) -> bool:
 
 @st.composite
 def basic_cases(draw: st.DrawFn, *, odd: bool = True) -> Case:
-    """Basic logs; `odd` ones have arguments whose call is missing, runs a forked child wrote again, and another log
-    behind them."""
+    """Basic logs; `odd` ones have arguments whose call is missing, runs that a forked child wrote again, and another
+    log appended to them."""
     version, order = draw(st.sampled_from((1, 2, 3))), draw(st.sampled_from("<>"))
     expected = draw(threads(FUNCTION_OPS, pids=version >= 3).filter(begins_with_different_records))
     log = basic_log([], version, order=order)
@@ -135,7 +135,7 @@ def basic_cases(draw: st.DrawFn, *, odd: bool = True) -> Case:
             repairs["orphan-arguments"] = repairs.get("orphan-arguments", 0) + 1
         log.add(thread)
         inherited = thread[draw(st.integers(0, len(thread))) :] if odd else []
-        # A run that does not step back in time cannot be told from honest records, but for a thread's only record.
+        # A run that does not step back in time looks like real records, except for a thread's only record.
         steps_back = inherited and (inherited[0].tsc < thread[-1].tsc or len(thread) == 1)
         if steps_back and thread.count(inherited[0]) == 1:
             children = draw(st.integers(1, 2))

@@ -1,4 +1,4 @@
-"""../shared/tools/perf/unwind_ref.py, and our unwinder on the samples that it reads, stack by stack."""
+"""../shared/tools/perf/unwind_ref.py, and our unwinder on its samples, stack by stack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.paths import SHARED
 from tests.support.stackdump import dump
 from tests.support.unwinding import ENDS, PERF_BITS
 
-Stack = tuple[list[tuple[int, bool]], str]  # address and whether it is a return address, leaf first; how it ended
+Stack = tuple[list[tuple[int, bool]], str]  # (address, whether it is a return address) leaf first; how it ended
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
 
@@ -94,7 +94,7 @@ class Unwinder:
 
 
 def compare(path: Path, symfs: str, *, by_frame_pointers: bool = False) -> tuple[Counter[str], list[Any]]:
-    """Counts of how stacks ended, ours and the reference's, and the stacks that differ."""
+    """Counts of the ends of stacks, ours and the reference's, and the stacks that differ."""
     peer = reference()
     ours = Unwinder(symfs, by_frame_pointers=by_frame_pointers)
     counts: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class Frame(NamedTuple):
 
     address: int
     is_return: bool
-    in_file: int  # the offset in the file of the instruction; the address where nothing is mapped
+    in_file: int  # the instruction's offset in the file; its address if nothing is mapped
 
 
 def user_stacks(path: Path, symfs: str) -> tuple[list[list[Frame]], Log]:

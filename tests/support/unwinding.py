@@ -77,7 +77,7 @@ def sleb(value: int) -> bytes:
 def table_of(
     data: bytes, machine: int, *, is_eh: bool, content: bytes = b"", loads: Sequence[tuple[int, ...]] = (), **more: Any
 ) -> Any:
-    """A struct fp_unwind_table * of a section; it keeps what it borrows."""
+    """A struct fp_unwind_table * of a section; it keeps the borrowed bytes alive."""
     kept = [ffi.from_buffer("uint8_t[]", part) for part in (data, content)]
     file = ffi.new("struct fp_unwind_file *", {"machine": machine, "id": 1, "n_loads": len(loads), **more})
     at = file.eh_frame if is_eh else file.debug_frame

@@ -70,7 +70,7 @@ def of_perfetto(data: bytes) -> Attributes:
             inner[id(one)] = sum(other.end - other.begin for other in within if other.end is not None)
             said.cost("time", tuple(path), one.end - one.begin - inner[id(one)])
             said.path(tuple(path))
-    del said.all["value types"]["time"]  # of a timeline, which has none
+    del said.all["value types"]["time"]  # a timeline has no value types
     return said.all
 
 
@@ -140,7 +140,7 @@ def _table(table: pyarrow.Table) -> Attributes:
     said = _Said()
     fixed = {"ts", "stack_id", "function", "thread", "process", "labels", "kind", "file", "line", "object", "address"}
     fixed |= {"callee", "id", "dur", "self"}
-    if {"kind", "dur"} & {*table.column_names}:  # else they are a value type
+    if {"kind", "dur"} & {*table.column_names}:  # otherwise they are a value type
         fixed.add("calls")
     types = [name for name in table.column_names if name not in fixed]
     for field in table.schema:

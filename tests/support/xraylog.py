@@ -47,12 +47,12 @@ def header(
 
 
 class FdrBuffer:
-    """One buffer. Methods append records and return the buffer; times are relative unless named tsc."""
+    """One buffer.  Methods append records and return the buffer; times are relative unless named tsc."""
 
     def __init__(self, version: int, order: str = "<", junk: int = JUNK) -> None:
         self.version, self.order, self.junk = version, order, junk
         self.body = bytearray()
-        self.starts: list[int] = []  # where each record begins in body
+        self.starts: list[int] = []  # the start of each record in body
         self.typed_events = 0
         # Overrides of what finish() would write.
         self.extents: int | None = None
@@ -131,7 +131,7 @@ class FdrBuffer:
         self.metadata(8, "iiH", len(payload) if size is None else size, delta, event_type)
         return self.raw(payload)
 
-    # What follows changes how the finished buffer is written.
+    # Options for writing the finished buffer.
 
     def claim(self, extents: int) -> FdrBuffer:
         """Write these extents instead of the true ones."""
@@ -148,12 +148,12 @@ class FdrBuffer:
         return self
 
     def forget_typed_heads(self) -> FdrBuffer:
-        """Do as all runtimes: extents without typed events' heads, and only so many bytes written."""
+        """Like all runtimes: omit typed events' heads from the extents, and write only that many bytes."""
         self.cut_typed = True
         return self
 
     def fill_with(self, fill: bytes) -> FdrBuffer:
-        """What a version 1 buffer holds after its end, instead of junk."""
+        """The bytes of a version 1 buffer after its end, instead of junk."""
         self.fill = fill
         return self
 
@@ -205,7 +205,7 @@ class FdrLog:
         *,
         missing: Iterable[str] = (),
     ) -> FdrBuffer:
-        """Add a buffer with this version's preamble, without those `missing` of new, wall, pid."""
+        """Add a buffer with this version's preamble, without the `missing` ones of new, wall and pid."""
         buffer, missing = self.bare(), set(missing)
         if "new" not in missing:
             buffer.new_buffer(tid)
@@ -220,12 +220,12 @@ class FdrLog:
         return self
 
     def repeat(self, index: int) -> FdrLog:
-        """Add a piece once more: the same buffer from two queue slots."""
+        """Add a piece again: the same buffer from two queue slots."""
         self.pieces.append(self.pieces[index])
         return self
 
     def rotate(self, count: int) -> FdrLog:
-        """Begin the file with a later buffer, as a circular queue that has come round does."""
+        """Begin the file with a later buffer, like a circular queue that has wrapped around."""
         self.pieces = self.pieces[count:] + self.pieces[:count]
         return self
 
@@ -286,7 +286,7 @@ class BasicLog:
 
     def payload(self, function: int, value: int, tid: int = 1, pid: int = 1) -> BasicLog:
         head = struct.pack(self.order + "H", 1) + self.junk * 2
-        # Unlike in function records, the runtime fills the process in here in every version.
+        # Unlike in function records, the runtime sets the process here in every version.
         return self.raw(head + struct.pack(self.order + "IIIQ", function, tid, pid, value) + self.junk * 8)
 
     def process(self, pid: int) -> bytes:
@@ -313,7 +313,7 @@ class BasicLog:
 
 
 class ProfilingLog:
-    """A profile as the runtime writes it, or (`bare`) in the layout llvm's profile library reads."""
+    """A profile as the runtime writes it, or (`bare`) in the layout of llvm's profile library."""
 
     def __init__(
         self, pid: int = 1, *, order: str = "<", time_ns: int = 0, version: int = 0x20180424, bare: bool = False
@@ -342,7 +342,7 @@ class ProfilingLog:
 
 
 def write_thread(log: FdrLog, records: list[Record], per_buffer: int = 1000, wall: tuple[int, int] = (1, 0)) -> None:
-    """Append one thread's records as the runtime would, a microsecond of wall time per buffer."""
+    """Append one thread's records like the runtime, with a microsecond of wall time per buffer."""
     for i in range(0, len(records), per_buffer):
         run = records[i : i + per_buffer]
         buffer = log.buffer(run[0].tid, run[0].pid, wall[0], wall[1] + i // per_buffer)
@@ -350,11 +350,11 @@ def write_thread(log: FdrLog, records: list[Record], per_buffer: int = 1000, wal
 
 
 def write_records(buffer: FdrBuffer, records: list[Record]) -> None:
-    """Append NewCPUId, TSCWrap and the like where the runtime would."""
+    """Append NewCPUId, TSCWrap and the like, like the runtime."""
     cpu, tsc = -1, 0
     for r in records:
         absolute = r.op == CUSTOM and buffer.version < 5
-        # Only a version 4 custom event brings its own CPU.
+        # Only a version 4 custom event has its own CPU.
         if cpu < 0 or (r.cpu != cpu and not (absolute and buffer.version == 4)):
             cpu, tsc = r.cpu, r.tsc
             buffer.cpu(cpu, tsc)
@@ -377,12 +377,12 @@ def write_records(buffer: FdrBuffer, records: list[Record]) -> None:
 
 
 def fdr_log(records: Iterable[Record], version: int = 5, *, order: str = "<", per_buffer: int = 1000) -> FdrLog:
-    """A log of these records, threads one after the other; a thread's records stay in their order."""
+    """A log of these records, thread after thread; a thread's records stay in order."""
     log = FdrLog(version, order=order)
     by_thread = sorted(records, key=lambda r: (r.pid, r.tid))
     for _, thread in groupby(by_thread, key=lambda r: (r.pid, r.tid)):
         write_thread(log, list(thread), per_buffer)
-    # Version 1 buffers are all of one size: room for the longest, its end and some fill.
+    # Version 1 buffers all have one size: room for the longest, its end and some fill.
     bodies = [len(piece.body) for piece in log.pieces if isinstance(piece, FdrBuffer)]
     log.buffer_size = max(bodies, default=0) + 64
     return log
