@@ -71,7 +71,7 @@ def test_name_of_the_object(object_: str, name: str) -> None:
 
 
 def test_a_function_named_after_an_address_begins_there() -> None:
-    """As the address of a leaf, and as the return address of a preceding call."""
+    """At a leaf's address, and at the return address of a preceding call."""
     leaf, caller = Frame((), 0x100F), Frame((), 0x1010, returns=True)
     model = Model()
     batches = profiles.stacks(model, [Sample((caller, leaf), (1,)), Sample((leaf, caller), (1,))])

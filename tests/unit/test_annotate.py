@@ -128,7 +128,7 @@ def test_context(profile: Path) -> None:
     assert blocks(profile, 0) == [[10], [12], [30]]
     assert blocks(profile, 1) == [[9, 10, 11, 12, 13], [29, 30, 31]]
     assert blocks(profile, 8) == [[*range(2, 21)], [*range(22, 39)]]
-    assert blocks(profile, 9) == [[*range(1, 40)]]  # they touch
+    assert blocks(profile, 9) == [[*range(1, 40)]]  # the blocks touch
     assert blocks(profile, 1 << 40) == [[*range(1, 41)]]
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_only_calls_is_shown_if_it_is_asked_for(profile: Path) -> No
 
 
 def test_the_largest_function_decides(profile: Path) -> None:
-    """As in the newer cg_annotate: not the sum of the file; a cost equal to the threshold is enough."""
+    """Like the newer cg_annotate: the file's sum does not count; a cost equal to the threshold is enough."""
     assert [*named(fastprof.annotate(profile, threshold=745 / 1016))] == ["zip/deflate.c"]
     below = fastprof.annotate(profile, threshold=746 / 1016)
     assert named(below) == {} and below.shares["below the threshold"] == [1004, 34]
@@ -227,7 +227,7 @@ def test_the_longest_end_of_a_name_is_found(profile: Path, tmp_path: Path) -> No
     assert source_of(profile, "../../a.c", include=["other", "new"]) == "other/a.c"
     assert source_of(profile, "/src/b.c", include=["new", "other"]) == "other/b.c"
     assert source_of(profile, "/src/c.c", include=["new", "other"]) == ""
-    # the name as it is comes first, and no directory is searched unless it is named
+    # the unchanged name comes first, and a directory is only searched if it is given
     assert source_of(profile, str(tmp_path / "other/a.c"), include=["new"]) == str(tmp_path / "other/a.c")
     assert source_of(profile, "/src/other/a.c") == ""
 
@@ -253,7 +253,7 @@ def test_sources_that_were_changed_later(profile: Path) -> None:
 
 
 def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path) -> None:
-    """pprof does, so the time of the copy does not matter."""
+    """pprof profiles record it, so the time of the copy does not matter."""
     p = profile_proto.Profile()
     p.string_table.extend(["", "samples", "count", "cpu", "nanoseconds", "f", "zip/tree.c", "main"])
     p.sample_type.add(type=1, unit=2)
@@ -271,7 +271,7 @@ def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path)
         path.write_bytes(p.SerializeToString())
         found = fastprof.annotate(path, context=0)
         assert any("was changed after" in warning for warning in found.log.warnings) == (changed > 1000)
-    assert found.value == 1  # cpu, which pprof shows, too
+    assert found.value == 1  # cpu, which pprof also shows
     assert [*found.listings[0].blocks()] == [
         [Line(3, "tree 3", [2, 20], [])],
         [Line(6, "tree 6", [1, 10], [Call(1, "f", "zip/tree.c", "", [2, 20])])],
@@ -471,7 +471,7 @@ def test_callees_lose_their_arguments_before_their_names(profile: Path, capsys: 
 
 
 def test_the_most_expensive_files(profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thirty, or -n; named files are all shown."""
+    """By default 30, or -n; files that are named are all shown."""
     for i in range(40):
         (tmp_path / f"x{i}.c").write_text("line\n")
     profile.write_text("events: Ir\n" + "".join(f"fl=x{i}.c\nfn=f\n1 {i + 100}\n" for i in range(40)))

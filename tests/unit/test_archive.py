@@ -112,7 +112,7 @@ def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = [s for s in sections(data) if s.type == ROWS]
     index = sections(data)[-1]
     assert index.type == INDEX
-    got, log = read_dump(data[: index.offset + index.nbytes])  # nothing is lost with the trailer
+    got, log = read_dump(data[: index.offset + index.nbytes])  # the trailer holds no data
     assert got == want and log.warnings
     for cut in range(index.offset + index.nbytes):
         with pytest.raises(FormatError) as error:
@@ -170,7 +170,7 @@ def test_without_an_index_it_is_rebuilt() -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chunk that is truncated, missing, or damaged in a way that only its rows show."""
+    """A chunk that is truncated, missing, or whose damage only its rows reveal."""
     monkeypatch.setattr(archive_write, "CHUNK_ROWS", 500)
     data, want = write_archive(timeline, rows=2500, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
@@ -204,7 +204,7 @@ def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
 
 
 def replaced(data: bytes, type_: int, change: Callable[[Any], Any]) -> bytes:
-    """An archive of one profile whose first metadata section of a type is replaced."""
+    """An archive of one profile in which the first metadata section of a type is replaced."""
     victim, index = (next(s for s in sections(data) if s.type == t) for t in (type_, INDEX))
     said, entries = (
         archive_cbor.loads(Codec().unpack(s, data[s.offset + HEADER_NBYTES : s.offset + s.nbytes]))
@@ -260,7 +260,7 @@ def test_an_index_that_says_nonsense_is_an_error(place: int, value: object) -> N
     with pytest.raises(FormatError, match="index: ") as error:
         read_dump(whole)
     assert error.value.offset == next(s.offset for s in sections(data) if s.type == INDEX)
-    assert sum(read_dump(whole, lenient=True)[1].losses.values()) == 1  # its index
+    assert sum(read_dump(whole, lenient=True)[1].losses.values()) == 1  # the loss is its index
     with pytest.raises(FormatError, match="index: "):
         read_dump(replaced(data, INDEX, lambda said: [20.0, *said[1:]]))
 
@@ -283,7 +283,7 @@ def test_an_end_that_says_nonsense_is_damage(changes: dict[str, Any], tmp_path: 
 
 
 def test_metadata_that_expands_beyond_measure_is_refused() -> None:
-    """Python objects of metadata are much larger than its bytes: 4 KB of a file must not become gigabytes."""
+    """Metadata is much larger as Python objects than in bytes: 4 KB of a file must not become gigabytes."""
     from fastprof.formats.archive.sections import METADATA_FREE
 
     data, _ = write_archive(timeline, rows=50)
@@ -294,7 +294,7 @@ def test_metadata_that_expands_beyond_measure_is_refused() -> None:
     bomb = _repack(index, zstandard.ZstdCompressor().compress(raw), flags=archive_sections.ZSTD, raw=len(raw))
     with pytest.raises(FormatError, match="more than it can expand to"):
         read_dump(data[: index.offset] + bomb + data[-archive_sections.TRAILER.size :])
-    # what is written stays below that
+    # our own output stays below that limit
     packed = Codec().pack(INDEX, 0, raw)
     section = archive_sections.parse_header(packed, 0)
     assert Codec().unpack(section, packed[HEADER_NBYTES:]) == raw
@@ -346,7 +346,7 @@ def test_later_versions() -> None:
     with pytest.raises(FormatError, match="archive version is 2, this fastprof reads version 1") as error:
         read_dump(bytes(later))
     assert error.value.code == lib.FP_E_VERSION
-    # a section of an unknown type in front of the index, and an index that lists it
+    # a section of an unknown type before the index, and an index that lists it
     index = next(s for s in sections(data) if s.type == INDEX)
     end = next(s for s in sections(data) if s.type == archive_sections.END)
     for flags, refused in ((archive_sections.OPTIONAL, False), (0, True)):
@@ -369,7 +369,7 @@ def test_later_versions() -> None:
             assert read_dump(changed)[0] == want
 
 
-# ---- what the index says ---------------------------------------------------------
+# ---- the index's statements ------------------------------------------------------
 
 
 def _info(data: bytes, tmp_path: Path, lenient: bool = False) -> tuple[dict[str, object], Log]:
@@ -438,7 +438,7 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
 
 
 def _chosen(data: bytes, **options: object) -> tuple[list[object], int]:
-    """The rows, and the bytes of chunks read for them."""
+    """The rows, and the number of chunk bytes read for them."""
     model = Model()
     source = Source(data)
     reader = ArchiveReader(source, model, Options(**options), Log())  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Stores that change: profiles are removed and replaced, space is freed, and all is verified, by killed or concurrent
-processes."""
+"""Stores that change: profiles are removed and replaced, space is freed, and everything is verified, with killed and
+concurrent processes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_removed_profiles_are_gone_and_compact_frees_their_space(tmp_path: Path)
     store = tmp_path / "s.fpa"
     dumps = _store(store)
     before = store.stat().st_size
-    # the first graph is what all others are stored against
+    # the first graph is the base of all others
     assert compact.remove(str(store), ["graph/0", "s*"]) == ["graph/0", "stacks/0", "stacks/1"]
     for name in ("graph/0", "stacks/0", "stacks/1"):
         del dumps[name]
@@ -80,7 +80,7 @@ def test_removed_profiles_are_gone_and_compact_frees_their_space(tmp_path: Path)
     _holds(store, dumps)
     assert stat.S_IMODE(store.stat().st_mode) == 0o640
     assert os.listdir(tmp_path) == ["s.fpa"]
-    # as small as if the others had never been there
+    # as small as if the others had never been added
     anew = tmp_path / "anew.fpa"
     with adding.adding(str(anew)) as session:
         for i in range(6):
@@ -142,7 +142,7 @@ def test_a_number_is_not_used_twice(tmp_path: Path) -> None:
     assert len(numbers) == len({*numbers})
     got, _ = read_dump(whole[:-1] + b"?", member="new", lenient=True)
     assert got == dumps["new"]
-    # and when all are gone
+    # and after all are removed
     compact.remove(str(store), ["*"])
     assert names(store) == []
     _add(store, "new", data)
@@ -192,7 +192,7 @@ def test_verify_says_what_is_wrong_and_where(tmp_path: Path) -> None:
     assert compact.verify(str(store)) == []
     whole = store.read_bytes()
     rows = [s for s in sections(whole) if s.type == ROWS]
-    base = next(s for s in rows if not s.flags & BASED)  # the first graph's; the others need it
+    base = next(s for s in rows if not s.flags & BASED)  # the first graph's chunk; the others depend on it
     damaged = bytearray(whole)
     damaged[base.offset + base.nbytes - 1] ^= 1
     store.write_bytes(damaged)
@@ -201,13 +201,13 @@ def test_verify_says_what_is_wrong_and_where(tmp_path: Path) -> None:
     dependent = [name for name in dumps if name.startswith("graph/")]
     assert wrong == [{"error": error, "name": name} for name in dependent]
     assert compact.verify(str(store), ["timeline/*"]) == wrong[:1]
-    # a header
+    # damage in a header
     damaged = bytearray(whole)
     damaged[rows[-1].offset + 5] ^= 1
     store.write_bytes(damaged)
     wrong = compact.verify(str(store))
     assert len(wrong) == 2 and f"at byte {rows[-1].offset}: section header" in wrong[0]["error"]
-    # one that only what it says of its rows shows
+    # damage that only the stated number of rows reveals
     damaged = bytearray(whole)
     end = next(s for s in sections(whole) if s.type == 5)
     damaged[end.offset : end.offset + end.nbytes] = damaged[end.offset : end.offset + end.nbytes][::-1]
@@ -259,13 +259,13 @@ def test_a_kill_leaves_the_old_store(tmp_path: Path, patterns: list[str]) -> Non
         assert compact.verify(str(store)) == []
         for name, want in dumps.items():
             assert read_dump(store.read_bytes(), member=name)[0] == want
-    # what it left behind is in nobody's way
+    # its leftovers do not disturb later changes
     assert compact.compact(str(store))[1] < size
     _holds(store, dumps)
     assert os.listdir(tmp_path) == ["s.fpa"]
 
 
-# Adds, removes and compacts; argv[3] tells the processes apart.
+# Adds, removes and compacts; argv[3] names the process.
 CHANGING = """
 import sys
 from fastprof.store import adding, compact
@@ -307,7 +307,7 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
-    """In the index, the heads and the ends of profiles: never another exception, and the store stays unchanged."""
+    """In the index, the heads and the ends of profiles: no other exception occurs, and the store stays unchanged."""
     store = tmp_path / "s.fpa"
     dumps = _store(store, 2, 20)
     whole = store.read_bytes()
@@ -376,7 +376,7 @@ def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
     far = store_of({MEMBER: {"format": "x\x1b", "mtime": (1 << 64) - 1, "nbytes": 0}})
     assert archive_store.members(str(far))[0]["format"] == "x\x1b"
     assert archive_store.date((1 << 64) - 1) and archive_store.date(-(1 << 63))
-    # no number is left
+    # no number is left for another profile
     full = store_of({}, 0xFFFFFFFF)
     before = full.read_bytes()
     with pytest.raises(FastprofError, match="profile numbers are used up"):

@@ -1,4 +1,4 @@
-"""Parts in archives: what core/model.py declares, and nothing else, is written and read."""
+"""Parts in archives: exactly the fields that core/model.py declares are written and read."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _piece(tmp_path: Path, base: dict[str, Any], data: bytes, name: str) -> str:
 
 @pytest.fixture
 def packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The types of the sections that are compressed from now on."""
+    """The types of the sections compressed from now on."""
     found: list[int] = []
     pack = Codec.pack
 
@@ -39,7 +39,8 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: list[int]) -> None:
-    """Ten dumps of which 15 % of the rows differ, the first added alone: the same sizes as when added in sequence."""
+    """Ten dumps that differ in 15 % of the rows, the first added separately: the same sizes as when added in
+    sequence."""
     dumps = [write_archive(graph, rows=6000, changed=i) for i in range(10)]
     one_by_one = tmp_path / "one.fpa"
     with adding.adding(str(one_by_one)) as session:
@@ -65,7 +66,7 @@ def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: li
 
 
 def test_pieces_made_at_once_share_too(tmp_path: Path, packed: list[int]) -> None:
-    """The first pieces do not know each other: only sections that have a base by then are compressed again."""
+    """The first pieces do not know each other: only sections whose base exists by then are compressed again."""
     dumps = [write_archive(graph, rows=6000, changed=i) for i in range(4)]
     store = tmp_path / "s.fpa"
     with adding.adding(str(store)) as session:
@@ -93,7 +94,7 @@ def test_a_piece_knows_what_was_there_before_the_session(tmp_path: Path) -> None
             data, want = write_archive(maker, rows=2000, changed=1)
             session.add_piece(_piece(tmp_path, base, data, maker.__name__), base)
         session.commit()
-        for maker in (graph, stacks, timeline):  # while the session goes on
+        for maker in (graph, stacks, timeline):  # during the session
             _, want = write_archive(maker, rows=2000, changed=1)
             assert read_dump(store.read_bytes(), member=maker.__name__)[0] == want
         assert names(store) == ["old0", "old1", "old2", "graph", "stacks", "timeline"]
@@ -101,7 +102,7 @@ def test_a_piece_knows_what_was_there_before_the_session(tmp_path: Path) -> None
 
 
 def test_a_store_made_anew_has_other_bases(tmp_path: Path) -> None:
-    """A worker lives longer than a session, and the store may have been replaced by another of the same shape."""
+    """A worker outlives a session, and the store may have been replaced by another of the same shape."""
     for i in range(2):
         store = tmp_path / "s.fpa"
         store.unlink(missing_ok=True)
@@ -127,7 +128,7 @@ def test_a_piece_that_is_damaged_leaves_the_store_alone(tmp_path: Path) -> None:
             piece.write_bytes(whole[:at] + bytes((whole[at] ^ 1,)) + whole[at + 1 :])
             with pytest.raises(FormatError, match=r"new\.piece: archive: at byte"):
                 session.add_piece(str(piece), base)
-        # stored against what is no section of this store
+        # stored against a section that is not in this store
         assert rows.flags & BASED
         stored = whole[rows.offset + 24 : rows.offset + rows.nbytes]
         wrong = archive_sections.with_header(rows, 0, (17).to_bytes(8, "little") + stored[8:])

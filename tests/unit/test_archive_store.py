@@ -65,7 +65,7 @@ def test_a_damaged_profile_is_no_base(tmp_path: Path) -> None:
 
 
 def test_alike_dumps_take_little(tmp_path: Path) -> None:
-    """Ten dumps of which 15 % of the rows differ: less than a quarter of ten archives."""
+    """Ten dumps that differ in 15 % of the rows: less than a quarter of ten archives."""
     store = tmp_path / "s.fpa"
     alone, wanted = 0, []
     for i in range(10):
@@ -90,7 +90,8 @@ def test_alike_dumps_take_little(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [graph, stacks])
 def test_a_difference_to_anything(first: Any) -> None:
-    """Between chunks that are similar, shorter or of other columns: the difference restores the chunk, or is empty."""
+    """Between chunks that are similar, shorter or have other columns: the difference restores the chunk, or is
+    empty."""
     base = _rows(write_archive(first, rows=300)[0])
     made = 0
     for maker in (graph, stacks, timeline):
@@ -120,7 +121,7 @@ def test_a_difference_that_does_not_fit_is_an_error() -> None:
 
 
 def test_a_difference_of_bytes_is_as_long_as_its_base() -> None:
-    # view, no runs, one stream: its length, and it; the difference begins with how it is told (1: against the base)
+    # view, no runs, one stream: its length and bytes; the difference begins with its encoding (1: against the base)
     head = bytes([lib.FP_GRAPH, 0, 1])
     base = head + b"\3abc"
     assert archive_sections._applied(base, head + b"\4\1\0\0\1", 0) == head + b"\3abd"
@@ -140,7 +141,7 @@ def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
         assert names(store) == [f"dump number {k}" for k in range(i + 1)]
     assert sizes[-1] < 45 * sizes[0]
     assert [p.name for p in reference.read(store.read_bytes())] == names(store)
-    # an index of the chain that is damaged
+    # a damaged index within the chain
     whole = bytearray(store.read_bytes())
     links = load(Source(bytes(whole)), Codec(), lenient=False).links
     assert [n for _, n in links] == [32, 8]
@@ -163,7 +164,7 @@ def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
         got, log = read_dump(data[:cut], member="one")
         assert got == want
         assert bool(log.warnings) == (cut != old)
-    # and the next append goes where the interrupted one was
+    # and the next append overwrites the interrupted one
     store.write_bytes(data[: len(data) - 30])
     _add(store, "two", second)
     assert store.read_bytes() == data
@@ -171,7 +172,7 @@ def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
 
 
 def test_profiles_behind_damage_are_not_an_unfinished_append(tmp_path: Path) -> None:
-    """Damage in the middle and a lost end: the next append must not cut off intact profiles after the damage."""
+    """Damage in the middle and a missing end: the next append must not cut off the intact profiles after the damage."""
     store = tmp_path / "s.fpa"
     data, _ = write_archive(graph, rows=40)
     for name in ("one", "two", "three"):
@@ -238,7 +239,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
         whole.write_bytes(store.read_bytes())
     _add(whole, "two", two.read_bytes())
     added = whole.stat().st_size - (store.stat().st_size if store.exists() else len(empty()))
-    for nbytes in (1, 23, added // 3, added - 17):  # the trailer takes 16
+    for nbytes in (1, 23, added // 3, added - 17):  # the trailer has 16 bytes
         done = subprocess.run(add_command(DYING, nbytes, store, two, "two"), cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert names(store) == ([] if first else ["one"])
@@ -308,7 +309,7 @@ def test_any_name_is_only_a_name(tmp_path: Path) -> None:
 
 
 def test_profiles_added_together_cost_the_same_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sections read and indexes written: neither grows with the contents of the store."""
+    """Sections read and indexes written: neither grows with the size of the store."""
     looked_at = 0
 
     def counted(data: bytes, offset: int) -> archive_sections.Section:
@@ -332,9 +333,9 @@ def test_profiles_added_together_cost_the_same_each(tmp_path: Path, monkeypatch:
         assert main(["archive", "add", "-q", str(store), *map(str, sorted(folder.iterdir()))]) == 0
         count, whole = looked_at, store.read_bytes()
         assert names(store) == sorted(f"dump{i}" for i in range(n))
-        assert len([s for s in sections(whole) if s.type == INDEX]) == 2  # of the empty store, and of all
+        assert len([s for s in sections(whole) if s.type == INDEX]) == 2  # those of the empty store, and of all
         based = [s for s in sections(whole) if s.type == ROWS and s.flags & BASED]
-        assert len(based) == n - 1  # they share storage with the first
+        assert len(based) == n - 1  # all but the first are stored against it
         assert read_dump(whole, member=f"dump{n - 1}")[0] == want
         return count
 
@@ -365,7 +366,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
         assert got == want and not log.warnings
 
 
-# As DYING, but adds the profile under several names in one go.
+# Like DYING, but adds the profile under several names at once.
 DYING_AMONG_SEVERAL = dying("""
 from fastprof.store import adding
 with adding.adding(sys.argv[1]) as session:
@@ -388,7 +389,7 @@ def test_a_kill_among_several_leaves_the_old_contents(first: bool, tmp_path: Pat
         for name in "abc":
             session.add(str(two), name)
     added = whole.stat().st_size - begin
-    for nbytes in (1, added // 3, added * 2 // 3, added - 17):  # the trailer takes 16
+    for nbytes in (1, added // 3, added * 2 // 3, added - 17):  # the trailer has 16 bytes
         command = add_command(DYING_AMONG_SEVERAL, nbytes, store, two, "a b c")
         done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr

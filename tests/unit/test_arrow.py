@@ -59,7 +59,7 @@ def test_memory_outlives_the_batch() -> None:
     time = array.column("time")
     del batch, profile, array
     gc.collect()
-    _ = [bytearray(1 << 16) for _ in range(50)]  # something else takes freed memory
+    _ = [bytearray(1 << 16) for _ in range(50)]  # overwrite the freed memory
     assert time.to_pylist() == expected
     assert column.tolist() == expected
 
@@ -105,7 +105,7 @@ def test_each_pass_is_the_same(path: Path) -> None:
     with fastprof.open(path) as profile:
         first = _known_rows(profile)
         counts = [profile.model.count(table) for table in TABLES]
-        next(iter(profile), None)  # one that is given up
+        next(iter(profile), None)  # an abandoned iterator
         assert _known_rows(profile) == first
         assert [profile.model.count(table) for table in TABLES] == counts
 
@@ -120,8 +120,8 @@ def test_each_stream_begins_anew(how: str, path: Path, tmp_path: Path) -> None:
     with path.open("rb") as file, packed.open("rb") as packed_file:
         given = {"path": path, "gz": packed, "bytes": path.read_bytes(), "file": file, "gz file": packed_file}[how]
         with fastprof.open(given) as profile:  # type: ignore[arg-type]
-            profile.__arrow_c_stream__()  # nobody takes it
-            pyarrow.RecordBatchReader.from_stream(profile).read_next_batch()  # given up
+            profile.__arrow_c_stream__()  # a stream that no consumer reads
+            pyarrow.RecordBatchReader.from_stream(profile).read_next_batch()  # an abandoned stream
             assert pyarrow.table(profile) == want
             assert pyarrow.table(profile) == want
             assert len(profile.model.parts) == 1

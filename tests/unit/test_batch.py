@@ -34,7 +34,7 @@ from tests.support.signals import heard
 
 GRAPH = CORPUS / "callgrind/good/everything.callgrind"
 CLI = [sys.executable, "-m", "fastprof", "batch", "convert"]
-# by their floor: a timeline, stacks with symbols to look for, stacks, a graph
+# by view: a timeline, stacks that need symbols, stacks, a graph
 KINDS = ("xray/good/fdr5-pool-clang19.xray", "gperftools/good/small.prof", "pprof/good/everything.pb", GRAPH)
 
 
@@ -103,7 +103,7 @@ def test_every_file_of_the_corpus(tmp_path: Path) -> None:
     assert log.errors > 50 and log.statuses["ok"] > 50
 
 
-# ---- again --------------------------------------------------------------------------
+# ---- repeated runs ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_errors_are_tried_again_if_asked(done: Path) -> None:
 
 
 def test_errors_that_are_not_of_the_bytes_are_tried_again(done: Path) -> None:
-    """Here no permission to write; root lacks it only where there is no folder."""
+    """Here: no permission to write; root lacks it only if the folder does not exist."""
     shutil.rmtree(done / "out/host0")
     (done / "out/host0").symlink_to("/proc/self/nothing")
     log = again(done).log
@@ -222,10 +222,11 @@ def processes_of(pid: int) -> list[int]:
 
 @pytest.mark.parametrize("n_lines", [1, 2, 600])
 def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> None:
-    """Killed before any file is done, in the middle, near the end: files in the manifest are not converted again."""
+    """Killed before the first file is done, in the middle, near the end: files in the manifest are not converted
+    again."""
     inputs = dumps(tmp_path / "in", 1200)
     out = tmp_path / "out"
-    os.mkfifo(tmp_path / "fifo")  # nobody writes to it, so that there is always work, however slow this process is
+    os.mkfifo(tmp_path / "fifo")  # it has no writer, so some work is always left, however slow this process is
     command = [*CLI, str(inputs), str(tmp_path / "fifo"), "-t", "callgrind", "-o", str(out), "-j", "2"]
     manifest = out / FOLDER / "1-of-1.jsonl"
     with subprocess.Popen(command, cwd=REPO, stderr=subprocess.PIPE) as parent:
@@ -245,7 +246,7 @@ def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> No
 
 def test_interrupts_end_all_processes(tmp_path: Path) -> None:
     dumps(tmp_path / "in", 4)
-    os.mkfifo(tmp_path / "fifo")  # nobody writes to it
+    os.mkfifo(tmp_path / "fifo")  # it has no writer
     command = [*CLI, str(tmp_path / "in"), str(tmp_path / "fifo"), "-t", "callgrind", "-o", str(tmp_path / "out")]
     command += ["-j", "1"]
     with subprocess.Popen(command, cwd=REPO, stderr=subprocess.PIPE, preexec_fn=heard) as parent:
@@ -352,7 +353,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_any_name_is_a_name(tmp_path: Path) -> None:
-    """Also one that is not valid text, or contains a newline."""
+    """Including names that are not valid text, or contain a newline."""
     (tmp_path / "in").mkdir()
     for name in (b"a\nb", b"\xff\xfe", '"ü"'.encode(), b" "):
         shutil.copy(GRAPH, os.path.join(os.fsencode(tmp_path / "in"), name))
@@ -459,7 +460,7 @@ def test_a_plan_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     assert str(error.value) == f"{tmp_path}/plan: {says}"
 
 
-# ---- what is said -----------------------------------------------------------------------
+# ---- messages ---------------------------------------------------------------------------
 
 
 def test_status(done: Path, capsys: pytest.CaptureFixture[str]) -> None:

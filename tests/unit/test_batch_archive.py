@@ -45,7 +45,7 @@ def records(store: Path) -> list[dict[str, Any]]:
 
 
 def test_alike_dumps_share_storage(tmp_path: Path) -> None:
-    """Ten dumps of which 15 % of the rows differ, of two views: nearly as small as added one after the other."""
+    """Ten dumps that differ in 15 % of the rows, in two views: nearly as small as when added one after the other."""
     one_by_one, wanted = tmp_path / "one.fpa", {}
     with adding.adding(str(one_by_one)) as session:
         for i in range(10):
@@ -78,14 +78,14 @@ def test_what_is_added_is_not_added_again(tmp_path: Path, capsys: pytest.Capture
     assert main(command) == 0
     assert "12 files: 12 done, 12 in earlier runs" in capsys.readouterr().err
     assert store.read_bytes() == before
-    # a file that has changed takes the place of what it was, a new one is added, one that was removed comes back
+    # a changed file replaces its old profile, a new one is added, a removed one comes back
     (inputs / "host0" / "0.callgrind").write_text(DUMP.format(0, 1000))
     (inputs / "host0" / "new.callgrind").write_text(DUMP.format(0, 2000))
     compact.remove(str(store), ["host1/1.callgrind"])
     assert main(command) == 0
     assert "13 files: 13 done, 10 in earlier runs" in capsys.readouterr().err
     assert totals(store) == want | {"host0/0.callgrind": 1000, "host0/new.callgrind": 2000}
-    # and all, if they are asked for in another way
+    # all of them, if the options differ
     assert main([*command, "--level", "19"]) == 0
     assert "13 files: 13 done -> " in capsys.readouterr().err
     assert len(members(str(store))) == 13 and compact.verify(str(store)) == []
@@ -159,7 +159,7 @@ def test_ctrl_c_keeps_what_was_appended(tmp_path: Path) -> None:
         if log.statuses["ok"] == 7:
             signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes may have it ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes may ignore it
     try:
         with pytest.raises(KeyboardInterrupt):
             fastprof.batch_archive(inputs, store, progress=interrupted, jobs=1)

@@ -1,6 +1,6 @@
-"""Workers of Dask on machines that see other files: what they cannot do is done elsewhere, and nothing is lost.
+"""Dask workers on machines that see other files: other workers do what they cannot, and nothing is lost.
 
-The machines are processes in mount namespaces, with something else mounted over a folder or a file.
+The machines are processes in mount namespaces in which a folder or a file is replaced.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def worker(cluster: Any, folder: Path) -> Iterator[Worker]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(engines, "_TOGETHER", 3)  # tasks for all workers
+    monkeypatch.setattr(engines, "_TOGETHER", 3)  # enough tasks for all workers
     monkeypatch.setattr(engines, "_SECONDS_TO_SEE", 0.3)
     for number in range(N):
         path = tmp_path / f"in/host{number % 2}/{number}.callgrind"
@@ -107,7 +107,7 @@ def assert_all_are_here(folder: Path) -> None:
             r"{folder}/out/\.fastprof is a different folder there, or none: No such file",
         ),
         ("mount -t tmpfs none {folder}/in", r"{folder}/in/host[01]/\d+\.callgrind: No such file or directory"),
-        # another copy of the inputs, of the same sizes
+        # another copy of the inputs, with the same sizes
         (
             "cp -r {folder}/in {folder}/other; sed -i s/Ir/Dr/ {folder}/other/*/*; mount -B {folder}/other {folder}/in",
             r"{folder}/in/host[01]/\d+\.callgrind is a different file there",
@@ -146,7 +146,7 @@ def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder
 def test_what_one_worker_cannot_do_is_done_elsewhere(
     cluster: Any, worker: Worker, folder: Path, mounts: str, what: str, alone: bool
 ) -> None:
-    """The worker sees the compared files first.  `alone`: only this machine is left as an alternative."""
+    """The worker sees the compared files first.  `alone`: no other worker exists, only this machine."""
     bad = worker(mounts.format(folder=folder))
     if not alone:
         worker(":")
@@ -160,14 +160,14 @@ def test_what_one_worker_cannot_do_is_done_elsewhere(
 
 
 def test_errors_of_a_file_are_its_own(cluster: Any, worker: Worker, folder: Path) -> None:
-    """They are not retried elsewhere, and are recorded."""
+    """They are recorded and not retried elsewhere."""
     worker(":")
     (folder / "in/host0/bad.callgrind").write_text("events: Ir\nfn=f\n1 x\n")
     log = convert(cluster, folder)
     assert (log.statuses["ok"], log.statuses["error"], log.warnings) == (N, 1, [])
     assert_all_are_here(folder)
     assert convert(cluster, folder).earlier == N + 1
-    # a file that no machine can read is an error of now, and is tried again by the next run
+    # a file that no machine can read is an error of this run; the next run tries it again
     (folder / "in/host0/gone.callgrind").symlink_to("nowhere")
     fastprof.batch_plan([folder / "in", folder / "in/host0/gone.callgrind"], folder / "plan", exclude=["*bad*"])
     engine = cluster.scheduler_address.replace("tcp://", "dask://")
@@ -209,7 +209,7 @@ def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20])
 def test_what_is_compared_of_a_file(tmp_path: Path, size: int) -> None:
-    """The whole file up to 1 MiB; of a longer one both ends and blocks in between."""
+    """The whole file up to 1 MiB; in longer files both ends and blocks in between."""
     path = tmp_path / "file"
     data = bytearray(size)
     path.write_bytes(data)

@@ -1,6 +1,6 @@
-"""Calls of the system that fail in the processes of a batch: errors that name the file.
+"""System calls that fail in the processes of a batch: errors that name the file.
 
-A second run without faults does the rest.
+A second run without faults completes the batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With files to read in `in`."""
+    """A folder with files to read in `in`."""
     (tmp_path / "in").mkdir()
     for number in range(N):
         shutil.copy(GRAPH, tmp_path / f"in/{number}.callgrind")
@@ -75,7 +75,7 @@ def assert_whole(verb: str, folder: Path) -> None:
     assert not [*folder.rglob(".fastprof-*")]
 
 
-# What workers write; `#` begins what the system calls a file without a name.
+# The workers' outputs; `#` is the prefix of the kernel's name for an unnamed file.
 WRITTEN = {"convert": "out/#", "merge": "out.callgrind.partials/", "archive": ".out.fpa.pieces/"}
 
 
@@ -86,7 +86,7 @@ WRITTEN = {"convert": "out/#", "merge": "out.callgrind.partials/", "archive": ".
     ids=["full", "full later", "no name", "no descriptor"],
 )
 def test_workers(verb: str, calls: int, error: int, nth: int, folder: Path, shim: Path) -> None:
-    """Each from its nth call on."""
+    """Each worker fails from its nth call on."""
     below = folder / (WRITTEN[verb] if calls == WRITE else WRITTEN[verb].removesuffix("#"))
     code, said = run(verb, folder, shim, f"{calls} {nth} {error} 50 {below}")
     assert code == 1 and os.strerror(error) in said
@@ -150,7 +150,7 @@ def test_a_signal_leaves_no_pieces_and_no_workers(verb: str, number: int, folder
         time.sleep(0.001)
     process.send_signal(number)
     _, said = process.communicate(timeout=300)
-    # of Ctrl-C the process dies, so that a shell's loop ends, too
+    # SIGINT kills the process, so that a shell's loop ends, too
     assert (process.returncode, said) == (-number if number == signal.SIGINT else 128 + number, b"")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)

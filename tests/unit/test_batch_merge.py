@@ -1,4 +1,4 @@
-"""fastprof batch merge: a tree of merges gives the bytes of a single merge, for any engine and after any failure."""
+"""fastprof batch merge: a tree of merges gives the bytes of a single merge, with any engine and after any failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fastprof.verbs.batch import engines, merge
 from fastprof.verbs.batch.jobs import Job, Record
 from tests.support.paths import CORPUS
 
-# Of all views; timelines of several clocks.
+# Files of all views; timelines of several clocks.
 FILES = (
     "callgrind/good/cfi.callgrind",
     "callgrind/good/contexts.callgrind",
@@ -109,10 +109,10 @@ def test_what_is_there_is_not_merged_again(inputs: Path, tmp_path: Path, monkeyp
         merge_again(fails_after=4)
     assert not (tmp_path / "out.callgrind").exists()
     path = sorted(inputs.iterdir())[0]
-    os.utime(path, ns=(0, 0))  # another file, for all that is known
+    os.utime(path, ns=(0, 0))  # it now looks like another file
     merge_again()
     merge_again()
-    # 10 files: 5 partials, 3 and 2 of them; of the first four that were there one had another file
+    # 10 files: 5 partials, merged by 3 and 2; one of the first four had a changed file
     assert made == [4, 2 + 3 + 2, 5 + 3 + 2]
     fastprof.merge(inputs, tmp_path / "expected.callgrind")
     assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
@@ -123,7 +123,7 @@ def _cut(path: Path) -> None:
 
 
 def _zero(path: Path) -> None:
-    """Zero a file, as a file system may leave it after a crash: with its length but without its bytes."""
+    """Zero a file, as a file system may do in a crash: it keeps its length but loses its bytes."""
     path.write_bytes(bytes(path.stat().st_size))
 
 
@@ -146,7 +146,7 @@ def test_a_partial_that_a_power_cut_left_is_made_again(
         made.append(len(engine.done))
         if fails_after == 4:
             harm(sorted((tmp_path / "out.callgrind.partials").glob("*.fpa"))[1])
-    assert made == [4, 5 - 3 + 3 + 2]  # of the five of the first level, three are there and whole
+    assert made == [4, 5 - 3 + 3 + 2]  # of the five of the first level, three exist and are intact
     fastprof.merge(inputs, tmp_path / "expected.callgrind")
     assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
 

@@ -1,4 +1,4 @@
-"""The pool of `fastprof batch`: a crash at one file does not affect the others, and no process is left."""
+"""The pool of `fastprof batch`: a crash in one file does not affect the others, and no process is left."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_retries(files: Path, tmp_path: Path, retries: int) -> None:
 
 
 def test_a_file_that_hangs_is_given_up(files: Path, tmp_path: Path) -> None:
-    os.mkfifo(files / "fifo")  # nobody writes to it
+    os.mkfifo(files / "fifo")  # it has no writer
     shutil.copy(GOOD, files / "hang")
     found = run(files, tmp_path, timeout=1.0, retries=0)
     late = {name: record["error"]["message"] for name, record in found.items() if record["status"] == "crashed"}
@@ -105,7 +105,7 @@ def test_a_worker_that_cannot_begin_is_an_error(files: Path, tmp_path: Path) -> 
         list(pool.run([job(GOOD, tmp_path)]))
 
 
-# A process that says who its workers are, in the middle of its work.
+# A process that prints its workers' ids in the middle of its work.
 PARENT = """
 import json, sys
 from fastprof.verbs.batch.pool import Pool
@@ -133,7 +133,7 @@ def test_workers_die_with_their_parent(files: Path, tmp_path: Path) -> None:
         parent.stdin.close()
         workers = [*map(int, parent.stdout.readline().split())]
         assert len(workers) == 2
-        # a handle of each process, which becomes readable when that process ends
+        # a handle for each process, which becomes readable when that process ends
         handles = [os.pidfd_open(pid) for pid in workers]
         os.kill(parent.pid, signal.SIGKILL)
         for handle in handles:

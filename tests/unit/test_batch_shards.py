@@ -1,4 +1,4 @@
-"""`fastprof batch status` as a gate: done is done of all shards, and only of one number of shards."""
+"""`fastprof batch status` as a gate: a batch is done when all shards are, all with the same number of shards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_shards_that_were_never_begun_are_missing(folder: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("cut", [0, 1, 3])
 def test_a_shard_that_was_stopped_is_not_done(folder: Path, cut: int) -> None:
-    """Even before its first line."""
+    """Even if it stopped before its first line."""
     convert("--shard", "1/2")
     convert("--shard", "2/2")
     manifest = folder / "out" / FOLDER / "1-of-2.jsonl"
@@ -104,7 +104,7 @@ def test_all_at_once_goes_on_where_shards_ended(folder: Path) -> None:
     convert("--shard", "1/4")
     convert()
     assert states() == {"1-of-1": "done", "1-of-4": "done"} and status() == 0
-    # and the other way round
+    # and in the reverse order
     convert("--shard", "2/4")
     assert states()["3-of-4"] == "missing" and status() == 1
     convert("--shard", "1/4")
@@ -128,7 +128,7 @@ def test_not_both_at_the_same_time(folder: Path) -> None:
     with Manifest("out", "1-of-1", RUN), pytest.raises(FastprofError, match=r"1-of-1\.jsonl: another batch is running"):
         fastprof.batch_convert("in", "out", to="folded", shard=(1, 4))
     assert os.listdir(f"out/{FOLDER}") == ["1-of-1.jsonl"]
-    with Manifest("out", "2-of-4", RUN | {"began": 0}):  # shards beside each other
+    with Manifest("out", "2-of-4", RUN | {"began": 0}):  # concurrent shards
         convert("--shard", "1/4")
 
 
@@ -174,7 +174,7 @@ while True:
 
 
 def test_asking_for_the_status_does_not_stop_a_batch(folder: Path) -> None:
-    """It looks whether manifests are locked, for which it locks them."""
+    """It tests whether manifests are locked by locking them."""
     convert()
     environment: dict[str, Any] = os.environ | {"PYTHONPATH": str(REPO)}
     command = [sys.executable, "-c", ASKING, "out"]
@@ -218,7 +218,7 @@ def test_files_that_another_plan_moves_to_other_shards_are_done(folder: Path) ->
 
 
 def test_a_plan_and_the_status_of_many_files_take_little_memory(folder: Path) -> None:
-    """A hash of each, not its paths and record."""
+    """Only a hash of each file, not its path and record."""
     n = 5000
     os.makedirs(f"out/{FOLDER}")
     with open("plan", "w") as plan, open(f"out/{FOLDER}/1-of-1.jsonl", "w") as manifest:
@@ -241,7 +241,7 @@ def test_a_plan_and_the_status_of_many_files_take_little_memory(folder: Path) ->
 
 
 def peak(of: Callable[[], int]) -> tuple[int, bool]:
-    """The result, and whether it takes less than 1 MB to find it."""
+    """The result, and whether computing it takes less than 1 MB."""
     tracemalloc.start()
     try:
         return of(), tracemalloc.get_traced_memory()[1] < 1 << 20

@@ -1,6 +1,6 @@
-"""What does not fit is an error that names the input, the value type and the limit, and no place in a file.
+"""Overflows are errors that name the input, the value type and the limit, but no position in a file.
 
-Every error of what a file holds begins with the file.
+Every error about a file's contents begins with the file.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_stacks_to_graph(rows: list[Sample], what: str) -> None:
 
 
 def test_stacks_to_graph_the_calls_of_an_arc() -> None:
-    """Recursion: the arc's cost is that of its outermost calls, its count that of all; negative counts are none."""
+    """Recursion: the arc's cost is that of its outermost calls, its count that of all; negative counts do not count."""
     deeper = [stack(MAIN, *[LEAF, LEAF] * n) for n in range(1, 8)]
     rows = samples(*((frames, INT64 if i % 2 else -INT64, 0) for i, frames in enumerate(deeper)))
 
@@ -202,7 +202,7 @@ def test_computed_events() -> None:
 
 
 def timeline(model: Model, *calls: tuple[int, tuple[int, ...], int, int], clock: int = 0) -> Batch:
-    """(thread, functions one calling the next, their entry, their exit)."""
+    """(thread, functions that call each other in this order, their entry, their exit)."""
     batch = Batch("timeline", 1000)
     batch.c.part = model.add_part(Part(extra={"ticks_per_second": clock}))
     functions = [model.function(f.name, f.file) for f in (MAIN, SUB, LEAF)]
@@ -224,12 +224,12 @@ TIMES = {"graph": "a function", "stacks": "a call path"}
 @pytest.mark.parametrize("target", FOLDS)
 @pytest.mark.parametrize("open_end", [False, True])
 def test_timeline_inclusive_time(target: str, open_end: bool) -> None:
-    """Also where the second call is still open when the input ends.  Of a call path there is only its own time."""
+    """Also if the second call is still open when the input ends.  A call path only has its self time."""
 
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0,), 0, UINT64), (2, (0,), 0, UINT64))
         if open_end:
-            batch["function"][3] = 0  # an exit of nothing
+            batch["function"][3] = 0  # an exit without an entry
         return FOLDS[target]([batch], model, Options(), Log())
 
     what = {
@@ -260,7 +260,7 @@ def test_timeline_own_cost(target: str, clock: int) -> None:
 
 
 def test_timeline_own_cost_over_several_callers() -> None:
-    """A function's own cost is the sum over the arcs into it, each of which fits."""
+    """A function's inclusive time is the sum over the arcs into it, each of which fits."""
 
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0, 2), 0, UINT64), (2, (1, 2), 0, UINT64))
@@ -278,7 +278,7 @@ def test_timeline_total() -> None:
 
 
 def test_timeline_cost_of_an_arc() -> None:
-    """An arc's time is longer than any function's own, and than the total by overlapping threads."""
+    """An arc's time exceeds any function's self time, and the total if threads overlap."""
 
     def records(model: Model, nodes: list[int], arcs: list[int]) -> Any:
         out = ffi.new("struct fp_fold_out *", {"model": model.c, "unknown_file": model.intern("???")})
@@ -358,7 +358,7 @@ def test_summaries_that_do_not_fit_when_they_are_added_up(tmp_path: Path) -> Non
     assert str(caught.value) == f"{paths[0]} and 1 more: {what}"
 
 
-# What an error is about if it is not of a file: the request alone, or a process.
+# Subjects of errors that are not about a file: the request, or a process.
 _NOT_OF_FILES = (
     "--",
     "<std",
@@ -377,12 +377,12 @@ _NOT_OF_FILES = (
 
 
 def test_errors_begin_with_the_file() -> None:
-    """Those of a request may begin otherwise, except in a bridge and a writer: what they cannot do is due to what is in
-    the files."""
+    """Errors about a request may begin differently, except in a bridge and a writer: their failures depend on the
+    contents of the files."""
     wrong = []
     for path in sorted((REPO / "fastprof").rglob("*.py")):
         if path.name == "elf.py":
-            continue  # who reads a program says which
+            continue  # the reader of a program names it
         kinds = {"FastprofError", "SymbolError", "UnrecognizedError"}
         if path.relative_to(REPO / "fastprof").parts[0] in ("bridges", "formats"):
             kinds.add("UsageError")

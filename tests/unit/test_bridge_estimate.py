@@ -118,7 +118,7 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     assert log.warnings == [
         "9.9 % of the cost is under [pruned], without all of its callers; a smaller prune= shows more"
     ]
-    # what is under contexts that are too small keeps its last callers, unless these are too small, too
+    # costs below contexts that are too small keep their last callers, unless these are also too small
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
     assert estimate(rows, prune=0.01) == {"[pruned]>b>c": (1000,)}
     rows = [call(name(n), "b", 2) for n in range(1000)] + [call("b", "c", 1500), call("c", "a", 500), cost("c", 1000)]
@@ -126,7 +126,7 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     log = Log()
     assert estimate(rows, log, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>b>c>a": (500,), "[pruned]>d": (9,)}
     assert log.warnings[0].startswith("100.0 % of the cost is under [pruned]")
-    # in part: main > b > c is large enough, the other callers of b are not
+    # partly: main > b > c is large enough, the other callers of b are not
     rows = [call("main", "b", 500)] + [call(name(n), "b", 1) for n in range(500)]
     rows += [call("b", "c", 1000), cost("c", 1000)]
     assert estimate(rows, prune=0.01) == {"main>b>c": (500,), "[pruned]>b>c": (500,)}
@@ -141,7 +141,7 @@ def test_rounding_leaves_nothing_over() -> None:
     rows = [call(name(n), "c", 1) for n in range(7)] + [cost("c", 100), cost("c", -3, line=9)]
     found = estimate(rows)
     assert sum(v for (v,) in found.values()) == 97
-    # one sample: on the most likely stack
+    # a single sample goes to the most likely stack
     rows = [call("a", "c", 20), call("b", "c", 50), call("d", "c", 30), cost("c", 1)]
     assert estimate(rows) == {"b>c": (1,)}
 
@@ -153,11 +153,11 @@ def test_cost_beyond_the_callers_has_no_caller() -> None:
 
 def test_cycles_end() -> None:
     assert estimate([cost("a", 5), call("a", "a", 50)]) == {"a": (5,)}
-    # nobody calls it: it begins with its most expensive function
+    # no outside caller: the stack begins with the most expensive function
     assert estimate([cost("a", 5), call("a", "b", 9), call("b", "a", 9)]) == {"a": (5,)}
     rows = [cost("a", 5), cost("b", 3), call("a", "b", 9), call("b", "a", 9)]
     assert estimate(rows) == {"a": (5,), "a>b": (3,)}
-    # the example of the docs
+    # the docs' example
     rows = [call("main", "a", 60), call("main", "b", 40), call("a", "b", 30), call("b", "a", 20), cost("a", 80)]
     assert estimate(rows) == {"main>a": (60,), "main>b>a": (20,)}
 
@@ -245,7 +245,7 @@ def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     callers = [call("main", "a", 3000), call("main", "b", 390)]
     model, log = Model(), Log()
     batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), log)
-    assert len(profiles.samples(model, batches)) == 142  # each line
+    assert len(profiles.samples(model, batches)) == 142  # one stack per line
     assert len(log.warnings) == 0
 
     limited(monkeypatch, most_rows=50)
@@ -290,7 +290,7 @@ def test_many_callers_and_tiny_functions() -> None:
 
 
 def test_code_of_another_file_is_a_line_of_the_function() -> None:
-    """Not the function within itself."""
+    """It does not become a recursive call of the function."""
     rows = [Row(At(NAMES["a"], "x.h", 7, 0x1000), None, 0, (5,)), cost("a", 3, line=9)]
 
     def frames(positions: tuple[str, ...] = ("instr", "line"), **options: Any) -> dict[tuple[Any, ...], int]:
@@ -302,7 +302,7 @@ def test_code_of_another_file_is_a_line_of_the_function() -> None:
     assert frames() == {(((inlined, 7),), 0): 5, (((plain, 9),), 0): 3}
     assert frames(frames="address") == {(((inlined, 7),), 0x1000): 5, (((plain, 9),), 0): 3}
     assert frames(frames="function") == {(((plain, 0),), 0): 8}
-    # positions that a part does not have are not read
+    # a part's missing positions are not read
     assert frames(("line",), frames="address") == frames()
     assert frames(("instr",)) == {(((inlined, 0),), 0): 5, (((plain, 0),), 0): 3}
 

@@ -36,7 +36,7 @@ def rows(samples: list[Sample], types: list[ValueType] | None = None, **options:
 
 
 def inclusive(found: list[Row], name: str) -> int:
-    """As computed by readers: the arcs into a function, or its whole cost if it has no callers."""
+    """Computed like by readers: the arcs into a function, or its whole cost if it has no callers."""
     into = [r.values[0] for r in found if r.callee and r.callee.name == name]
     return sum(into) if into else sum(r.values[0] for r in found if r.at.function.name == name)
 
@@ -92,8 +92,8 @@ def test_fault_4_recursion_counts_a_sample_once() -> None:
     self_call = (frame(MAIN, 11), *[frame(ODD, 40)] * 9)
     found = rows([Sample((frame(MAIN, 10), *pingpong), (100,)), Sample(self_call, (7,))])
     assert (inclusive(found, "even"), inclusive(found, "odd"), inclusive(found, "main")) == (100, 107, 107)
-    assert [r.values for r in found if r.callee == r.at.function] == [(0,)]  # the self-call is there
-    # stacks that were cut at their root: what called first is not known, what was called is
+    assert [r.values for r in found if r.callee == r.at.function] == [(0,)]  # the self-call exists
+    # stacks that were cut at their root: the first caller is unknown, the first callee is known
     assert inclusive(rows([Sample(pingpong, (100,))]), "even") == 100
 
 
@@ -160,7 +160,7 @@ def test_fault_9_inlined_code_is_part_of_its_function() -> None:
 
 
 def peak_tables(n_samples: int) -> tuple[int, int]:
-    """Bytes of Python at the peak and rows of sums in C, after `n_samples` samples of 40 stacks."""
+    """Python's peak bytes and C's rows of sums, after `n_samples` samples of 40 stacks."""
     model = Model()
     pool = [(frame(MAIN, 10), *[frame(ODD, i)] * i) for i in range(40)]
     batch = next(profiles.stacks(model, [Sample(s, (1,)) for s in pool], 40))

@@ -1,4 +1,4 @@
-"""Runs in a temporary file: whole, or an error."""
+"""Runs in a temporary file: complete, or an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def giving(*given: int) -> Pull:
 
 
 def drained(merge: Merge) -> list[list[int]]:
-    """What each run feeds, one after the other."""
+    """The records that each run feeds, one run after the other."""
     found = []
     for i in range(3):
         found.append([])
@@ -77,7 +77,7 @@ def test_the_beginning_of_a_record_is_kept() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys 0 to 9 in each run, counters that pass 64 bits on the way."""
+    """Keys 0 to 9 in each run, counters that exceed 64 bits on the way."""
     monkeypatch.setattr("fastprof.bridges.sums.sorted_runs.MOST_RUNS", 3)
     for signed, value in ((False, 1 << 63), (True, -1 << 62)):
         runs = Words(3, signed=signed)
@@ -122,8 +122,8 @@ def test_a_sum_that_comes_back_is_none() -> None:
 @pytest.mark.parametrize("n_runs", [0, 1, 2, 3, 7, 8, 33])
 @pytest.mark.parametrize("window", [1, 200, 1 << 18])
 def test_sums_come_in_order(n_runs: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a dictionary adds them up, however few records are read at a time; also with the least and the largest key,
-    with a key several times in a run, and with runs that are empty.  Of what is kept the first run's counts."""
+    """The sums of a dictionary, for any number of records read at a time; also with the least and the largest key,
+    repeated keys in a run, and empty runs.  Kept columns come from the first run."""
     monkeypatch.setattr(sorted_runs, "_LEAST_WINDOW", 0)
     chance = random.Random(n_runs)
     ends = [(0, 0), (0, 1), ((1 << 64) - 1, (1 << 64) - 1)]

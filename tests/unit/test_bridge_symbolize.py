@@ -1,4 +1,4 @@
-"""Symbols over a model's stacks, with a program that is compiled here."""
+"""Symbols of a model's stacks, with a program compiled here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def places(program: Path) -> tuple[int, int]:
-    """Link addresses of a multiplication in work() and of where its call in main() returns to."""
+    """Link addresses of a multiplication in work() and of the return from its call in main()."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", program], check=True, capture_output=True, text=True
     ).stdout
@@ -61,7 +61,7 @@ def test_frames_get_lines_and_keep_addresses(program: Path) -> None:
     multiply, after = places(program)
     mapping = (str(program), START, START + 0x10000, 0)
     caller, leaf = Frame((), START + after, mapping, returns=True), Frame((), START + multiply, mapping)
-    # more than one batch: what is known already is not asked again
+    # more than one batch: known addresses are not looked up again
     samples = [Sample((caller, leaf), (1,)), Sample((caller,), (2,)), Sample((caller, leaf), (4,))]
     results = []
     for capacity in (1, 2, 1000):
@@ -155,7 +155,7 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
 
 
 def test_mappings_that_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each input adds mappings, because programs are loaded at different addresses: none is processed twice."""
+    """Each input adds mappings, because programs are loaded at different addresses: no mapping is processed twice."""
     given: list[Mapping] = []
     add = Symbolizer.add
     monkeypatch.setattr(Symbolizer, "add", lambda self, new: (given.extend(new), add(self, new))[1])

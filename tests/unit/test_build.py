@@ -1,4 +1,4 @@
-"""setup.py rebuilds only what changed, and reports the Python that it needs."""
+"""setup.py rebuilds only what changed, and reports the Python version that it needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build(tree: Path) -> Build:
-    """Build in place; returns the names of the files that compiler, archiver and linker made."""
+    """Build in place; returns the names of the files that compiler, archiver and linker wrote."""
     log = tree / "log"
     made = {"cc": """$(echo " $*" | sed 's/.* -o \\([^ ]*\\).*/\\1/')""", "ar": "$2"}
     for tool, target in made.items():
@@ -99,7 +99,7 @@ def test_a_source_that_is_gone_leaves_the_library(tree: Path, build: Build) -> N
 def test_ways_of_building_do_not_mix(tree: Path, build: Build) -> None:
     build()
     assert build(FASTPROF_DEBUG="1") == EVERYTHING
-    assert build() == ["_c.abi3.so"]  # its objects are still there
+    assert build() == ["_c.abi3.so"]  # its objects still exist
     assert build(CFLAGS="-O1") == EVERYTHING
 
 
@@ -114,6 +114,6 @@ def test_an_older_python_is_told_so_before_anything_is_imported(tmp_path: Path) 
         "sys.version_info, sys.version = (3, 10, 13), '3.10.13 (main)'\n"
         f"runpy.run_path({str(REPO / 'setup.py')!r})\n"
     )
-    # -S and -I: nothing but the standard library can be imported
+    # -S and -I: only the standard library can be imported
     done = subprocess.run([sys.executable, "-I", "-S", "-c", old], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "fastprof needs Python 3.11 or later, this is 3.10.13\n")

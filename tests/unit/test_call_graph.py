@@ -1,4 +1,4 @@
-"""The call graph as a picture: what it shows is what `top --tree` prints."""
+"""The call graph as a picture shows the figures of `top --tree`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def titles(path: Path) -> tuple[list[str], list[str]]:
-    """Of functions, and of arcs."""
+    """Titles of functions, and of arcs."""
     root = ElementTree.fromstring(path.read_text())
     assert not [e for e in root.iter() if e.tag in (f"{SVG}script", f"{SVG}image") or "href" in e.attrib]
     boxes = [e.findtext(f"{SVG}title") or "" for e in root.iter(f"{SVG}g")]
@@ -30,7 +30,7 @@ def titles(path: Path) -> tuple[list[str], list[str]]:
 
 def test_figures_are_those_of_top(tmp_path: Path) -> None:
     picture = tmp_path / "pool.graph.svg"
-    fastprof.report(POOL, picture, symbols=[PROGRAM], time_unit="ticks")  # in nanoseconds each thread is rounded
+    fastprof.report(POOL, picture, symbols=[PROGRAM], time_unit="ticks")  # in nanoseconds each thread would be rounded
     boxes, arcs = titles(picture)
     found = fastprof.top(POOL, symbols=[PROGRAM], n=0, tree="calling", time_unit="ticks")
     large = [row for row in found.rows if (row.inclusive or 0) >= 0.005 * found.total]
@@ -81,7 +81,7 @@ def test_what_has_no_call_graph_is_refused(tmp_path: Path) -> None:
 
 
 def test_calls_of_a_function_to_itself_are_a_loop(tmp_path: Path) -> None:
-    """With their cost: of several in one stack only the outermost counts."""
+    """With their cost: of several calls in one stack only the outermost counts."""
     (tmp_path / "x.folded").write_text("main;f;f;f;g 5\nmain;f;g;f 3\nmain;f 2\n")
     fastprof.report(tmp_path / "x.folded", tmp_path / "graph.svg")
     _, arcs = titles(tmp_path / "graph.svg")

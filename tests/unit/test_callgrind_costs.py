@@ -15,7 +15,7 @@ from tests.support.graphs import read_parts, rewrite
 
 COLUMNS = ["instr line", "line", "instr", "instr bb line", "bb"]
 WAYS = pytest.mark.parametrize("wide", [2, 1, 0], ids=["avx512", "avx2", "plain"])
-PADDING = b"fn=g\n" + b"1 1 1\n" * 40  # so that what is before it is not the end of the input
+PADDING = b"fn=g\n" + b"1 1 1\n" * 40  # appended, so that the text before it does not end the input
 
 
 def head(positions: str = "line", events: int = 1) -> bytes:
@@ -24,7 +24,7 @@ def head(positions: str = "line", events: int = 1) -> bytes:
 
 
 def check(text: bytes, *, wide: int, window: int | None = None, capacity: int | None = None) -> None:
-    """The reader agrees with the reference, and reads back what the writer writes."""
+    """The reader agrees with the reference, and reads the writer's output back."""
     expected = [p.rows for p in parse(text)]
     ours, log = read_parts(text, window=window, capacity=capacity, wide=wide)
     assert [p.rows for p in ours] == expected
@@ -89,7 +89,7 @@ def test_batches_of_every_size(capacity: int, wide: int) -> None:
     check(head("line", 3) + b"fn=f\n" + b"\n".join(lines) + b"\n", wide=wide, capacity=capacity)
 
 
-# Lines beside the usual form, right or wrong.
+# Unusual cost lines, right or wrong.
 ODD = b"""+3  * 1|+3 *  1 |+3\t* 1| +3 * 1|+3 * 1\r|+3 * 1 |+3 * -1|+3 * +1|+3 *1 1|+3 * 0x1f|+3 * .|* * *|** * 1|+ * 1
 - * 1|+-3 * 1|+3* 1|+3 * 1 2|,3 * 1|0x * 1|0xg * 1|0x1 0x2 0x3|1:2 3 4|+3 5-9 1|-4000 * 1|* -9 1|* +4294967295 1|3|* *|+
 *|* |0x12345678901234567 * 1|+18446744073709551615 * 1|+3 * 1a|+3 * \xff|+3 * 1/2"""
@@ -98,7 +98,7 @@ ODD = b"""+3  * 1|+3 *  1 |+3\t* 1| +3 * 1|+3 * 1\r|+3 * 1 |+3 * -1|+3 * +1|+3 *
 @WAYS
 @pytest.mark.parametrize("line", re.split(rb"[|\n]", ODD), ids=repr)
 def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wide: int) -> None:
-    """A line that fills a block takes the careful way, by itself or not; in front of others a short one does not."""
+    """A line that fills a block is always parsed by the slow path; a short one before other lines is not."""
 
     def read(text: bytes) -> object:
         try:
@@ -119,7 +119,7 @@ def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wi
             assert among == alone
 
 
-# What the digits of a name, of a number of a name and of a cost line do to each other in one block.
+# Interactions in one block between the digits of a name, of a name's number and of a cost line.
 BESIDE = [
     b"\n" * 100,
     b"fn=(1)\n\n\n1 1\n\n\n" * 20,

@@ -1,4 +1,4 @@
-"""Counts of Callgrind and Cachegrind: below 0, rounded, too large, left out."""
+"""Counts of Callgrind and Cachegrind: negative, rounded, too large, omitted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def unsigned(value: int) -> bytes:
 @pytest.mark.parametrize("hexadecimal", [False, True])
 @pytest.mark.parametrize("first", [False, True], ids=["summary last", "summary first"])
 def test_counts_below_0_without_a_sign(first: bool, hexadecimal: bool) -> None:
-    """As old Xdebug writes memory; the sums of the part show it."""
+    """Like memory in old Xdebug files; the sums of the part reveal it."""
     below = b"0x%x" % ((1 << 64) - 40) if hexadecimal else unsigned(-40)
     sums = b"summary: 3 " + unsigned(-38) + b"\n"
     rows = b"fl=a\nfn=f\n1 2 %s\ncfn=g\ncalls=1 0\n2 7 %s\n4 1 2\n" % (below, unsigned(-1))
-    other = b"part: 2\n" + HEADER + b"fn=f\n1 5 6\n"  # and every part speaks for itself
+    other = b"part: 2\n" + HEADER + b"fn=f\n1 5 6\n"  # each part is judged separately
     data = HEADER + (sums + rows if first else rows + sums) + other
     for size in (None, 1):
         parts, log = read_parts(data, window=size, capacity=size)
@@ -83,7 +83,7 @@ def test_a_sum_below_0_without_a_sign_must_be_one() -> None:
 def test_counts_that_are_never_below_0_without_a_sign(count: bytes) -> None:
     with pytest.raises(FormatError, match=f"line 4, .*: count is '{count.decode()}', expected at most 2.63 - 1$"):
         read_parts(HEADER + b"fn=f\n1 " + count + b"\nsummary: -1\n")
-    # and those of a line that is lost are not counted
+    # and those of a lost line are not counted
     data = HEADER + b"fn=f\n1 " + unsigned(-5) + b" 6 7\n1 " + count + b"\n"
     assert read_parts(data, LENIENT)[1].losses == {"unreadable-lines": 2}
 
@@ -99,7 +99,7 @@ def test_counts_that_are_never_below_0_without_a_sign(count: bytes) -> None:
 )
 @pytest.mark.parametrize("wide", [2, 0])
 def test_trailing_zeros_are_written_where_the_writer_does(creator: bytes, all_counts: bool, wide: int) -> None:
-    """callgrind_annotate shows a count that is not there as `.`."""
+    """callgrind_annotate shows a missing count as `.`."""
     body = b"fl=a\nfn=f\n1 5 0 0\n9 0 3 0\ncfn=g\ncalls=1 7\n9 4 0 0\ntotals: 5 3 0\n"
     once = rewrite(b"version: 1\n" + creator + b"events: A B C\nsummary: 5 3 0\n" + body, wide=wide)
     full = {b"1 5 0 0", b"+8 0 3 0", b"* 4 0 0", b"totals: 5 3 0", b"summary: 5 3 0"}
@@ -141,7 +141,7 @@ def test_comments_behind_counts_are_left_out_and_counted() -> None:
         (b"12.50000000000000000000000000000000000001", 13),
         (b".5", 0),
         (b"5.", 5),
-        (b"9007199254740993.2", 9007199254740993),  # which no double is
+        (b"9007199254740993.2", 9007199254740993),  # which no double can hold
         (b"9223372036854775807.4", 2**63 - 1),
         (b"922337203685477580700e-2", 2**63 - 1),
         (b"0.00000000000000000000015e+22", 2),

@@ -43,7 +43,7 @@ def test_costs_before_any_function_are_told_by_the_block() -> None:
 
 
 def test_a_file_of_cachegrind_ends_the_function() -> None:
-    """As the newer cg_annotate has it (the older one books on the last function); in Callgrind the function goes on."""
+    """Like the newer cg_annotate (the older one adds to the last function); in Callgrind the function continues."""
     body = b"events: Ir\nfl=a\nfn=f\n1 2\nfl=b\n2 3\n3 4\nfn=g\n4 5\nfn=empty\nfl=b\n5 6\nsummary: 20\n"
     data = b"cmd: x\n" + body
     for size in (None, 1):
@@ -81,14 +81,14 @@ def test_what_we_write_is_right_under_either_rule_for_the_base() -> None:
 
 
 def test_a_line_before_0_is_0() -> None:
-    """Lua and V8 say -1 of what has no line; a difference it is all the same."""
+    """Lua and V8 write -1 for a missing line; it can also be the result of a difference."""
     parts, log = read_parts(HEADER + b"fl=a\nfn=f\n-1 2\ncfn=g\ncalls=1 -1\n5 3\n7 4\n-1 5\n-9 6\n+1 7\n")
     assert [(r.position[2], r.values[0]) for r in parts[0].rows] == [(0, 2), (5, 3), (7, 4), (6, 5), (0, 6), (1, 7)]
     assert log.repairs == {"negative-lines": 3}
 
 
 def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
-    """As lsprofcalltree writes them; once there is fl=, it is what fn= leads back to."""
+    """The output of lsprofcalltree; after an fl=, fn= returns to its file."""
     body = b"fi=a.py\nfn=f\n1 10\ncfn=g\ncfi=b.py\ncalls=2 5\n1 80\n\nfi=b.py\nfn=g\n5 75\n"
     rows = read_parts(HEADER + body)[0][0].rows
     assert [r.function.file for r in rows] == [b"a.py", b"a.py", b"b.py"]
@@ -100,7 +100,7 @@ def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
 
 @pytest.mark.parametrize("capacity", [1, 2, 1000])
 def test_an_indented_line_is_counted_once(capacity: int) -> None:
-    """Also one that waits for room in a batch, for a part to end or for a name that stands further on."""
+    """Also a line that waits for room in a batch, for the end of a part or for a later name."""
     data = HEADER + b"fn=f\n1 1\n 2 2\n\t3 3\n fn=(7)\n4 4\n  events: Ir\n 5 5\n fn=(7) g\n \n"
     for window in (1, 1000):
         _, log = read_parts(data, window=window, capacity=capacity)
@@ -111,7 +111,8 @@ CALLGRINDS = b"creator: callgrind-3.19.0\npositions: instr line\nevents: Ir\n"
 
 
 def test_in_callgrinds_files_a_file_that_is_not_said_is_that_of_the_last_cost_line() -> None:
-    """fi= is of the calls and jumps of one place.  It moves neither the callee's file nor that of the next costs."""
+    """fi= applies to the calls and jumps of one place.  It changes neither the callee's file nor that of the next
+    costs."""
     body = b"fl=a\nfn=f\n0x8 1 1\nfi=b\ncfn=g\ncalls=1 0x40 7\n+4 2 10\ncfn=h\ncalls=1 0x50 8\n+4 2 20\n+8 3 4\n"
     body += b"jump=1 +4 5\n+8 3\nfi=c\n+1 4 5\ncfn=i\ncalls=1 0x60 9\n+4 5 30\nfe=a\njcnd=1/2 +4 6\n* *\n+1 7 6\n"
     body += b"\nfn=g\nfi=c\ncfn=j\ncalls=1 0x70 1\n0x40 7 5\n"
@@ -132,7 +133,7 @@ def test_in_callgrinds_files_a_file_that_is_not_said_is_that_of_the_last_cost_li
 
 
 def test_what_a_program_called_in_an_object_that_is_unloaded() -> None:
-    """Callgrind knows the file of such a function, not those of its lines; no function is there twice."""
+    """Callgrind knows the file of such a function, not those of its lines; no function is duplicated."""
     (part,), _ = read_parts(CORPUS / "callgrind/good/unloaded.callgrind")
     own = {r.function for r in part.rows}
     callees = {r.callee for r in part.rows if r.callee}
@@ -157,7 +158,7 @@ def test_calls_without_a_name_are_read_and_counted() -> None:
 
 
 def test_blocks_of_other_contexts_are_one_function() -> None:
-    """valgrind --mangle-names=no --separate-recs=2 --separate-callers=2; a number may be defined by frfn= alone."""
+    """valgrind --mangle-names=no --separate-recs=2 --separate-callers=2; frfn= alone may define a number."""
     body = b"frfn=(5) main\nfl=(1) a\nfn=(3) f\n1 1\ncfn=(5)\ncalls=1 9\n1 2\n\nrec=1\n\nfrfn=(spontaneous)\n2 3\n"
     parts, log = read_parts(HEADER + body)
     assert [(r.kind, r.function.name, r.values[0]) for r in parts[0].rows] == [
@@ -175,7 +176,7 @@ def test_blocks_of_other_contexts_are_one_function() -> None:
 
 
 def test_a_function_without_rows_is_in_its_own_file() -> None:
-    """As stackprof leaves them: fl= of the next block is read before fn= ends this one."""
+    """Output of stackprof: fl= of the next block is read before fn= ends this one."""
     data = HEADER + b"fl=a\nfn=f\n1 1\ncfn=g\ncalls=1 2\n1 1\n\nfl=a\nfn=g\n\nfl=b\nfn=h\n\nob=o\nfl=c\nfn=i\n1 1\n"
     rows = read_parts(data)[0][0].rows
     assert [(r.kind, r.function, r.file) for r in rows[2:]] == [

@@ -1,4 +1,4 @@
-"""Peak memory does not grow with the length of a profile, only with its names; sums keep to `--max-memory`."""
+"""Peak memory does not grow with the length of a profile, only with its names; sums stay within `--max-memory`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ten_times_the_rows_need_no_more_memory(verb: str, tmp_path: Path) -> No
 
 
 def test_sums_keep_to_the_limit(tmp_path: Path) -> None:
-    """One function with ever more places, in order and in none."""
+    """One function with ever more places, in order and shuffled."""
     header = b"version: 1\npositions: instr line\nevents: Ir Dr\nfl=(1) a.c\nfn=(1) f\n"
     peaks = []
     for places, step in ((50_000, 1), (800_000, 1), (800_000, 7)):
@@ -57,7 +57,7 @@ def test_sums_keep_to_the_limit(tmp_path: Path) -> None:
             numbers = (n * step % places for n in range(places))
             file.writelines(b"0x%x %d 7 3\n" % (0x401000 + 4 * n, n % 1000) for n in numbers)
         peaks.append(peak(path, "aggregate"))
-    # blocks that are sorted and merged, and windows of runs
+    # blocks for sorting and merging, and windows of runs
     assert max(peaks) < peaks[0] + 6 * 1024, peaks
 
 

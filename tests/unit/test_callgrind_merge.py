@@ -1,4 +1,4 @@
-"""Several Callgrind files as one: parts, threads, metadata, and everything summed up."""
+"""Several Callgrind files as one: parts, threads, metadata, and sums."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_threads_become_one(tmp_path: Path) -> None:
     assert figures(part)[1] == ("call", b"f", 3, 30)
     for line in (b"desc: Processes: 7; 8", b"desc: Threads: 1; 2", b"cmd: a; b"):
         assert data.count(b"\n" + line + b"\n") == 1, line
-    assert part.summary is None  # none of them had one
+    assert part.summary is None  # no input had one
 
 
 def test_per_thread_makes_a_part_of_each_thread(tmp_path: Path) -> None:
-    """Two dumps of two threads: each thread's dumps are summed up, the threads are not."""
+    """Two dumps of two threads: dumps of a thread are summed, threads are not."""
     inputs = [dump(n, "pid: 7", f"thread: {thread}") for n, thread in ((1, 1), (2, 2), (3, 1), (4, 2))]
     parts, _ = merged(tmp_path, *inputs, per_thread=True)
     assert [(part.header["thread"], figures(part)[0][3]) for part in parts] == [("1", 4), ("2", 6)]
@@ -87,7 +87,7 @@ def test_per_thread_keeps_processes_apart(tmp_path: Path) -> None:
 def test_events_are_matched_by_name(tmp_path: Path) -> None:
     inputs = dump(1, "summary: 11", events="Ir"), dump(2, "summary: 22", events="Dr Ir")
     (part,), _ = merged(tmp_path, *inputs, union=True)
-    assert part.events == ["Dr", "Ir"]  # in the order of the input whose names are the least, whichever comes first
+    assert part.events == ["Dr", "Ir"]  # the order of the input with the least names, whichever comes first
     assert [row.values for row in part.rows] == [(2, 1), (20, 10), (20, 10)]
     assert part.summary == [22, 11]
 
@@ -103,7 +103,7 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["", "summary: 9223372036854775807"])
 def test_a_sum_beyond_64_bits_is_an_error(header: str, tmp_path: Path) -> None:
-    """Of costs, or of what the summaries say; nothing is left behind."""
+    """A sum of costs, or of summaries; no output is left."""
     n = 1 if header else (1 << 62)
     data = dump(1, *[header] * bool(header)).replace(b"\n1 1\n", b"\n1 %d\n" % n)
     with pytest.raises(FastprofError, match=r"2\^63"):
@@ -149,7 +149,7 @@ PACKERS = {
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_compressed_files_and_pipes(kind: str, tmp_path: Path) -> None:
-    """In: a file without a telling name, and a pipe.  Out: by the name, and a pipe."""
+    """Input: a file without a telling suffix, and a pipe.  Output: by the name, and a pipe."""
     data = (REPO / "tests/corpus/callgrind/good/xdebug.callgrind").read_bytes()
     plain, packed, again = (
         tmp_path / "plain.callgrind",

@@ -1,4 +1,4 @@
-"""Names of Callgrind: numbers and what they stand for, where a function is, names made of names."""
+"""Names of Callgrind: numbers and their definitions, the files of functions, names composed of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENIENT = Options(lenient=True)
 HEADER = b"version: 1\nevents: Ir Dr\n"
 
 
-BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be
+BEYOND = b"(99999999999999999999)"  # an impossible number of a name
 
 
 @pytest.mark.parametrize(("line", "name"), [(BEYOND, b""), (BEYOND + b" h", b"h")])
@@ -46,7 +46,8 @@ def test_lenient_takes_no_file_or_object_before_a_bad_one_for_it() -> None:
 
 
 def test_a_number_of_an_xtree_file_is_one_function_in_several_files() -> None:
-    """fl= says where a line is, of inlined code another file; KCachegrind shows one function, and so of ours."""
+    """fl= is the file of a line, another file for inlined code; KCachegrind shows one function, and so does our
+    reader."""
     body = b"fl=(1) a.c\nfn=(1) f\n1\ncfi=(2) b.c\ncfn=(2) g\ncalls=0 9\n1 5\n"
     body += b"fl=(3) h.h\nfn=(1)\n7 6\nfl=(3)\nfn=(2)\n8 5\n"
     data = b"creator: xtree-1\nevents: Ir\n" + body
@@ -79,7 +80,7 @@ def test_numbers_live_across_parts_and_may_be_defined_anew() -> None:
 @pytest.mark.parametrize("file", [b"fl=(1)\n", b"fl=(2) b.c\n"], ids=["same", "other"])
 @pytest.mark.parametrize("object_", [b"", b"ob=(1) o\n", b"ob=(2) p\n"], ids=["none", "same", "other"])
 def test_a_number_defined_anew_by_its_own_name_is_where_it_is_met(ahead: bytes, file: bytes, object_: bytes) -> None:
-    """Dumps put together define all numbers again, mostly as what they were, but not always."""
+    """Concatenated dumps define all numbers again, mostly with the same names, but not always."""
     met = [
         b"fn=(1) f\n2 1\ncfn=(2)\ncalls=1 1\n2 1\n",
         b"fn=(3) h\n2 1\ncfn=(1) f\ncalls=1 1\n2 1\ncfn=(1)\ncalls=1 1\n2 1\n",
@@ -141,7 +142,7 @@ def test_a_number_defined_anew_before_its_function_has_a_row(line: bytes) -> Non
 
 
 def test_names_made_of_names_do_not_grow_without_end() -> None:
-    """Twenty times as long each: the fourth would be 80,000 bytes."""
+    """Each is twenty times as long: the fourth would have 80,000 bytes."""
     lines = [b"fn=(1) 0123456789\n1 1\n"]
     lines += [b"fn=(%d) " % k + b"(%d)" % (k - 1) * 20 + b"\n1 1\n" for k in range(2, 7)]
     parts, log = read_parts(b"events: Ir\n" + b"".join(lines), from_="callgrind")
@@ -153,7 +154,7 @@ def test_names_made_of_names_do_not_grow_without_end() -> None:
 
 @pytest.mark.parametrize("step", [1, 7, 1000, 10**15])
 def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) -> None:
-    """Each definition names a number that has no name yet: it is entered while the definition's own is at hand."""
+    """Each definition names a number without a name: it is entered while the definition's own entry is in use."""
     numbers = [1 + step * i for i in range(20_000 if step == 1 else 3_000)]
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     lines = [b"fn=(%d) (%d)'2\n1 1\n" % pair for pair in pairs] + [b"fn=(%d)\n1 1\n" % mine for mine, _ in pairs]
@@ -167,7 +168,7 @@ def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) ->
 @pytest.mark.parametrize("name", [b"", b" x", b"(1) f", b"(12)", b"()x", b"(below main)", b"a=b", b"\xff\xfe", b"#"])
 def test_any_name_reads_back(name: bytes, compress: bool) -> None:
     options = Options(compress_names=compress)
-    if name.startswith(b"(1"):  # only behind a number can it be said
+    if name.startswith(b"(1"):  # such a name can only follow a number
         data = HEADER + b"fl=(3) a\nfn=(5) " + name + b"\n1 1\nfn=(5)\n2 2\n"
     else:
         data = HEADER + b"fl=a\nfn=" + name + b"\n1 1\nfn=g\n1 1\nfn=" + name + b"\n2 2\n"
@@ -227,7 +228,7 @@ def test_an_object_that_is_called_like_a_build_of_another(first: int, compress: 
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_functions_of_one_name_and_file_are_one_function(compress: bool) -> None:
-    """Methods of two classes in one file, which differ in their first lines only: readers of Callgrind see one."""
+    """Methods of two classes in one file that differ only in their first lines: readers of Callgrind see one."""
     frames = '{"name":"__init__","file":"a.py","line":9},{"name":"__init__","file":"a.py","line":70},{"name":"g"}'
     samples = '"samples":[[0],[0,1],[0,1,2],[1]],"weights":[1,2,3,4],"startValue":0,"endValue":10'
     text = f'{{"shared":{{"frames":[{frames}]}},"profiles":[{{"type":"sampled","name":"x","unit":"none",{samples}}}],'
@@ -235,7 +236,7 @@ def test_functions_of_one_name_and_file_are_one_function(compress: bool) -> None
     out = convert_bytes(text.encode(), "speedscope", "callgrind", Options(compress_names=compress)).data
     names = [line for line in out.splitlines() if line.startswith((b"fn=", b"cfn=")) and b"__init__" in line]
     assert len({name.partition(b"=")[2] for name in names}) == 1
-    assert out.count(b"\nfn=") == 2  # a block each
+    assert out.count(b"\nfn=") == 2  # one block each
     again = convert_bytes(out, "callgrind", "callgrind", Options(compress_names=compress)).data
     assert again == out
 
@@ -247,7 +248,7 @@ ESCAPED = [b"f\n", b"f\\n", b"f\\n [2]", b"f\0", b"f\\0", b"f\rg", b"f\\rg", b"f
 @pytest.mark.parametrize("what", ["function", "file", "object"])
 @pytest.mark.parametrize("target", ["callgrind", "cachegrind"])
 def test_names_that_are_escaped_are_not_taken_for_others(target: str, what: str, names: list[bytes]) -> None:
-    """Whichever comes first; and reading what was written gives the same again.  Cachegrind's are sorted by name."""
+    """In either order; and reading the output gives the same again.  Cachegrind's are sorted by name."""
     if (target, what) == ("cachegrind", "object"):
         return  # it has none
     p = profile_proto.Profile()
@@ -297,7 +298,7 @@ calls=1 0 0
 
 
 def test_callees_of_old_xdebug_are_functions_of_other_files_by_name() -> None:
-    """It never writes cfl=, and each call's block before its caller's."""
+    """It never writes cfl=, and it writes each callee's block before its caller's."""
     rows = read_parts(OLD_XDEBUG)[0][0].rows
     assert rows == parse(OLD_XDEBUG)[0].rows
     assert [r.callee for r in rows if r.callee] == [

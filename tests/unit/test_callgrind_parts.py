@@ -21,7 +21,7 @@ HEADER = b"version: 1\nevents: Ir Dr\n"
 
 @pytest.mark.parametrize("line", [b"positions: line instr", b"positions: line bb instr", b"positions: bb line addr"])
 def test_columns_stand_in_one_order_whatever_the_header_says(line: bytes) -> None:
-    """Orbuculum says `line instr` and writes the address first; KCachegrind reads it so."""
+    """Orbuculum names `line instr` but writes the address first; KCachegrind reads it so."""
     bb = b" 0x20" if b"bb" in line else b""
     data = line + b"\nevents: Ir\nfl=a\nfn=f\n0x10" + bb + b" 3 9\n"
     parts, log = read_parts(data)
@@ -72,7 +72,7 @@ def test_rows_before_any_name_are_of_the_part_they_are_in(capacity: int) -> None
 @pytest.mark.parametrize("line", [b"1 5", b"jfi=a", b"jfi=(1) a", b"jfn=g", b"frfn=g", b"rec=1"])
 @pytest.mark.parametrize("capacity", [1, 2, 3, 1000])
 def test_a_header_line_behind_any_line_of_a_body_begins_a_part(line: bytes, capacity: int) -> None:
-    """Rows of other columns in the same part would have what the batch had in theirs before."""
+    """Rows with other columns in the same part would get leftover values of the batch."""
     data = b"events: Ir\n" + (line + b"\n") * 5 + b"positions: instr\nevents: Ir\n" + b"0x10 7\n" * 5
     for window in (1, 1000):
         parts, _ = read_parts(data, window=window, capacity=capacity, from_="callgrind")
@@ -157,7 +157,7 @@ def test_totals_that_add_up_and_a_larger_summary_are_not_said(totals: bytes) -> 
 
 @pytest.mark.parametrize("creator", [b"callgrind-3.19.0", b"fastprof-0.1.0\ndesc: Original creator: xdebug 3"])
 def test_a_part_that_ends_before_the_totals_of_its_writer_is_said(creator: bytes) -> None:
-    """Callgrind writes them last, of an empty part, too; a file cut between two lines shows no other damage."""
+    """Callgrind writes them last, even for an empty part; a file cut between two lines shows no other damage."""
     one = b"part: 3\nevents: Ir Dr\nfl=a\nfn=f\n1 5 3\n\n"
     data = b"version: 1\ncreator: " + creator + b"\n" + one + b"totals: 5 3\n\npart: 4\nevents: Ir\n\ntotals: 0\n"
     _, log = read_parts(data)
@@ -188,7 +188,7 @@ SHORT = "part 1 is incomplete: its costs add up to [%s, 3], expected [%s] as in 
         (b"totals: 10", SHORT % (105, "10", "totals")),
         (b"tota", INSIDE),
         (b"+1 10", INSIDE),
-        (b"+1 100", INSIDE),  # what followed the 100 is unknown
+        (b"+1 100", INSIDE),  # the text after 100 is unknown
         (b"1 5 3\n", SHORT % (5, "105, 3", "summary")),
         (b"summary: 1", INSIDE),
     ],
@@ -203,7 +203,7 @@ def test_a_part_that_was_cut_off_is_an_error(creator: bytes, left: bytes, what: 
     assert f"byte {place}:" in str(error.value)
     _, log = read_parts(data, LENIENT)
     assert log.losses.total() > 0
-    # of others nobody knows how they end their parts
+    # other writers' ends of parts are unknown
     _, log = read_parts((CUT % b"xdebug 3.1.0").replace(b"summary: 105", b"summary: 110").removesuffix(b"\n"))
     assert not log.losses
 
@@ -251,7 +251,7 @@ def test_a_part_that_may_have_been_cut_off_is_a_loss_with_lenient() -> None:
         _, log = read_parts(creator + b"events: Ir\nfl=a\nfn=f\n1 5\n", LENIENT)
         assert log.losses == {"lost-totals": 1}
         assert not log.repairs and len(log.warnings) == 1
-    _, log = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n", LENIENT)  # whoever wrote it need not end it so
+    _, log = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n", LENIENT)  # another writer need not end it so
     assert not log.losses and not log.repairs
 
 
@@ -260,7 +260,7 @@ GOES_ON = "parts-without-events"
 
 @pytest.mark.parametrize("key", ["cmd: x", "version: 1", "creator: y 1", "part: 2", "thread: 2", "pid: 8"])
 def test_a_part_without_events_keeps_those_before(key: str) -> None:
-    """As KCachegrind and callgrind_annotate do."""
+    """Like KCachegrind and callgrind_annotate."""
     head = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 3\n"
     data = head + b"%s\nfl=b\nfn=g\ncfn=f\ncalls=2 0x10 1\n0x20 4 9\n+3 5 7\n"
     for capacity in (1, 100):
@@ -282,7 +282,7 @@ def test_a_part_without_events_keeps_those_before(key: str) -> None:
 
 
 def test_behind_a_command_a_function_goes_on() -> None:
-    """KCachegrind begins no part there; at `part:` it forgets the function."""
+    """KCachegrind begins no part there; at `part:` it resets the function."""
     data = HEADER + b"fl=a\nfn=f\n10 5 3\n%s\n+1 7\n"
     parts, log = read_parts(data % b"cmd: x")
     row = parts[1].rows[0]
@@ -299,7 +299,7 @@ def test_a_part_with_events_forgets_the_function() -> None:
 
 @pytest.mark.parametrize("line", ["events: Ir Dr Dw", "positions: instr line"])
 def test_a_header_line_behind_rows_of_a_part_without_events_begins_another(line: str) -> None:
-    """The function goes on, so that no line names one.  With more events, rows were written behind the batch."""
+    """The function continues, so no line names one.  With more events, rows were written beyond the batch."""
     data = HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\n+1 7\n+1 8\n%s\n0x1 1 2 3\n" % line.encode()
     parts, log = read_parts(data)
     sizes = [(len(p.events), len(p.positions), len(p.rows)) for p in parts]
@@ -360,7 +360,7 @@ def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -
     assert [(p.pid, p.thread) for p in opened.model.parts] == [(None, None)] * 3 + [(12, None)]
     once = rewrite(data)
     assert rewrite(once) == once
-    # what is not said again still holds, of a process
+    # values that are not repeated stay valid, within a process
     written = [*said[0], b"pid: ", b"thread: \xff, 2", b"pid: ", b"thread: " + b"9" * 20, b"pid: 12"]
     assert [line for line in once.split(b"\n") if line.startswith((b"pid:", b"thread:"))] == written
     (tmp_path / "x.callgrind").write_bytes(data)

@@ -1,4 +1,4 @@
-"""What `events:` has no place for: units, names that are no words, the default value type, the period."""
+"""Data without a place in `events:`: units, names that are not single words, the default value type, the period."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_names_and_units_of_any_bytes() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        (b"Value types", b"a/b"),  # of one event
+        (b"Value types", b"a/b"),  # the names of one event
         (b"Value types", b"a b c"),
         (b"Default value type", b"Dw"),
         (b"Period", b"10 ms"),

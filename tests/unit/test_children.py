@@ -1,4 +1,4 @@
-"""Helper programs for names and instructions: none is left running in any case, and errors name the file."""
+"""Helper programs for names and instructions: none is ever left running, and errors name the file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TOOLS = {"llvm-objdump": ["annotate", "--asm"], "llvm-symbolizer": ["top"]}
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a program whose debug information is in a file beside it, so that llvm-symbolizer has to read it: a sample in
-    its main."""
+    """A profile of a program whose debug information is in a separate file, so that llvm-symbolizer has to read it: a
+    sample in its main."""
     folder = tmp_path_factory.mktemp("program")
     (folder / "a.c").write_text("int main(void) { return 0; }\n")
     subprocess.run([need("gcc", "cc"), "-g", "-gsplit-dwarf", "-o", "program", "a.c"], cwd=folder, check=True)
@@ -61,7 +61,7 @@ def test_a_signal_ends_a_tool_that_says_nothing(name: str, number: int, profile:
             time.sleep(0.01)
         process.send_signal(number)
         _, error = process.communicate(timeout=300)
-    ended = -number if number == signal.SIGINT else 128 + number  # a shell's loop ends with what SIGINT ended
+    ended = -number if number == signal.SIGINT else 128 + number  # a shell's loop ends if SIGINT killed its command
     assert (process.returncode, error) == (ended, b"")
     assert not Path(f"/proc/{said.read_text().strip()}").exists()
 
@@ -89,8 +89,8 @@ def test_a_signal_ends_a_tool_that_says_nothing(name: str, number: int, profile:
     ],
 )
 def test_a_tool_that_fails(name: str, script: str, says: str, profile: Path, tmp_path: Path) -> None:
-    """Without instructions places are shown all the same, and a warning says why; names without inlined ones would be
-    others."""
+    """Without instructions places are still shown, and a warning states the reason; names without inlined ones would be
+    wrong."""
     path = graph_of(profile, tmp_path) if name == "llvm-objdump" else profile
     environment = os.environ | {"PATH": tool(tmp_path, name, script)}
     command = [sys.executable, "-m", "fastprof", *TOOLS[name], str(path)]

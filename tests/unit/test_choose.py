@@ -1,4 +1,4 @@
-"""One value type of several: `--value`, and what formats that hold one get."""
+"""One of several value types: `--value`, and the input of formats that hold only one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ONE = Holds(values=False)
 def chosen(
     rows: list[tuple[int, ...]], holds: Holds = ONE, default: str | None = None, **options: Any
 ) -> tuple[str, list[int], Log]:
-    """The name of the type that is kept, its values, and the report."""
+    """The name of the kept type, its values, and the report."""
     model, batches = stacks(rows, ALLOC, default)
     log, values, names = Log(), [], set()
     for batch in one_value(batches, model, Options(**options), log, holds):
@@ -71,7 +71,7 @@ def test_what_is_asked_for_is_not_counted_as_lost() -> None:
 
 
 def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
-    """Which type is shown depends on the header alone, so `top`, which reads rows once, can show the same."""
+    """The shown type depends on the header only, so `top`, which reads rows once, can show the same."""
     rows = [(1, 10, 0), (2, 20, 0)]
     name, values, log = chosen(rows)
     assert (name, values) == ("cpu", [0, 0])

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: pipes, exit codes, signals, terminals, help."""
+"""The command line from a user's view: pipes, exit codes, signals, terminals, help."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_only_a_timeline_becomes_one() -> None:
 def loaded_by(*args: str) -> set[str]:
     """The modules loaded at the end of a run of the command."""
     code = "import sys; from fastprof.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
-    # -S: what `site` imports is not ours
+    # -S: imports of `site` are not ours
     paths = os.pathsep.join([str(REPO), *sys.path])
     command = [sys.executable, "-S", "-c", code, *args]
     ran = subprocess.run(command, check=True, capture_output=True, env=environment(PYTHONPATH=paths))
@@ -260,7 +260,7 @@ HEAVY |= {"cffi", "pycparser", "isal", "zstandard", "pycxxfilt"}
         ("callgrind/good/everything.callgrind", "cachegrind"),
         ("gperftools/good/small.prof", "gperftools"),
         ("gperftools/good/small.prof", "callgrind"),
-        ("pprof/good/everything.pb", "callgrind"),  # of which the binary is not there
+        ("pprof/good/everything.pb", "callgrind"),  # its binary is not on this machine
         ("xray/good/fdr5-pool-clang19.xray", "callgrind"),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_compressed_output_costs_a_compressor_alone(tmp_path: Path) -> None:
     assert found == {"isal"}
 
 
-# ---- the world outside ----------------------------------------------------------
+# ---- the system around it -------------------------------------------------------
 
 
 def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
 
 
 def shell(command: str) -> subprocess.CompletedProcess[bytes]:
-    """`command`, in which the word "fastprof" is the program; paths may have it in them."""
+    """Run `command`, in which the word "fastprof" is the program; paths may contain it."""
     program = f"{shlex.quote(sys.executable)} -m fastprof"
     words, n = re.subn(r"(?<!\S)fastprof(?!\S)", lambda _: program, command)
     assert n == 1
@@ -462,8 +462,8 @@ def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
 
 
 def wait_until_it_reads(pid: int) -> None:
-    """Until a process sleeps for want of input.  Python looks for signals before it reads: one that comes between
-    the two is seen when there is input again."""
+    """Wait until a process sleeps for input.  Python checks for signals before it reads: a signal between the two is
+    handled only when more input arrives."""
     asleep = 0
     while asleep < 5:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -472,7 +472,7 @@ def wait_until_it_reads(pid: int) -> None:
 
 
 def has_open(pid: int, folder: Path) -> bool:
-    """Whether the process has a file of the folder open, possibly an unnamed one."""
+    """Whether the process has a file of the folder open, including unnamed ones."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
             if os.readlink(link).startswith(f"{folder}/"):
@@ -507,7 +507,7 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
 
 
 def test_ctrl_c_ends_the_loop_of_a_shell(tmp_path: Path) -> None:
-    """A terminal sends it to the shell, too, which goes on if its command was not ended by the signal."""
+    """A terminal also sends it to the shell, which continues unless the signal killed its command."""
     fifo, out = tmp_path / "in.callgrind", tmp_path / "out"
     os.mkfifo(fifo)
     out.mkdir()
@@ -554,7 +554,7 @@ def on_a_terminal(*args: str, command: Sequence[str] = COMMAND) -> tuple[int, by
 def test_progress_is_for_terminals_only() -> None:
     code = "import sys; from fastprof.cli import bar, main; bar._FIRST = 0; sys.exit(main())"
     arguments = ("convert", POOL, "--to", "callgrind")
-    arguments += ("-s", str(GOOD.parent / "pool-clang19"))  # without it there is a warning
+    arguments += ("-s", str(GOOD.parent / "pool-clang19"))  # without it a warning appears
     done, seen = on_a_terminal(*arguments, command=[sys.executable, "-c", code])
     assert done == 0
     assert b"fdr5-pool-clang19.xray" in seen and b"%" in seen and seen.isascii()

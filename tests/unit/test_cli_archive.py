@@ -1,4 +1,4 @@
-"""Archives on the command line, and options that it refuses."""
+"""Archives on the command line, and the options that they refuse."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_store_is_a_plain_file(tmp_path: Path) -> None:
     for action in ("list", "verify"):
         expected = f"fastprof: {tmp_path}: is a directory, expected a store\n".encode()
         assert run("archive", action, str(tmp_path), code=2).stderr == expected
-    # an empty one may become a store, as mktemp makes one, but is none yet
+    # an empty file may become a store, like one from mktemp, but is not one yet
     empty.touch()
     for action in (["list", str(empty)], ["extract", str(empty), "x", "--to", "callgrind"]):
         expected = f"fastprof: {empty}: archive: at byte 0: the file is empty\n".encode()
@@ -82,7 +82,7 @@ def test_what_was_mended_for_the_archive_is_said_of_what_is_made_of_it(tmp_path:
 
 @pytest.mark.parametrize("costs", ["...", "x..", ".x.", "..x", "x.x"])
 def test_parts_without_rows_stay(costs: str, tmp_path: Path) -> None:
-    """Callgrind writes them for threads that did nothing between two dumps."""
+    """Callgrind writes them for threads that were idle between two dumps."""
     parts = [
         f"part: {i}\npositions: line\nevents: {event}\nsummary: {rows}\n"
         + "fl=a\nfn=f\n1 1\n" * rows

@@ -1,4 +1,4 @@
-"""Stores on the command line: what is added again, listings, profiles of a store as inputs of every verb."""
+"""Stores on the command line: repeated adding, listings, profiles of a store as inputs of every verb."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DUMP = "events: Ir\nfl=a.c\nfn={}\n1 {}\n"
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of dumps of two hosts, beside which commands run."""
+    """A folder of dumps of two hosts, next to which commands run."""
     for host, n in (("host1", 3), ("host2", 2)):
         (tmp_path / "runs" / host).mkdir(parents=True)
         for i in range(n):
@@ -78,7 +78,7 @@ def test_names_that_are_there(runs: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_keep_going(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (runs / "host1" / "1.callgrind").write_text("events: Ir\nfn=f\n1 x\n")
     archive("add", "s.fpa", "runs", code=1)
-    assert names() == NAMES[:1]  # what was added before the error
+    assert names() == NAMES[:1]  # added before the error
     archive("add", "s.fpa", "runs", "--keep-going", code=3)
     said = capsys.readouterr().err
     assert "added 3 profiles -> s.fpa" in said and "losses: 2 inputs that could not be read" in said
@@ -132,7 +132,7 @@ def test_info_of_a_store(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert facts["profiles_by_view"] == {"graph": 5} and facts["profiles_by_format"] == {"callgrind": 5}
     assert facts["bytes_of_profiles"] < facts["bytes"] == os.path.getsize("s.fpa")
     compact.remove("s.fpa", NAMES[1:])
-    assert fastprof.info("s.fpa").facts["totals"] == {"Ir": 1}  # of the one that is left
+    assert fastprof.info("s.fpa").facts["totals"] == {"Ir": 1}  # of the remaining profile
     compact.remove("s.fpa", NAMES[:1])
     assert fastprof.info("s.fpa").facts["profiles"] == 0
 
@@ -144,7 +144,7 @@ def test_extract_many(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("out/host1/2.callgrind.folded").read_text() == "host1_f2 100\n"
     archive("extract", "s.fpa", "host1/*", "-o", "out", code=2)
     archive("extract", "s.fpa", "host1/*", "-t", "folded", code=2)
-    archive("extract", "s.fpa", "host1/2*", "-o", "one.folded")  # a pattern for one is one
+    archive("extract", "s.fpa", "host1/2*", "-o", "one.folded")  # a pattern that matches one profile names it
     assert Path("one.folded").read_text() == "host1_f2 100\n"
     assert main(["archive", "add", "s.fpa", "runs/host1/0.callgrind", "--name", "../0"]) == 0
     capsys.readouterr()
@@ -166,7 +166,7 @@ def test_profiles_of_a_store_are_inputs_of_every_verb(runs: Path, capfdbinary: A
     for verb in ("convert", "merge"):
         assert out(verb, many, "-t", "pprof") == out(verb, *files, "-t", "pprof").replace(
             b"runs/host", b"s.fpa:host"
-        )  # as they are called
+        )  # under their names
     assert out("top", many) == out("top", *files)
     assert out("annotate", one) == out("annotate", files[1])
     assert json.loads(out("info", one, "--json"))["facts"]["totals"] == {"Ir": 10}
@@ -229,7 +229,7 @@ def test_a_file_that_is_really_called_so_is_meant(runs: Path) -> None:
     Path("s.fpa:host1/1.callgrind").write_text(DUMP.format("the_file", 5))
     fastprof.convert("s.fpa:host1/1.callgrind", "out.folded")
     assert Path("out.folded").read_text() == "the_file 5\n"
-    # and a store whose own name has a colon
+    # also a store whose own name has a colon
     os.rename("s.fpa", "a:b.fpa")
     fastprof.convert("a:b.fpa:host1/1.callgrind", "out.folded")
     assert Path("out.folded").read_text() == "host1_f1 10\n"

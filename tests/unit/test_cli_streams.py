@@ -1,4 +1,4 @@
-"""The command line where standard streams are closed, full or read by nobody."""
+"""The command line with standard streams that are closed, full or without a reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_full_disk_is_said(words: str) -> None:
     "words", ["sql {} -q --csv from+samples", "top {} -q -n 0 --csv", "annotate {} -q", "info {} --json"]
 )
 def test_a_full_disk_is_said_of_much_text(words: str, tmp_path: Path) -> None:
-    """It is written before all of it is known."""
+    """The text is written before all of it is known."""
     many = tmp_path / "many.folded"
     many.write_text("".join(f"main;{'f' * 100}{i} 1\n" for i in range(3000)))
     done = shell(f"fastprof {words.format(many)} > /dev/full".replace("+", "\\ "))
@@ -67,7 +67,7 @@ def test_messages_that_nobody_gets_change_no_exit_code(words: str, code: int, tm
 @pytest.mark.parametrize("words", ["convert {} -qo {}", "info {}", "report {} -qo {}", "merge {} {} -qo {}"])
 @pytest.mark.parametrize("n", [5, 6, 7])
 def test_few_descriptors(words: str, n: int, tmp_path: Path) -> None:
-    """Modules that cannot be imported are named as other files are.  The interpreter itself needs five."""
+    """Modules that cannot be imported are named like other files.  The interpreter itself needs five."""
     out = tmp_path / "out.callgrind"
     files = [EVENTS] * (words.count("{}") - 1) + [out] if "-qo" in words else [EVENTS]
     done = shell(f"ulimit -n {n}; fastprof {words.format(*files)}")
@@ -78,5 +78,5 @@ def test_few_descriptors(words: str, n: int, tmp_path: Path) -> None:
 
 
 def test_a_temporary_copy_is_whole_or_an_error() -> None:
-    done = shell(f"ulimit -f 8; cat {POOL} | TMPDIR=/tmp fastprof info -")  # KiB of a file
+    done = shell(f"ulimit -f 8; cat {POOL} | TMPDIR=/tmp fastprof info -")  # KiB per file
     assert (done.returncode, done.stderr) == (1, b"fastprof: <stdin>: temporary file in /tmp: File too large\n")

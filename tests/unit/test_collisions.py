@@ -1,7 +1,7 @@
 """Keys constructed to collide in one slot cost no more than others, and outputs do not reveal the secret.
 
-Without secrets each file of `FILES` takes 10^10 steps and more, the names two minutes; with them it is a second.  So
-the limit of processor time is far from both.
+Without secrets each file of `FILES` takes 10^10 steps and more, and the names take two minutes; with them they take a
+second.  So the limit of processor time is far from both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def far_numbers(n: int) -> bytes:
 
 
 def pprof(strings: list[bytes], functions: list[int], locations: list[int], begin: list[int] | None = None) -> bytes:
-    """Each function is on one line of a location, each location in one of the samples, 100 in a stack."""
+    """Each function is in one line of a location, each location in one of the samples, 100 per stack."""
     table = [b"", b"samples", b"count", *strings]
     sampled = [locations[i : i + 100] for i in range(0, len(locations), 100)]
     return b"".join(
@@ -84,7 +84,7 @@ def xray(n: int) -> bytes:
 
 
 def calls(n: int) -> bytes:
-    """Function i is the ith that is called from outside, so that it is also the ith of the contexts."""
+    """Function i is the ith to be called from outside, so it is also the ith context."""
     paths = [(i,) for i in range(1, n + 1)] + near_arcs(n)
     events = [
         {"ph": "X", "pid": 1, "tid": 1, "ts": 10 * k + i, "dur": 9 - 2 * i, "name": f"f{function}"}
@@ -117,7 +117,7 @@ def labels(n: int) -> bytes:
 
 
 def frames(n: int) -> bytes:
-    """Each location is an address, 100 of them in a stack."""
+    """Each location is an address, 100 of them per stack."""
     addresses = near(n, lambda lows: row_hashes(1, lows, 0, 0, 0))
     stacks = [range(i, min(i + 100, n + 1)) for i in range(1, n + 1, 100)]
     return b"".join(
@@ -132,7 +132,7 @@ def frames(n: int) -> bytes:
 
 
 def functions(n: int) -> bytes:
-    """Functions of one name, which begin at a line each."""
+    """Functions of one name that begin at different lines."""
     lines = near(n, lambda lines: row_hashes(0, 0, 3, 0, lines))
     return pprof([b"f"], [*range(1, n + 1)], [*range(1, n + 1)], lines)
 
@@ -145,13 +145,13 @@ def gperftools(n: int) -> bytes:
 
 
 def processes(n: int) -> bytes:
-    """Calls of threads whose numbers were chosen."""
+    """Calls of threads with chosen numbers."""
     tids = near(n, lambda lows: row_hashes(5, 1, 0, lows, 0, 1))
     events = [{"ph": "X", "pid": 1, "tid": tid, "ts": 1, "dur": 1, "name": "f"} for tid in tids]
     return json.dumps({"traceEvents": events}).encode()
 
 
-# By table: the file with n keys, or pairs of n; n for a limit of time, and for tests of seeds; its format, others.
+# By table: the file with n keys, or pairs of n; n for the time limit and for tests of seeds; its format, others.
 FILES: dict[str, tuple[Callable[[int], bytes], int, int, list[str]]] = {
     "names": (names, 250_000, 5000, ["callgrind", "archive", "folded"]),
     "numbers": (far_numbers, 250_000, 5000, ["callgrind", "folded"]),
@@ -209,7 +209,7 @@ def test_bytes_are_the_same_for_any_secret(name: str, seed: Path, tmp_path: Path
         for value in ("0", "1", "200", "255")
     }
     assert len(written) == 1
-    assert asked.stat().st_size >= 4  # else no table took a secret
+    assert asked.stat().st_size >= 4  # otherwise no table took a secret
 
 
 TABLES = ["objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads"]
@@ -260,7 +260,7 @@ def test_rows_of_each_width(width: int) -> None:
 
 
 def test_a_search_for_what_is_not_there_ends() -> None:
-    """Rows that begin in slots side by side are none of them far, and fill a third of the table without a gap."""
+    """Rows that begin in adjacent slots all stay in their first slot, and fill a third of the table without a gap."""
     n, slots = 40_000, 1 << 17
     ids = np.random.default_rng(1).integers(1, 1 << 63, 1 << 21, dtype=np.uint64)
     begins = row_hashes(ids & LOW, ids >> HALF) & np.uint64(slots - 1)
@@ -301,7 +301,7 @@ def test_hash_is_that_of_python() -> None:
 
 
 def test_secrets_differ() -> None:
-    """But where fuzzers look for errors, and in other builds with FP_DEBUG, which do not ask the system."""
+    """Except where fuzzers look for errors, and in other builds with FP_DEBUG, which do not ask the system."""
     secrets = ffi.new("struct fp_secret[2]")
     for secret in secrets:
         lib.fp_secret_take(ffi.addressof(secret))
