@@ -11,7 +11,7 @@ from fastprof.cli import VERBS, main
 from fastprof.cli.completion import script
 from tests.differential.peers import need
 
-# What is typed, and what is offered.
+# Typed words, and the offered completions.
 TYPED = [
     ("co", "convert completion"),
     ("top --by fu", "function"),
@@ -28,7 +28,7 @@ TYPED = [
 
 
 def bash(typed: str, folder: Path) -> str:
-    """What _fastprof puts into COMPREPLY.  bash splits words at `=`, too."""
+    """The contents of COMPREPLY after _fastprof.  bash also splits words at `=`."""
     words = ["fastprof", *typed.replace("=", " = ").split()] + [""] * typed.endswith(" ")
     (folder / "words").write_text("".join(word + "\n" for word in words))
     (folder / "script").write_text(script("bash"))

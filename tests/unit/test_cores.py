@@ -32,7 +32,7 @@ SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 
 @pytest.fixture(autouse=True)
 def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
+    """Threads from the second batch on, batches of few rows, tables that spill soon and often."""
     monkeypatch.setattr(workers, "FEW_ROWS", 1)
     monkeypatch.setattr(divided, "_ROWS", 37)
     monkeypatch.setattr(accumulators, "_LEAST_ARCS", 8)
@@ -88,7 +88,7 @@ def test_corpus(log: Path, lenient: bool, tmp_path: Path) -> None:
 
 
 def random_log(seed: int, n_threads: int, n_records: int) -> FdrLog:
-    """Threads that take turns, call one of 300 functions, return or lose their way; now and then on another CPU."""
+    """Threads in turn call one of 300 functions, return or lose their way; occasionally they move to another CPU."""
     chance = random.Random(seed)
     log = FdrLog(5)
     stacks: list[list[int]] = [[] for _ in range(n_threads)]
@@ -113,7 +113,7 @@ def random_log(seed: int, n_threads: int, n_records: int) -> FdrLog:
 def test_threads_are_divided_by_how_much_there_is_of_them(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every second thread is a busy one, as where each has another that watches it."""
+    """Every second thread is busy, as if each had another that watches it."""
     log, path = FdrLog(5), tmp_path / "log.xray"
     for wall in range(200):
         for i in range(4):
@@ -136,7 +136,7 @@ def test_what_is_mostly_new_functions_is_decoded_by_who_reads(tmp_path: Path, mo
     for wall in range(400):
         buffer = log.buffer(100 + wall % 2, 7, 1, wall).cpu(0, 1000 * wall)
         for i in range(10):
-            function = 1 + min(10 * wall + i, 2000)  # new ones in the first half
+            function = 1 + min(10 * wall + i, 2000)  # new functions in the first half
             buffer.enter(function, 2).exit(function, 3)
     path.write_bytes(log.bytes())
     monkeypatch.setattr(pieces, "_RARE", 2)
@@ -195,14 +195,14 @@ def test_top(big_log: Path, options: dict[str, Any]) -> None:
 def test_cpus_in_batches_of_any_size(
     big_log: Path, capacity: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a batch begins with a record of no CPU, the time before it is spent on the CPU of the record before."""
+    """If a batch begins with a record without a CPU, the time before it counts for the CPU of the preceding record."""
     found = outcome(big_log, tmp_path / "o.pb", labels=("cpu",), cores=1)
     monkeypatch.setitem(engine.CAPACITY, "timeline", capacity)
     assert outcome(big_log, tmp_path / "o.pb", labels=("cpu",), cores=1) == found
 
 
 def odd_log(seed: int) -> FdrLog:
-    """Most functions are called once.  Some buffers have records of two threads, some none, and some are large."""
+    """Most functions are called once.  Some buffers have records of two threads, some have none, and some are large."""
     chance = random.Random(seed)
     log = FdrLog(5)
     now, function = 1000, 1
@@ -280,7 +280,7 @@ def test_several_inputs(big_log: Path, tmp_path: Path) -> None:
 def test_the_earliest_error_of_the_tables_is_told(
     big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables fail at the rows of piece 20 and later, in any order."""
+    """Tables fail in piece 20 and later, in any order."""
     feed, numbers = accumulators.Accumulator.feed, iter(range(1 << 30))
 
     def failing(self: Any, rows: Any) -> int:
@@ -331,7 +331,7 @@ def test_interrupted(
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Records what is done in threads."""
+    """Records the names of functions that run in threads."""
     given: dict[tuple[int, str], workers.Workers] = {}
     give = workers.Workers.give
 
@@ -360,7 +360,7 @@ def compressed(log: Path, folder: Path, suffix: str) -> Path:
 def test_call_arcs_are_merged_beside_their_writing(
     several: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: list[str]
 ) -> None:
-    """Also those of a log of one thread, once they were written away."""
+    """Including those of a log of one thread, once they were spilled."""
     log = tmp_path / "one.xray"
     log.write_bytes(random_log(3, 1, 20_000).bytes())
     fastprof.convert(log, tmp_path / "o.callgrind", cores=several, max_memory=1)
@@ -369,7 +369,7 @@ def test_call_arcs_are_merged_beside_their_writing(
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_writing_beside_fails_where_it_is_written(suffix: str, tmp_path: Path, threads: list[str]) -> None:
-    """A file that may not grow, as a disk that is full."""
+    """A file that must not grow, like one on a full disk."""
     code = f"""
 import random, resource, sys
 from fastprof.core import sink
@@ -406,7 +406,7 @@ def test_damaged_compression(big_log: Path, suffix: str, lenient: bool, tmp_path
     for damaged in (data[: len(data) // 2], data + b"garbage", data[:-500] + bytes([data[-500] ^ 255]) + data[-499:]):
         path.write_bytes(damaged)
         found = same_for_all(path, tmp_path, ".folded", lenient=lenient)
-        # of bzip2 nothing can be read before the end of a block
+        # no data of a bzip2 block can be read before its end
         assert isinstance(found[0], bytes) is lenient or suffix == ".bz2"
 
 
@@ -415,7 +415,7 @@ def test_damaged_compression(big_log: Path, suffix: str, lenient: bool, tmp_path
 def test_a_target_that_fails(
     big_log: Path, suffix: str, kind: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does so in the thread that called, and nothing is left."""
+    """It fails in the calling thread, and no output is left."""
     import fastprof.core.sink
 
     whole, calls = fastprof.core.sink._write_whole, iter(range(1 << 30))

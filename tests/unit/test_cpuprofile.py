@@ -1,4 +1,4 @@
-"""CPU profiles of V8 in rare forms: nodes in each other, hit counts, other zeros of time, in other objects."""
+"""CPU profiles of V8 in rare forms: nested nodes, hit counts, other time origins, inside other objects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(data: Any, value: str = "time") -> tuple[dict[str, int], list[int]]:
 
 
 def test_nodes_that_stand_in_each_other() -> None:
-    """The last sample lasts as long as the others do on average; `endTime` is whole seconds."""
+    """The last sample lasts as long as the others on average; `endTime` is whole seconds."""
     values, times = read(OLD)
     assert values == {"f": 10_000, "f;g": 20_000, "f;g;h": 30_000, "f;k": 20_000}
     assert times == [time * 1000 for time in OLD["timestamps"]]
@@ -98,7 +98,7 @@ def test_hits_are_the_samples_of_a_profile_without_any() -> None:
         assert read(data, "samples")[0] == {"f": 3, "f;g": 4}
         log = fastprof.info(json.dumps(data).encode())
         assert log.facts["totals"] == {"samples": 7} and "hit counts but no samples" in log.warnings[0]
-    assert read(TIMED, "samples")[0] == {"f": 1, "f;g": 2}  # they say more
+    assert read(TIMED, "samples")[0] == {"f": 1, "f;g": 2}  # samples are more precise
     old = OLD | {"head": head([node("f", 2, node("g", 3, hitCount=9))]), "samples": [], "timestamps": []}
     assert read(old, "samples")[0] == {"f;g": 9}
 

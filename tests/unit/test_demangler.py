@@ -1,4 +1,4 @@
-"""Names that would end the process, if LLVM's demangler got them there."""
+"""Names that would kill the process if LLVM's demangler got them inside it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def substitution(index: int) -> str:
-    """`S_`, `S0_` ... `SZ_`, `S10_` ...: what was said as number `index`."""
+    """`S_`, `S0_` ... `SZ_`, `S10_` ...: the substitution with number `index`."""
     number = "" if index == 0 else DIGITS[(index - 1) // 36] * (index > 36) + DIGITS[(index - 1) % 36]
     return f"S{number}_"
 
 
-# A<int>, A<nine times that>, A<nine times that> ...
+# A<int>, A<nine copies of that>, A<nine copies of that> ...
 NESTED_SUBSTITUTIONS = "_Z1f1AIiE" + "".join("1AI" + substitution(2 * k + 1) * 9 + "E" for k in range(23))
 DEEP_POINTERS = "_Z1f" + "P" * 100_000 + "i"
 HARMFUL = {
@@ -40,7 +40,7 @@ HARMFUL = {
 GOOD = {
     "_Z3fooi": "foo(int)",
     "_Z1f" + "P" * 400 + "i": "f(int" + "*" * 400 + ")",
-    # what has to be asked elsewhere: long, full of references, a pack, a conversion
+    # names for the helper process: long, full of references, a pack, a conversion
     "_Z1f" + "P" * 4000 + "i": "f(int" + "*" * 4000 + ")",
     "_Z1f1AIiE" + "S0_" * 300: "f(" + ", ".join(["A<int>"] * 301) + ")",
     "_Z1f1AIiES0_S0_": "f(A<int>, A<int>, A<int>)",
@@ -160,7 +160,7 @@ SAID = "2 names are too complex to demangle, kept as they are"
 
 
 def check(arguments: list[str], output: Path) -> None:
-    """In a process of its own: that it lives is what is tested."""
+    """In a separate process, which must survive."""
     command = [sys.executable, "-m", "fastprof", "convert", *arguments, "-o", str(output)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert run.returncode == 0, run.stderr

@@ -61,7 +61,7 @@ def open_below(folder: Path) -> int:
 def test_programs_are_closed(verb: str, no_collector: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects._cache, "_most", 1)
     for n in range(4):
-        with suppress(FastprofError):  # without objdump
+        with suppress(FastprofError):  # if objdump is missing
             VERBS[verb](profile_of(tmp_path, n), tmp_path / "out")
         assert open_below(tmp_path) <= 1, "no more than are kept for the next profile"
     if verb in ("convert", "top", "report"):

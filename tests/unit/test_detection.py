@@ -31,7 +31,7 @@ FUNCTION = field(1, field(1, b"__inference_pruned_12"), field(2, field(1, b"y"),
 MODEL = b"\x08\1" + field(2, field(1, field(2, field(1, field(1, b"AddV2"))), field(5, b"2.4.1")), field(2, NODE))
 PLANE = field(1, b"\x08\3", field(2, b"/host:CPU"), field(4, b"\x08\1", field(2, b"\x08\1", field(2, b"matmul"))))
 
-# None of these is a profile, and something in each is as in one.
+# None of these is a profile, but each contains a trait of one.
 NOT_PROFILES = {
     "a workflow": b"name: CI\nevents: push pull_request\n",
     "a workflow with jobs": b"name: CI\non:\n  push:\nevents: push\njobs:\n  build:\n    steps:\n      - run: 1\n",
@@ -91,7 +91,7 @@ def test_so_many_events_that_nothing_else_is_seen(head: bytes, name: str) -> Non
         assert formats.detect(source).name == name
 
 
-# What it is, and what to do.
+# The description of the file, and the advice.
 FOREIGN = {
     b'{\n\t"linux-perf-json-version": 1,\n': "perf.data as JSON: pass the perf.data",
     b"# To display the perf.data header info, please use\n": "a report of perf",
@@ -156,7 +156,7 @@ def test_known_formats_of_others_are_named(data: bytes, tmp_path: Path) -> None:
     error = str(raised.value)
     assert error.startswith(f"{path}: this is {name}") and ", which fastprof does not read" in error
     assert not advice or f"; {advice}" in error
-    assert "from_" not in str(raised.value)  # it cannot help
+    assert "from_" not in str(raised.value)  # from_ would not help
 
 
 @pytest.mark.parametrize("data", [b"hi", b"\1\2\3\4", b"key: value\n", b"{}", b"a b c\n"])

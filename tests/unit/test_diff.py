@@ -1,4 +1,4 @@
-"""fastprof diff: which rows differ and by how much, as objects, text, JSON, CSV and profiles."""
+"""fastprof diff: the rows that differ, and by how much, as objects, text, JSON, CSV and profiles."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_coarser_and_finer(by: str, files: Path) -> None:
 
 
 def test_arcs(files: Path) -> None:
-    """Their inclusive costs, and how often the call was made."""
+    """Their inclusive costs, and the number of calls."""
     found = differences(by="arc")
     (row,) = found.rows
     assert (row.name, row.callee, row.old, row.new) == ("main", "f", (40, 9, 4), (20, 4, 1))
@@ -175,7 +175,7 @@ def test_as_a_profile_it_is_what_the_rows_say(by: str, pair: tuple[str, str], tm
 
 
 def test_cachegrind(files: Path) -> None:
-    """As written by cg_diff, including rows without a difference; objects are dropped."""
+    """Like the output of cg_diff, including rows without a difference; objects are dropped."""
     fastprof.diff("old.callgrind", "new.callgrind", "d.cachegrind")
     assert (files / "d.cachegrind").read_text().splitlines() == [
         "desc: Files compared:   old.callgrind; new.callgrind",
@@ -197,7 +197,7 @@ def test_cachegrind(files: Path) -> None:
 
 
 def samples(path: Path) -> Counter[tuple[tuple[str, ...], bool, str]]:
-    """(stack, is it the old one's, value type) of a pprof profile."""
+    """(stack, whether it is the old one's, value type) of a pprof profile."""
     p = Profile()
     p.ParseFromString(path.read_bytes())
     strings = p.string_table
@@ -214,7 +214,7 @@ def samples(path: Path) -> Counter[tuple[tuple[str, ...], bool, str]]:
 
 
 def test_stacks_are_kept_apart_by_profile(tmp_path: Path) -> None:
-    """As pprof -diff_base does."""
+    """Like pprof -diff_base."""
     (tmp_path / "old.folded").write_text("a;b 5\na;c 2\n")
     (tmp_path / "new.folded").write_text("a;b 7\na;d 1\n")
     found = fastprof.diff(tmp_path / "old.folded", tmp_path / "new.folded", tmp_path / "d.pb")
@@ -317,7 +317,7 @@ def test_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("columns,left_out", [(60, ["object", "file"]), (90, ["object"]), (200, [])])
 def test_a_narrow_terminal(columns: int, left_out: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names of functions are read first; files and objects are left out before they shrink to nothing."""
+    """Function names take precedence; file and object are dropped before names shrink to nothing."""
     out = Terminal()
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -369,7 +369,7 @@ FORMATS = [
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_inclusive_costs_are_those_of_top(name: str) -> None:
-    """Also of recursions, and of functions that are both called and the roots of stacks."""
+    """Including recursions, and functions that are both called and the roots of stacks."""
     path = CORPUS / name
     expected: Counter[tuple[str, str, str]] = Counter()
     for row in fastprof.top(path, n=0).rows:
@@ -383,7 +383,7 @@ def test_inclusive_costs_are_those_of_top(name: str) -> None:
 
 
 def test_sorted_by_inclusive_cost(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A function without a self cost has a row; its cost is what it calls."""
+    """A function without a self cost has a row; its cost is that of its callees."""
     (files / "old.callgrind").write_bytes(OLD.replace(b"1 10 1\n2 5 1\nfi=inl.h\n7 3\n", b""))
     found = differences(sort="inclusive", n=2)
     assert [(r.name, r.old, r.new, r.inclusive) for r in found.rows] == [
@@ -404,7 +404,7 @@ def test_sorted_by_inclusive_cost(files: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_tables_in_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed, by the suffix; any other suffix is that of a profile."""
+    """The printed table, by the suffix; any other suffix is a profile's."""
     for name, flags in (("d.md", ["--markdown"]), ("d.csv", ["--csv"]), ("d.json", ["--json"]), ("d.txt", [])):
         printed = run(capsys, *flags)[0]
         assert run(capsys, "-o", name) == ("", "")
@@ -417,7 +417,7 @@ def test_tables_in_files(files: Path, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("swap", "percent", "code", "says"),
     [
-        (False, "0", 0, ""),  # it became less
+        (False, "0", 0, ""),  # the cost decreased
         (True, "33.3", 4, "Ir +33.3 %, Dr +83.3 %"),
         (True, "33.4%", 4, "above new.callgrind: Dr +83.3 %"),
         (True, "83.4", 0, ""),
@@ -496,7 +496,7 @@ def test_options_of_what_is_written_are_those_of_the_difference(tmp_path: Path) 
 
 
 def test_a_filter_that_leaves_no_stack(tmp_path: Path) -> None:
-    """It is the filter that is named, not other value types."""
+    """The error names the filter, not other value types."""
     path = tmp_path / "a.folded"
     path.write_text("main;f 10\n")
     with pytest.raises(UsageError, match="no row matches part=9"):

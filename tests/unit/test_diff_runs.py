@@ -1,4 +1,4 @@
-"""fastprof diff of several profiles a side, of scaled costs, and its gate."""
+"""fastprof diff with several profiles per side, with scaled costs, and as a gate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], li
 
 
 def make_runs(folder: Path) -> tuple[list[str], list[str]]:
-    """Five runs a side: f got 20 % slower, g is noise, h never changes."""
+    """Five runs per side: f became 20 % slower, g is noise, h never changes."""
     rng = random.Random(7)
     sides = []
     for side, f in (("old", 1000), ("new", 1200)):
@@ -212,7 +212,7 @@ def test_limits() -> None:
 
 @pytest.mark.parametrize("x", [0.0, 0.1, 1.0, 3.0, 10.0, 1000.0])
 def test_welch_with_two_degrees_of_freedom(x: float) -> None:
-    """Two runs a side of equal variance: P(|T| > t) = 1 - t / sqrt(2 + t^2)."""
+    """Two runs per side with equal variance: P(|T| > t) = 1 - t / sqrt(2 + t^2)."""
     t = x / sqrt(2)
     p = welch([0, 2], [x, x + 2])
     assert p is not None and abs(p - (1 - t / sqrt(2 + t * t))) < 1e-12

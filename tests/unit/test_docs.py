@@ -19,7 +19,7 @@ from fastprof import plan
 from fastprof.cli import main
 from tests.support.paths import CORPUS, REPO
 
-# In a block or on an indented line; an explanation may follow behind several blanks, or another command
+# In a block or on an indented line; several blanks and an explanation, or another command, may follow
 LINES = re.compile(r"^(?:```\w*\n(.*?)^```$|    (?=fastprof )(.*?)$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^fastprof((?: (?! |&& |\| |> )[^\s#|&>]+)+)", re.MULTILINE)
 COMMANDS = {
@@ -28,7 +28,7 @@ COMMANDS = {
     ]
     for path in [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
 }
-# What stands for an input, by the end or the beginning of the name that it has in a command
+# Corpus files for inputs, by the end or the beginning of their name in a command
 INPUTS = {
     "./": "xray/pool-clang19",
     "oprofile_data/": "oprofile/good/threads.tar",
@@ -58,8 +58,8 @@ INPUTS = {
     "profile.json.gz": "firefox/good/version-41.json",
 }
 PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").rglob("*.md"))]
-LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, of this project only
-# What these do not have
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, only of links within this project
+# Errors due to data that these files lack
 LACKS = (
     "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown value type|no sample file matches"
 )

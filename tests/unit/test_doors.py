@@ -1,4 +1,4 @@
-"""Doors are light: to recognize an input imports each format's door and nothing behind it."""
+"""Doors are light: recognizing an input imports each format's door and no other module of the format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.conversions import format_of
 from tests.support.paths import CORPUS, REPO
 
 DOORS = {f"fastprof.formats.{room}" for room in formats.ROOMS}
-# Modules before any door is opened, and what recognizing the input adds to them.  Doors may share these two.
+# Modules before any door is opened, and those added by recognizing the input.  Doors may share these two.
 DETECT = """
 import re, struct
 import sys
@@ -36,16 +36,16 @@ print(*sys.modules)
 
 
 def modules(code: str, file: str) -> list[set[str]]:
-    """What a fresh process prints; without what `site` imports."""
+    """The output of a fresh process; without imports of `site`."""
     paths = os.pathsep.join([str(REPO), *sys.path])
     command = [sys.executable, "-S", "-c", code, str(CORPUS / file), format_of(file)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
     return [set(line.split()) for line in done.stdout.splitlines()]
 
 
-# Of the standard library, what takes milliseconds to import.
+# Modules of the standard library that take milliseconds to import.
 HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess", "argparse", "lzma", "bz2", "gzip"}
-# one of each; a compressed file needs its decompressor
+# one file per format; a compressed file needs its decompressor
 FILES = [*{format_of(file): file for file in files("good") if not file.endswith(".gz")}.values()]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.paths import REPO
 
-# Each with what to write instead.
+# Each with its replacement.
 CONSTRUCTIONS = {
     r"\b[Ww]hoever\b": "name the caller, the reader, the thread",
     r"\bis no (error|verb|format|number|row)\b": "is not a ...",
@@ -36,7 +36,7 @@ CONSTRUCTIONS = {
     r"\bin (a )?threads? of (its|their) own\b": "in another thread",
     r"\b_?(asked|told|suits|foreseen|tally|worded|looked_at|undecoded|hasty)(_\w+)?\b": "requested, fits, ...",
 }
-EXCEPTIONS: dict[str, str] = {}  # a line, stripped: why it stays.  Ten at most.
+EXCEPTIONS: dict[str, str] = {}  # a line, stripped: the reason to keep it.  Ten at most.
 
 
 def lines() -> list[tuple[str, str]]:

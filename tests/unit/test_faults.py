@@ -1,7 +1,7 @@
-"""Failing system calls below Source, Sink and the store: the error names the file, and nothing is left.
-And allocations that fail, under everything that is compiled.
+"""Failing system calls below Source, Sink and the store: the error names the file, and no output is left. Failing
+allocations, in all compiled code.
 
-Short reads and writes and EINTR change nothing.  tests/support/faults.py makes them in processes of their own.
+Short reads and writes and EINTR change nothing.  tests/support/faults.py injects them in separate processes.
 """
 
 from __future__ import annotations

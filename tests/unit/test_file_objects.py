@@ -24,7 +24,7 @@ CORPUS = REPO / "tests" / "corpus"
 POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
 XDEBUG = CORPUS / "callgrind" / "good" / "xdebug.callgrind"
 
-# what a graph cannot become is written from these
+# inputs for targets that a graph cannot become
 ONLY = dict.fromkeys(("xray", "trace-event", "perfetto"), POOL)
 ONLY["gperftools"] = CORPUS / "gperftools" / "good" / "plain.prof"
 
@@ -46,7 +46,7 @@ def test_in_and_out(path: Path, to: str, tmp_path: Path) -> None:
     data = path.read_bytes()
     for made in (Named(data), Unseekable(data), Unseekable(gzip.compress(data)), path.open("rb")):
         if isinstance(made, io.BytesIO):
-            made.name = str(path)  # some formats tell it
+            made.name = str(path)  # some formats show the name
         with made as file, (tmp_path / "copy").open("w+b") as output:
             log = fastprof.convert(file, output, to=to)
             assert not file.closed and not output.closed
@@ -71,7 +71,7 @@ def test_ranked_compared_and_shown(tmp_path: Path) -> None:
 
 
 def test_pipes(tmp_path: Path) -> None:
-    """Neither end can seek, and one takes and gives only a part at a time."""
+    """Neither end can seek, and each transfers only part of the data at a time."""
     ends = os.pipe(), os.pipe()
     with (
         open(ends[0][0], "rb") as file,
@@ -155,7 +155,7 @@ def test_what_cannot_be_written_is_an_error() -> None:
 
 
 class Keeps(Named):
-    """Like a response or a queue; accepts `most` bytes at a time."""
+    """Keeps its arguments, like a response or a queue; accepts `most` bytes at a time."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ def test_few_bytes_at_a_time_are_not_copied_again_and_again() -> None:
 
 @pytest.mark.parametrize("returned", [-1, 0, 1 << 40, "all"])
 def test_a_write_that_returns_no_number_of_bytes(returned: Any) -> None:
-    """-1 and 0 used to write the same bytes for ever."""
+    """Regression: -1 and 0 wrote the same bytes for ever."""
 
     class Says(Named):
         def write(self, data: Any) -> Any:
@@ -218,12 +218,12 @@ def test_a_file_object_needs_nothing_but_write() -> None:
 
 
 def test_columns_outlive_more_columns() -> None:
-    """A batch that is reused moves its values when a part has more of them than those before."""
+    """A reused batch moves its values when a part has more columns than the parts before."""
     parts = [b"events: " + b" ".join(b"e%d" % i for i in range(n)) + b"\nfn=f\n1 %d\n" % n for n in (1, 300, 1000)]
     parts = [b"part: %d\n" % number + part for number, part in enumerate(parts, 1)]
     with fastprof.open(b"version: 1\n" + b"\n".join(parts)) as profile:
         columns = [batch.values(0) for batch in profile.batches(reuse=True)]
-    noise = [b"\xff" * n for n in range(10_000, 20_000, 10)]  # in memory that was freed
+    noise = [b"\xff" * n for n in range(10_000, 20_000, 10)]  # in freed memory
     assert [column.tolist() for column in columns] == [[1], [300], [1000]]
     assert noise
 

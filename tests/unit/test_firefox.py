@@ -1,4 +1,4 @@
-"""Profiles for the Firefox Profiler: which thread a sample is in, units, places, and what is written away."""
+"""Profiles for the Firefox Profiler: the thread of a sample, units, places, and spilled data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.xraylog import BasicLog, FdrLog
 
 
 def proto(types: list[tuple[str, str]], samples: list[tuple[list[int], list[int]]]) -> bytes:
-    """Functions 1, 2 ... are called f1, f2; location 9 is f2 inlined into f1, and has an address."""
+    """Functions 1, 2 ... are named f1, f2; location 9 is f2 inlined into f1, and has an address."""
     p = profile_proto.Profile()
     strings = [""]
 
@@ -85,7 +85,7 @@ def test_places(tmp_path: Path) -> None:
         )
         for i, frame in enumerate(frames["func"])
     ]
-    # outermost first; the address is that in the file
+    # outermost first; the address is relative to the file
     assert rows == [
         ("f3", -1, 0, 3, "3.c", 30, -1, 0),
         ("f1", 0x334, 0, 5, "1.c", 10, 0, 1),
@@ -136,7 +136,7 @@ def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
     new = write.lib.fp_firefox_new
 
     class Small:
-        """The C library, whose writers forget call paths soon."""
+        """The C library, whose writers soon drop call paths."""
 
         def __getattr__(self, name: str) -> object:
             return getattr(real, name)

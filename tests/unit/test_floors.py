@@ -1,4 +1,4 @@
-"""The floors of docs/architecture.md: a file's folder is its floor; nothing names what stands above or beside it."""
+"""The floors of docs/architecture.md: a file's folder is its floor; no file names a floor above or next to its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from fastprof import formats
 from tests.support.paths import REPO
 
-# What each folder may use beside itself.  A folder that is not named here is a mistake.  Any other folder of csrc is a
-# format, which uses the core.
+# The other folders that each folder may use.  A folder that is not named here is a mistake.  Any other folder of csrc
+# is a format, which uses the core.
 C_FLOORS = {
     "core": set(),
     "symbols": {"core"},
@@ -44,13 +44,13 @@ PY_FLOORS = {
 PY_FILES = {"__init__": {"core", "verbs"}, "__main__": {"cli"}, "plan": {"core", "symbols", "formats", "bridges"}}
 LONGEST = 600  # lines
 LONGEST_FUNCTION = 60  # from its name to its last line
-MOST_BRANCHES = 30  # of a function; a switch is one, whatever its cases
+MOST_BRANCHES = 30  # of a function; a switch counts as one, with any number of cases
 
 C_FILES = sorted((REPO / "csrc").rglob("*.[ch]"))
 PY_SOURCES = sorted(p for s in ("py", "pyx", "pxd") for p in (REPO / "fastprof").rglob(f"*.{s}"))
 
 
-# What people write: neither what is generated, nor data.
+# Hand-written files: neither generated code nor data.
 OUR_FILES = sorted(
     path
     for folder, suffixes in {
@@ -73,24 +73,24 @@ def test_no_file_is_longer_than_one_can_keep_in_mind() -> None:
 
 
 def c_functions(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Name, lines and branches of each function: clang-format has put its closing brace at the margin."""
+    """Name, lines and branches of each function: clang-format puts its closing brace at the margin."""
     code = re.sub(
         r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""",
         lambda found: "\n" * found[0].count("\n"),
         path.read_text(),
         flags=re.DOTALL,
     )
-    # the name is the word before the parenthesis that ends the head
+    # the name is the word before the parenthesis that ends the function's head
     for found in re.finditer(r"^\w[^;{}#]*?(\w+)\([^;{}]*\) \{\n.*?^\}", code, re.DOTALL | re.MULTILINE):
         branches = re.findall(r"\b(?:if|for|while|switch)\b|&&|\|\||\?", found[0])
         yield found[1], found[0].count("\n") + 1, len(branches)
 
 
 def python_functions(path: Path) -> Iterator[tuple[str, int, int]]:
-    """The same of Python and Cython, whose words and indentation are those of Python."""
-    blocks: list[tuple[str, int]] = []  # those that are open: the name if it is a function, the first line
-    branches = [0]  # of each of them, and outside of them
-    head: list[tokenize.TokenInfo] = []  # the line before
+    """The same for Python and Cython, whose words and indentation are those of Python."""
+    blocks: list[tuple[str, int]] = []  # the open ones: the name if it is a function, the first line
+    branches = [0]  # of each open block, and outside of all
+    head: list[tokenize.TokenInfo] = []  # the preceding line
     line: list[tokenize.TokenInfo] = []
     last = 0
     with path.open("rb") as file:
@@ -138,12 +138,12 @@ def test_struct_tags_are_unique() -> None:
     assert [tag for tag, n in Counter(tags).items() if n > 1] == []
 
 
-# What names of a room begin with if that is not the room's name.
+# The prefix of names in a room, if it is not the room's name.
 PREFIXES = {"trace_event": "trace"}
 
 
 def test_names_begin_with_their_room() -> None:
-    """Functions that other files see, and structs: its name, or in what is no format that of a header."""
+    """Exported functions and structs: the room's name, or outside of formats a header's."""
     wrong = []
     for path in C_FILES:
         floor, *_ = path.relative_to(REPO / "csrc").parts
@@ -223,7 +223,7 @@ def floor(path: Path) -> str:
     return path.relative_to(REPO / "fastprof").with_suffix("").parts[0]
 
 
-# What is done in one place each, and for everyone: a pattern, and the files that may have it.
+# Jobs that are done for all in one place each: a pattern, and the files that may contain it.
 ONE_PLACE = {
     "the model's tables are entered into": (r"\blib\.fp_model_", {"core/model.py"}),
     "C objects get their owner": (r"\bffi\.gc\(", {"core/owner.py", "core/model.py"}),
@@ -253,7 +253,7 @@ def test_imports_lead_down() -> None:
 
 
 def test_a_room_names_no_other_room() -> None:
-    """A format is a folder of `formats`; of bridges and verbs each file stands for itself but for `common`."""
+    """A format is a folder of `formats`; in bridges and verbs each file is a room, except `common`."""
     wrong = []
     for path in PY_SOURCES:
         folder, *inside = path.relative_to(REPO / "fastprof").with_suffix("").parts
@@ -286,7 +286,7 @@ def assert_no_circle(edges: dict[str, set[str]]) -> None:
 
 
 def test_no_cycle_of_files() -> None:
-    """What a file imports when it is loaded never leads back to it."""
+    """The imports of a file's top level never lead back to it."""
     files = {module_of(p): p for p in PY_SOURCES if p.suffix == ".py"}
     edges: dict[str, set[str]] = {}
     for name, path in files.items():
@@ -304,7 +304,7 @@ def test_no_cycle_of_files() -> None:
 
 
 def test_no_two_c_files_call_each_other() -> None:
-    """Nor more of them in a circle."""
+    """Neither two of them nor a longer cycle."""
     text = {path: without_comments(path) for path in C_FILES}
     home = {
         name: path
@@ -325,7 +325,7 @@ def test_no_two_c_files_call_each_other() -> None:
 
 @pytest.mark.parametrize("room", formats.ROOMS)
 def test_only_the_registry_knows_a_format(room: str) -> None:
-    """Code, not prose: a name or a string that is the format's, outside its own folder."""
+    """Code, not prose: a name or a string of the format, outside its own folder."""
     names = {f.name for f in formats.formats() if f.room.endswith(f".{room}")}
     wrong = []
     for path in PY_SOURCES:
@@ -337,7 +337,7 @@ def test_only_the_registry_knows_a_format(room: str) -> None:
                 wrong.append(f"{module}:{node.lineno}")
             if isinstance(node, ast.Attribute) and node.attr.startswith(f"fp_{PREFIXES.get(room, room)}_"):
                 wrong.append(f"{module}:{node.lineno}")
-    verbs = (f"cli.{room}", "cli.batch")  # a verb may be called as a format is
+    verbs = (f"cli.{room}", "cli.batch")  # a verb may have the name of a format
     assert [w for w in wrong if w.split(":")[0] not in verbs and not w.startswith("cli:")] == []
 
 

@@ -1,4 +1,4 @@
-"""The stack machine where threads take turns: their stacks may be deep, and changes many."""
+"""The stack machine with interleaved threads: their stacks may be deep, and switches many."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.support.profiles import samples
 from tests.support.xraylog import FdrLog
 
 DEPTH, TURNS, THREADS = 100, 6000, 2
-A_BATCH = 50  # rows so few that changes of thread do not add up within it
+A_BATCH = 50  # too few rows for thread switches to add up within a batch
 
 
 @cache
 def log() -> bytes:
-    """Threads with deep recursion that go on by turns: most of the time up and down, at times a frame lower."""
+    """Threads with deep recursion that run in turn: mostly up and down, sometimes a frame lower."""
     made = FdrLog(5)
     for tid in range(THREADS):
         buffer = made.buffer(tid=tid + 1, pid=9, seconds=tid).cpu(tid, 10 * tid)

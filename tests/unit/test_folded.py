@@ -1,4 +1,4 @@
-"""Folded stacks: what is written of profiles of other formats, options, and what the report says."""
+"""Folded stacks: output from profiles of other formats, options, and the report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def codes(counts: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("capacity", [1000, 5])
 def test_stacks_that_come_again_are_the_same(capacity: int) -> None:
-    """Among them lines that are not plain, and texts that differ at the ends only."""
+    """Including lines that are not plain, and texts that differ only at the ends."""
     stacks = [f"main;{'f' * (k % 40)}{k % 7};;{k}" for k in range(300)]
     stacks += ["a", "b;", "#c;d", "e  ", "f\t", "g 1", "[x]"]
     lines = [f"{stacks[(k * 7919) % len(stacks)]} {k % 100}\n" for k in range(5000)]
@@ -118,7 +118,7 @@ def test_two_counts(tmp_path: Path) -> None:
     written, log = converted(text, tmp_path, counts=1)
     assert written == "main;f_5 7\n"
     assert codes(log.not_representable) == {"renamed": 1, "zero-values": 1}
-    # one line with one count, and all have one
+    # one line with a single count, so all have one
     assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
 
 
@@ -132,7 +132,7 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
     [
         (b"main;f 5\n", True),
         (b"# mode: wall\n\nP1;T2;f.py:main:3 17\n", True),
-        (b"a;b -3\na;c 4\n", True),  # broken, but what it is can be seen
+        (b"a;b -3\na;c 4\n", True),  # broken, but recognizable
         (b"main 10\nidle 5\n", True),
         (b"version: 1\n", False),
         (b"fn=f\n12 3\n", False),
@@ -143,7 +143,7 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
         (b"", False),
         (b"a\x01;b 3\n", False),
         (b"main;f 5\nmain;g 7\nwarning: lost 3 samples\n", True),
-        (b";".join(b"com/a/B.call%d" % i for i in range(400)), True),  # a first stack beyond the bytes looked at
+        (b";".join(b"com/a/B.call%d" % i for i in range(400)), True),  # a first stack longer than the inspected bytes
         (b"<!DOCTYPE html><html>&lt;b&gt; 16\n<p>a &lt;&lt; 16\n</p>\n", False),
         (b"{main} 7\n{main};f 3\n", True),  # PHP
         (b"{main};f 3\n{main};g 3\n", True),
@@ -242,7 +242,7 @@ def test_names_that_would_become_one_are_told_apart(tmp_path: Path) -> None:
     assert codes(log.not_representable) == {"renamed": 4}
     again, log = converted(text, tmp_path)
     assert again == text and not log.not_representable
-    # many become one: each number is tried once
+    # many names become one: each number is tried once
     lines = [f"m;{''.join(chr(1 + (i >> k & 1)) for k in range(12))}x 1\n" for i in range(4096)]
     text, _ = converted("".join(lines), tmp_path, from_="folded")
     assert len({*text.splitlines()}) == 4096
@@ -309,7 +309,7 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
     (tmp_path / "in.pb").write_bytes(p.SerializeToString())
     text, log = converted(tmp_path / "in.pb", tmp_path)
     assert "inner -" not in text
-    # -3 and 2 are of equal stacks
+    # -3 and 2 belong to equal stacks
     assert codes(log.not_representable)["negative-values"] == 1
 
 
@@ -338,7 +338,7 @@ def test_of_timelines_and_graphs(source: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_what_is_written_at_the_ends_of_lines_is_no_other_name(backwards: bool, tmp_path: Path) -> None:
-    """`#` at the beginning, a blank and a number at the end, and a sample without stack."""
+    """`#` at the beginning, a blank and a number at the end, and a sample without a stack."""
     source, out, again = tmp_path / "x.pb", tmp_path / "x.folded", tmp_path / "again.folded"
     names = ["m", "#f", "_#f", "f 2", "f_2", "[no stack]", "#f 2", "_#f 2"]
     stacks = [[], *([i] for i in range(2, 9)), *([i, 1] for i in range(2, 9)), [3, 2], [3, 4, 3]]

@@ -1,4 +1,4 @@
-"""fastprof formats NAME: all about one format, from its door and its table of counts."""
+"""fastprof formats NAME: everything about one format, from its door and its table of counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inherited events: formulas parsed, resolved, and made columns."""
+"""Inherited events: formulas are parsed, resolved, and become columns."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_totals_are_exact_for_small_and_large_values(tmp_path: Path, bits: int) 
 
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "archive", "pprof"])
 def test_computed_events_in_every_target(to: str, tmp_path: Path) -> None:
-    """Read again, the file has the totals that the formula gives."""
+    """When read back, the file has the totals that the formula gives."""
     data, _ = converted(tmp_path, PROFILE, to, compute_events=True)
     path = tmp_path / "again"
     path.write_bytes(data)
@@ -181,7 +181,7 @@ def test_gperftools_has_one_value_the_first_event(compute: bool, tmp_path: Path)
 
 
 def test_formulas_survive_an_archive(tmp_path: Path) -> None:
-    """Computed from the archive they are what they are computed from the file, the summary at the end included."""
+    """Computed from the archive they equal those computed from the file, including the summary at the end."""
     first = PROFILE.replace(b"summary: 10 6\n", b"") + b"# a remark\nsummary: 10 6\n\n"
     data = first + b"part: 2\nevents: Ir Dr\nsummary: 1\nfl=a\nfn=f\n2 1\n"
     direct, _ = converted(tmp_path, data, "callgrind", compute_events=True)
@@ -196,7 +196,7 @@ def test_formulas_survive_an_archive(tmp_path: Path) -> None:
 
 
 def test_problems_do_not_repeat_those_of_the_events_that_are_needed() -> None:
-    """Each said why the one before cannot be computed, which said why ...: 0.2 MB of formulas gave 900 MB of text."""
+    """Each problem quoted the one before it, which quoted ...: 0.2 MB of formulas gave 900 MB of text."""
     inherited = {"E0": "E1"} | {f"E{i}": f"E{i - 1} + E{i - 1}" for i in range(1, 3_000)}
     formulas = Formulas(["Ir"], {"Long": "x" * 100_000} | {f"L{i}": "Long" for i in range(100)} | inherited)
     assert not formulas.factors

@@ -1,4 +1,4 @@
-"""What memory is left, and the end of a conversion that would need more."""
+"""The available memory, and the end of a conversion that would exceed it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINE = {"proc/meminfo": "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 
     [
         ({}, None),
         (MACHINE, 4 * GIB),
-        # version 2: the group's own limit, one above it, and what files take
+        # version 2: the group's own limit, one above it, and the file cache
         (
             {
                 **MACHINE,
@@ -42,7 +42,7 @@ MACHINE = {"proc/meminfo": "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 
             },
             GIB - 70,
         ),
-        # version 1 beside an empty version 2, as systemd mixes them; the limit is passed already
+        # version 1 next to an empty version 2, as systemd mixes them; the limit is exceeded already
         (
             {
                 **MACHINE,

@@ -15,7 +15,7 @@ from tests.support.paths import REPO
 
 TARGETS = sorted((REPO / "tests" / "fuzz").glob("*_fuzz.c"))
 CORPUS = sorted(p for kind in ("good", "bad") for p in (REPO / "tests" / "corpus").glob(f"*/{kind}/*"))
-CORPUS += sorted((REPO / "tests" / "fuzz" / "seeds").iterdir())  # what fuzzers found
+CORPUS += sorted((REPO / "tests" / "fuzz" / "seeds").iterdir())  # findings of fuzzers
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_there_are_targets_and_inputs() -> None:
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The C core's objects and replay's: compiled once for all targets and all of pytest's processes."""
+    """The C core's objects and replay's: compiled once for all targets and all pytest processes."""
     session = tmp_path_factory.getbasetemp()
     folder = (session.parent if "PYTEST_XDIST_WORKER" in os.environ else session) / "fuzz-core"
     folder.mkdir(exist_ok=True)

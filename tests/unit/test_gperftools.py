@@ -105,7 +105,7 @@ def test_cut_chains_are_said() -> None:
     assert "the profiler cut" in log.warnings[0]
 
 
-# ---- frames the profiler left behind ----
+# ---- frames left by the profiler ----
 
 
 def test_duplicated_leaves_go() -> None:
@@ -144,7 +144,7 @@ def test_signal_frames_in_the_c_library_go(name: bytes) -> None:
         (b"libx.so", range(0x401000, 0x401800, 0x40), [0x408000, 0x408010]),  # no C library: one caller of everything
         (b"libc.so.6", range(0x401000, 0x401080, 2), [0x408000, 0x408010]),  # bsearch calls back one function
         (b"libc.so.6", range(0x401000, 0x401800, 0x40), [RESTORE + 8, RESTORE + 32]),  # qsort calls itself
-        (b"libc.so.6", range(0x401000, 0x401800, 0x40), [0x408000]),  # start_thread, and who starts threads
+        (b"libc.so.6", range(0x401000, 0x401800, 0x40), [0x408000]),  # start_thread and a caller that starts threads
     ],
 )
 def test_functions_of_a_library_that_call_everything_stay(name: bytes, leaves: range, callers: list[int]) -> None:
@@ -259,7 +259,7 @@ def test_split_inlined() -> None:
     ],
 )
 def test_a_line_of_any_length_takes_linear_time(before: bytes, byte: bytes) -> None:
-    """A megabyte: what is quadratic would not end.  So would what doubles with each `$build`."""
+    """A megabyte: quadratic work would not end.  Nor would output that doubles with each `$build`."""
     reader = MapsText()
     for line in (before + byte * (1 << 20), before + byte * (1 << 20) + b" (@ x", b"$build" * (1 << 17), b"\n"):
         reader.line(line)
@@ -377,7 +377,7 @@ def test_chunks_and_capacities_change_nothing(chunk: int | None, capacity: int) 
     assert (got.rows, got.mappings, got.part) == (want.rows, want.mappings, want.part)
 
 
-# ---- processes that forked and then wrote the profile, too ----
+# ---- forked processes that also wrote the profile ----
 
 BEFORE = [(2, (0x401000, 0x402000)), (1, (0x403000,))]
 AFTER = [(10, (0x404000, 0x402000)), (5, (0x403000,))]
@@ -481,7 +481,7 @@ def timed(value: int, unit: str, period: int, period_unit: str) -> bytes:
 
 
 def test_the_longest_period(tmp_path: Path) -> None:
-    """The writer counts in nanoseconds, of which 64 bits hold so many."""
+    """The writer's 64 bits of nanoseconds limit the period."""
     longest = ((1 << 63) - 1) // 1000
     path = tmp_path / "out.prof"
     fastprof.convert(CORPUS / "gperftools/good/64be.prof", path, to="gperftools", period_us=1)

@@ -53,7 +53,7 @@ def test_a_sampled_heap_is_scaled() -> None:
     found = read("heap profile: 1: 100000 [1: 100000] @ heap_v2/65536\n 1: 100000 [ 1: 100000] @ 0x10 0x20\n")
     assert types(found) == ["objects/count", "space/bytes"]
     assert stacks(found) == [([0x10, 0x20], {"bytes": 100000}, (1, 127784))]
-    assert [frame[2] for frame in found.rows[0][0]] == [1, 1]  # return addresses, the leaf's too
+    assert [frame[2] for frame in found.rows[0][0]] == [1, 1]  # return addresses, including the leaf's
     assert (found.part.extra["period"], found.part.extra["period_type"]) == (65536, ("space", "bytes"))
 
 
@@ -76,7 +76,7 @@ def test_the_default_is_what_is_in_use() -> None:
 
 
 def test_allocated_figures_that_only_rows_have_are_kept() -> None:
-    """pprof decides by the header alone, and drops them."""
+    """pprof decides by the header only, and drops them."""
     found = read("heap profile: 2: 20 [2: 20] @ heapprofile\n 1: 10 [3: 30] @ 0x1\n 1: 10 [ 1: 10] @ 0x2\n")
     assert [values for _, _, values in found.rows] == [(3, 30, 1, 10), (1, 10, 1, 10)]
 
@@ -117,7 +117,7 @@ def test_names_and_lines_of_go() -> None:
 def test_inlined_functions_of_go() -> None:
     text = "x profile: total 1\n1 @ 0x11 0x21\n#\t0x10\tmain.inner+0x1\t/a.go:3\n#\t0x10\tmain.outer+0x8\t/a.go:9\n"
     assert names(read(text)) == [["main.inner", "main.outer"]]
-    # the names of an address are those that it had first
+    # an address keeps its first names
     assert names(read(text + text.partition("\n")[2])) == [["main.inner", "main.outer"]]
 
 
@@ -148,7 +148,7 @@ def test_threads() -> None:
     assert types(found) == ["thread/count"]
     assert [values for _, _, values in found.rows] == [(1,), (2,)]
     assert names(found)[0] == ["helper(arg *)", "main", "__libc_start_main"]
-    assert [frame[2] for frame in found.rows[0][0]] == [0, 1, 1]  # the leaf is no return address
+    assert [frame[2] for frame in found.rows[0][0]] == [0, 1, 1]  # the leaf is not a return address
     assert found.mappings[0][0] == b"/home/demo/server"
 
 
@@ -164,7 +164,7 @@ def test_java() -> None:
 
 
 def test_symbols_in_front_of_a_heap() -> None:
-    """google-pprof --raw writes them; its addresses are those of the calls."""
+    """Output of google-pprof --raw; its addresses are those of the calls."""
     found = corpus("symbolized.heap")
     assert names(found) == [["allocate(unsigned long)", "inner", "outer", "main"]]
 
@@ -204,7 +204,7 @@ def test_two_heaps_have_a_difference(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     out = tmp_path / "leak.pb"
     fastprof.diff(str(tmp_path / "a.heap"), str(tmp_path / "b.heap"), output=str(out), symbolize=False)
-    left: Counter[object] = Counter()  # addresses are of the calls here
+    left: Counter[object] = Counter()  # addresses are those of the calls here
     for stack, _, values in dump(out.read_bytes(), "pprof").rows:
         left[stack[0][1]] += values[1]
     assert +left == {1: 20}

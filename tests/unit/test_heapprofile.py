@@ -1,4 +1,4 @@
-"""V8's heap profiles: what docs/formats/heapprofile.md says."""
+"""V8's heap profiles: the statements of docs/formats/heapprofile.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Archives made to take time or memory that their size does not justify.
+"""Archives built to take time or memory that their size does not justify.
 
-What had no bound took minutes or gigabytes, so limits of processor time and memory are far from both.
+Unbounded work took minutes or gigabytes, so limits of processor time and memory are far from both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from fastprof.verbs.convert import convert
 from fastprof.verbs.info import info
 from tests.support.paths import REPO
 
-NO_TABLES = b"\x01\x00" * 9  # each begins behind id 0 and has no entries
+NO_TABLES = b"\x01\x00" * 9  # each begins after id 0 and has no entries
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
@@ -82,7 +82,7 @@ class Store:
         self.entries: list[list[Any]] = []
 
     def add(self, *between: bytes, chunks: list[Any] | None = None, name: str = "") -> None:
-        """A member of stacks with these sections behind its head."""
+        """A member of stacks with these sections after its head."""
         n = len(self.entries)
         head = section(MEMBER, n, cbor.dumps({"name": name or f"n{n}", "view": "stacks"}))
         end = section(END, n, cbor.dumps({"kinds": [], "counts": [0] * 9}))
@@ -98,7 +98,7 @@ class Store:
 
 
 def limited(*arguments: object) -> str:
-    """Run the command line.  Returns what it says on standard error."""
+    """Run the command line.  Returns its standard error."""
     command = [sys.executable, "-c", LIMITED, *map(str, arguments)]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
     assert done.returncode in (0, 1), (done.returncode, done.stderr[-2000:])
@@ -107,7 +107,7 @@ def limited(*arguments: object) -> str:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five thousand profiles: a step for each pair takes minutes."""
+    """Five thousand profiles: one step per pair takes minutes."""
     store = Store()
     for n in range(5000):
         store.add(section(PARTS, n, cbor.dumps([[0, {}]])), section(TABLES, n, NO_TABLES))
@@ -115,14 +115,14 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_profiles_are_found_by_their_names(many: Path, tmp_path: Path) -> None:
-    """Each name was looked for as a pattern in all names: 20,000 profiles took hours."""
+    """Each name was matched as a pattern against all names: 20,000 profiles took hours."""
     assert "no errors" in limited("archive", "verify", many)
     limited("archive", "extract", many, "*", "-o", f"{tmp_path}/", "--to", "folded")
     assert len([*tmp_path.iterdir()]) == 5000
 
 
 def test_sections_are_of_one_profile(tmp_path: Path) -> None:
-    """A section of which many profiles were said to be made was read for each."""
+    """A section that many profiles claimed was read for each."""
     store = Store()
     store.add(section(PARTS, 0, cbor.dumps([[0, {"comments": [b"x"] * 100_000}]])))
     store.entries += [[n, f"n{n}", *store.entries[0][2:]] for n in range(1, 5000)]
@@ -132,7 +132,7 @@ def test_sections_are_of_one_profile(tmp_path: Path) -> None:
 
 
 def test_keys_of_maps_that_meet(tmp_path: Path) -> None:
-    """Tuples of numbers whose hashes in Python are the same."""
+    """Tuples of numbers whose hashes in Python are equal."""
     first, second, begin, mask = 11400714785074694791, 14029467366897019727, 2870177450012600261, (1 << 64) - 1
     keys: list[tuple[int, int]] = []
     for a in range(200_000):
@@ -150,9 +150,9 @@ def test_keys_of_maps_that_meet(tmp_path: Path) -> None:
 
 
 def test_empty_lists_do_not_take_gigabytes(tmp_path: Path) -> None:
-    """60 MB of them are 240 kB of zstandard and were 4.3 GB of memory."""
+    """60 MB of them are 240 kB of zstandard, and took 4.3 GB of memory."""
     n = 60_000_000
-    noise = random.Random(1).randbytes(n // 250)  # so that it expands by less than what is refused for that
+    noise = random.Random(1).randbytes(n // 250)  # keeps the expansion below the limit that would refuse it
     store = Store()
     store.add(compressed(PARTS, 0, b"\x9a" + struct.pack(">I", n + 1) + b"\x80" * n + cbor.dumps(noise)))
     path = store.written(tmp_path / "a.fpa")
@@ -179,7 +179,7 @@ def runs(parts: list[int]) -> bytes:
 
 
 def test_a_chunk_has_a_part_without_rows_once(tmp_path: Path) -> None:
-    """2 kB were 16 million of them."""
+    """2 kB contained 16 million of them."""
     for parts, fits in ([0, 1], True), ([0, 1, 0], False):
         store = Store()
         two = section(PARTS, 0, cbor.dumps([[n, {"value_types": [ValueType("Ir")]}] for n in range(2)]))
@@ -209,7 +209,7 @@ def test_empty_batches_of_parts_by_turns_are_written_once(tmp_path: Path) -> Non
 
 
 def test_headers_of_sections_that_the_file_has_no_room_for(tmp_path: Path) -> None:
-    """Behind each a megabyte was read to find the next one."""
+    """After each, a megabyte was read to find the next one."""
     head = HEADER.pack(SYNC, ROWS, 0, 1, (1 << 31) - 1, 0, 0)
     header = head + struct.pack("<I", zlib.crc32(head))
     path = tmp_path / "a.fpa"

@@ -1,6 +1,6 @@
-"""Arguments that make no sense are a UsageError or the usual built-in exception, never an exception from inside.
+"""Meaningless arguments raise a UsageError or the usual built-in exception, never an internal one.
 
-Nor is memory read that is not there, which a build with FASTPROF_SANITIZE=1 would say.
+Nor is memory read out of bounds, which a build with FASTPROF_SANITIZE=1 would report.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ USUAL = (FastprofError, IndexError, KeyError, ValueError, TypeError, OverflowErr
 
 
 def attempt(call: Callable[..., object], *arguments: Any, **keywords: Any) -> None:
-    """It is done, or refused as usual."""
+    """It succeeds, or is refused as usual."""
     with suppress(*USUAL):
         call(*arguments, **keywords)
 
@@ -56,7 +56,7 @@ def test_a_profile_and_its_batches(file: Path) -> None:
 
 
 def test_ids_from_the_end_are_no_ids() -> None:
-    """-1 is no last one, as it is in a list: it was looked up before the table."""
+    """-1 is not the last id, as it would be in a list: memory before the table was read."""
     with fastprof.open(EVENTS) as profile:
         for batch in profile:
             events = 0
@@ -107,7 +107,7 @@ def test_a_model() -> None:
 def test_inputs_and_options(k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     value = VALUES[k]
-    if not isinstance(value, int):  # a number may be a file of this process
+    if not isinstance(value, int):  # a number may be a file descriptor of this process
         attempt(fastprof.open, value)
         attempt(fastprof.info, value)
         attempt(fastprof.convert, value, "out.callgrind")
@@ -140,7 +140,7 @@ def test_an_id_is_asked_once_which_it_is() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "uint64"])
 def test_small_numbers_of_numpy_are_numbers(type_: str) -> None:
-    """The place of a column, its number times the rows of a batch, did not fit them."""
+    """The offset of a column, its number times the rows of a batch, did not fit them."""
     numpy = pytest.importorskip("numpy")
     batch = Batch("stacks", 30_000, 100)
     batch.c.n = 1
@@ -150,7 +150,7 @@ def test_small_numbers_of_numpy_are_numbers(type_: str) -> None:
 
 
 def test_names_are_looked_up_between_batches() -> None:
-    """Tables move when they grow, so a thread that asks for a name waits while another one reads."""
+    """Tables move when they grow, so a thread that looks up a name waits while another one reads."""
     reading, go, found = Event(), Event(), Event()
 
     class Slow(io.BytesIO):

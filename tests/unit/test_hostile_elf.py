@@ -1,4 +1,4 @@
-"""Programs, and what they and profiles refer to, that would take memory or time, or would be waited for."""
+"""Programs, and the files that they and profiles refer to, that would take memory or time, or block."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ print(program.note, program.reason)
 
 
 def program(size: int, plain: bytes) -> bytes:
-    """With a .debug_info of `plain`, compressed, that says it becomes `size` bytes."""
+    """With a .debug_info of `plain`, compressed, that claims to expand to `size` bytes."""
     packed = struct.pack("<IIQQ", 1, 0, size, 1) + zlib.compress(plain)
     sections = [ElfSection(".text", AT, 64, 64), ElfSection(".debug_info", 0, 128, len(packed), code=False)]
     made = bytearray(elf_file(sections, [ElfSymbol("main", AT, 1)]))
@@ -42,7 +42,7 @@ def program(size: int, plain: bytes) -> bytes:
 
 @pytest.mark.parametrize(("size", "plain"), [(1 << 60, b"\0"), (1 << 33, b"\0"), (200 << 20, bytes(200 << 20))])
 def test_the_size_is_not_believed(size: int, plain: bytes, tmp_path: Path) -> None:
-    """A decompressor would ask for 2^60 bytes, and 1 MB would become 2 GB."""
+    """A decompressor would request 2^60 bytes, and 1 MB would become 2 GB."""
     path = tmp_path / "program"
     path.write_bytes(program(size, plain))
     command = [sys.executable, "-c", CODE, str(path)]
@@ -52,7 +52,7 @@ def test_the_size_is_not_believed(size: int, plain: bytes, tmp_path: Path) -> No
 
 
 def linked(name: bytes, crc: int = 0) -> bytes:
-    """Without debug information, with a .gnu_debuglink."""
+    """A program without debug information, with a .gnu_debuglink."""
     content = name + b"\0" + bytes(-(len(name) + 1) % 4) + struct.pack("<I", crc)
     sections = [ElfSection(".text", AT, 64, 64), ElfSection(".gnu_debuglink", 0, 128, len(content), code=False)]
     made = bytearray(elf_file(sections, [ElfSymbol("main", AT, 1)]))
@@ -64,7 +64,7 @@ def linked(name: bytes, crc: int = 0) -> bytes:
     "name", [b"program", b"pipe", b"loop", b"folder", b"none", b"/dev/zero", b"../" * 5000, b"x" * 100_000, b"\xff"]
 )
 def test_links_that_lead_nowhere(name: bytes, tmp_path: Path) -> None:
-    """To the file itself, a pipe, which was waited for, a symbolic link to itself, a directory, a device ..."""
+    """To the file itself, a pipe, which blocked, a symbolic link to itself, a directory, a device ..."""
     path = tmp_path / "program"
     path.write_bytes(linked(name))
     os.mkfifo(tmp_path / "pipe")
@@ -79,7 +79,7 @@ def test_links_that_lead_nowhere(name: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "reason"), [("pipe", "not a file"), ("nu\0l", "file name with a NUL byte")])
 def test_mappings_that_are_no_files(name: str, reason: str, tmp_path: Path) -> None:
-    """The pipe was waited for, and the NUL byte was an internal error."""
+    """The pipe blocked, and the NUL byte was an internal error."""
     os.mkfifo(tmp_path / "pipe")
     symbolizer = Symbolizer([Mapping(0x1000, 0x2000, 0, f"{tmp_path}/{name}", "ab\0cd")])
     assert symbolizer.resolve([0x1100])[0].symbols == ()
@@ -87,7 +87,7 @@ def test_mappings_that_are_no_files(name: str, reason: str, tmp_path: Path) -> N
 
 
 def test_functions_that_all_reach_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 3,000 in 4 MB each was disassembled as a whole."""
+    """Each of 3,000 in 4 MB was disassembled up to the end."""
     n, size = 300, 100_000
     symbols = [ElfSymbol(f"f{i}", AT + 16 * i, 1) for i in range(n)]
     made = bytearray(elf_file([ElfSection(".text", AT, 64, size)], symbols))

@@ -1,4 +1,4 @@
-"""What somebody else wrote into a batch's manifest or plan is an error with its line, or a file that is done again."""
+"""Foreign data in a batch's manifest or plan is an error with its line, or its file is converted again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_outputs_that_make_no_sense_are_made_again(done: Path, files: list[Any])
 
 
 def test_brackets_without_end(done: Path, tmp_path: Path) -> None:
-    """json says RecursionError, which named no file."""
+    """json raises RecursionError, which named no file."""
     manifest = done / ".fastprof/1-of-1.jsonl"
     manifest.write_bytes(manifest.read_bytes() + DEEP.encode() + b"\n")
     with pytest.raises(FastprofError, match=r"1-of-1.jsonl: line 3: .*expected JSON"):

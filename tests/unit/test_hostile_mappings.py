@@ -1,4 +1,4 @@
-"""Profiles of very many mappings: processor time and memory grow with their number, whatever order they come in."""
+"""Profiles with very many mappings: processor time and memory grow with their number, in any order."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_address_is_in_the_nearest_mapping_or_else_the_first() -> None:
 
 
 def test_addresses_between_the_small_ones_in_a_large_one() -> None:
-    """Each was looked for in all of them."""
+    """Each was searched for in all of them."""
     n = 100_000
     maps = Mappings([Mapping(0, 1 << 63, 0, "/all"), *(Mapping(16 * i + 8, 16 * i + 9, 0, "/x") for i in range(n))])
     assert {maps.find(16 * i) for i in range(n)} == {0}

@@ -1,4 +1,4 @@
-"""OProfile's sessions made to take time or memory that their size does not justify."""
+"""OProfile sessions built to take time or memory that their size does not justify."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def limited(path: Path) -> None:
 
 
 def images(n: int) -> dict[str, bytes]:
-    """Images, and as many files that may be one of them: each image was looked for among all."""
+    """Images, and as many files that may be one of them: each image was searched for in all files."""
     files = {path_of(f"{{root}}/bin/x{i}"): ONE for i in range(n)}
     return files | {f"other{i}/x": b"" for i in range(n)}
 
 
 def modules(n: int) -> dict[str, bytes]:
-    """The same of the kernel's modules, whose files are all called alike."""
+    """The same for the kernel's modules, whose files all have the same name."""
     files = {path_of(f"{{kern}}/{i}/x"): ONE for i in range(n)}
     return files | {f"other{i}/x.ko": b"" for i in range(n)}
 
@@ -51,7 +51,7 @@ def test_images_are_found_by_their_names(make: Callable[[int], dict[str, bytes]]
 
 
 def test_files_of_a_tar_that_end_like_the_image(tmp_path: Path) -> None:
-    """The first by name is taken, and only that is extracted."""
+    """The first by name is chosen, and only that one is extracted."""
     files = {path_of("{root}/lib/x"): ONE, "a/lib/y": b"", "b/lib/x": b"no ELF", "a/lib/x": b"none", "lib/xx": b""}
     path = tmp_path / "session.tar"
     path.write_bytes(tar_of(files))
@@ -60,7 +60,7 @@ def test_files_of_a_tar_that_end_like_the_image(tmp_path: Path) -> None:
 
 
 def test_each_event_is_a_column(tmp_path: Path) -> None:
-    """4,000 were 4,000 columns in each batch, and were written as a Callgrind profile that nobody reads."""
+    """4,000 were 4,000 columns in each batch, and became a Callgrind profile that no tool reads."""
     files = {path_of("{root}/bin/x", event=f"CPU.{1000 + i}.0"): ONE for i in range(1025)}
     session = write_session(tmp_path / "session", files)
     with pytest.raises(FastprofError, match=r"make 1,025 value types, expected up to 1,024"):
@@ -70,7 +70,7 @@ def test_each_event_is_a_column(tmp_path: Path) -> None:
 
 
 def test_a_sparse_file(tmp_path: Path) -> None:
-    """Of 250 million nodes of zeros none is kept."""
+    """None of 250 million nodes of zeros is kept."""
     slots = 1 << 28
     head = ONE[:72] + struct.pack("<II24x", slots, slots)
     path = tmp_path / "sparse"

@@ -1,4 +1,4 @@
-"""Small inputs that claim large sizes: memory and time depend on what is read and written."""
+"""Small inputs that claim large sizes: memory and time depend on the data read and written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_calls_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Pat
 
 
 def test_a_line_is_not_read_to_any_length(tmp_path: Path) -> None:
-    """0.2 MB of gzip are a line of 200 MB: the window grew with it until the system ended the process."""
+    """0.2 MB of gzip are a line of 200 MB: the window grew with it until the system killed the process."""
     path = tmp_path / "blanks.callgrind.gz"
     head = b"version: 1\nevents: Ir\nfn=f\n1 1\n#"
     path.write_bytes(gzip.compress(head + b" " * (8 << 20) + b"\n"))
@@ -78,7 +78,7 @@ def test_a_line_is_not_read_to_any_length(tmp_path: Path) -> None:
 
 
 LONG = "n" * (1 << 20)
-NAMED = {  # a profile of a name
+NAMED = {  # a profile that contains a name
     "folded": "main 1\nmain;@ 1\n",
     "callgrind": "events: Ir\nfn=main\n1 1\nfn=@\n1 1\n",
     "trace-event": '{"traceEvents":[{"ph":"X","name":"@","pid":1,"tid":1,"ts":1,"dur":1}]}',
@@ -131,7 +131,7 @@ def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest
 
 
 class Pieces(io.RawIOBase):
-    """A file object that gives 1,000 bytes at a time, as a pipe or a decompressor may."""
+    """A file object that returns 1,000 bytes at a time, like some pipes and decompressors."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -147,7 +147,7 @@ class Pieces(io.RawIOBase):
 
 
 def test_a_long_line_is_not_looked_at_again_for_each_piece_of_it() -> None:
-    """A line of 200 MB took 24 s, because decoders looked at all of it whenever 256 KiB more were there."""
+    """A line of 200 MB took 24 s, because decoders scanned all of it for each further 256 KiB."""
     with source.Source(Pieces(bytes(8 << 20))) as long:
         looked_at = 0
         while not long.in_.eof:

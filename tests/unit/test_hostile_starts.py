@@ -64,7 +64,7 @@ def test_at_the_end(signal: str, code: int) -> None:
 def test_a_worker_that_is_being_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A terminal sends the signal to all processes; workers took it until they had said that they ignore it."""
+    """A terminal sends the signal to all processes; workers handled it until they had set it to be ignored."""
     monkeypatch.setattr(pool, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n" + pool._BEGIN)
     inputs = [str(CORPUS / "folded/good" / p.name) for p in sorted((CORPUS / "folded/good").iterdir())[:3]]
     log = batch_convert(inputs, tmp_path / "out", to="folded", jobs=2)

@@ -1,4 +1,4 @@
-"""A Cachegrind file whose positions occur once and in order is not added up; any other is, with the same result."""
+"""A Cachegrind file whose positions occur once and in order is not summed; any other is, with the same result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUT_OF_ORDER = {
 
 
 def piped(path: Path) -> bytes:
-    """Converted in one go: a pipe cannot be read twice."""
+    """Converted in one pass: a pipe cannot be read twice."""
     command = [sys.executable, "-m", "fastprof", "convert", "-", "-o", "-", "--to", "cachegrind", "-q"]
     with path.open("rb") as file, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         found, _ = process.communicate(file.read())
@@ -62,7 +62,7 @@ def test_the_log_counts_once(tmp_path: Path) -> None:
     assert sum("summary" in warning for warning in log.warnings) <= 1
 
 
-# ---- several inputs: sums come out while all are read -------------------------
+# ---- several inputs: sums are written while all are read ------------------------
 
 
 def profile(lines: list[tuple[str, str, int, int, int]], events: str = "Ir Dr") -> str:
@@ -80,7 +80,7 @@ def some_lines(dice: random.Random, n: int) -> list[tuple[str, str, int, int, in
 
 
 def merged(paths: list[Path], out: Path) -> tuple[bytes, bytes]:
-    """Merged into a file, and into a file object, which cannot be begun anew."""
+    """Merged into a file, and into a file object, which cannot be restarted."""
     fastprof.merge(paths, out)
     whole = io.BytesIO()
     fastprof.merge(paths, whole, to="cachegrind")

@@ -79,7 +79,7 @@ def test_times_of_samples_are_those_with_a_time(tmp_path: Path) -> None:
 
 
 def test_what_json_states_of_itself(tmp_path: Path) -> None:
-    """Its own strings alone, as long as there is room; not those of frames and of events."""
+    """Only the document's own strings, shortened to fit; not those of frames and of events."""
     frames = [{"name": "f", "exporter": "x"}]
     sampled = {"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1}
     profile = {"exporter": "rbspy\u00e9", "shared": {"frames": frames, "name": "no"}, "name": "n" * 300}

@@ -1,4 +1,4 @@
-"""Labels of inputs: given to their samples, kept by merges, grouped by `top`."""
+"""Labels of inputs: added to their samples, kept by merges, grouped by `top`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_merge_keeps_labels(dumps: Path) -> None:
     assert groups("all.pb.gz", "label:day") == {"1": 45, "2": 47}  # paths come after --set-label
     fastprof.merge("dumps", "all.fpa", label_path=PATTERN)
     assert groups("all.fpa", "label:host,function") == groups("dumps", "label:host,function", label_path=PATTERN)
-    # once more: given labels replace those of the samples
+    # repeated: given labels replace those of the samples
     fastprof.convert("all.pb.gz", "again.pb.gz", set_label=["host=any"])
     assert groups("again.pb.gz", "label:host") == {"any": 92}
 
@@ -167,7 +167,7 @@ def test_printed(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_inputs_that_cannot_be_read_are_skipped(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One README in a folder must not end a verb."""
+    """A README in a folder must not end a verb."""
     (dumps / "README").write_text("who, when and why\n")
     for verb in (["top", "dumps"], ["diff", "dumps", "dumps"], ["report", "dumps", "-o", "page.html"]):
         assert main(verb) == 1

@@ -36,7 +36,7 @@ def open_files() -> int:
 @pytest.mark.parametrize("format_", GOOD)
 def test_one_file_is_open_at_a_time(format_: str, tmp_path: Path) -> None:
     seen: list[int] = []
-    gc.collect()  # what other tests left open
+    gc.collect()  # files left open by other tests
     before = open_files()
     fastprof.convert(
         [GOOD[format_]] * 20,
@@ -45,7 +45,7 @@ def test_one_file_is_open_at_a_time(format_: str, tmp_path: Path) -> None:
         **{"symbolize": False} if format_ in ("archive", "gperftools", "pprof") else {},
     )
     assert len(seen) == 20 and open_files() == before
-    # the output, the input, and what that one is unpacked to
+    # the output, the input, and its decompressed copy
     assert max(seen) <= before + 3
 
 

@@ -66,7 +66,7 @@ def read_all(source: Source) -> bytes:
 
 
 class Trickle(io.RawIOBase):
-    """A pipe: cannot seek, gives a few bytes at a time."""
+    """A pipe: it cannot seek, and returns a few bytes at a time."""
 
     def __init__(self, data: bytes, step: int = 777) -> None:
         self._data, self._step = io.BytesIO(data), step
@@ -129,7 +129,7 @@ def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, d
         kept = read_all(Source(packed[:cut], lost=log.count))
         assert data.startswith(kept)
         assert log.losses == {"damaged-streams": 1}
-    # all but the check at the end is there
+    # complete except for the check at the end
     assert read_all(Source(PACK[kind](data)[:-1], lost=log.count)) == data
 
 
@@ -168,7 +168,7 @@ def test_bytes_behind_the_last_stream_are_an_error_with_their_place(kind: str, d
         log = Log()
         assert read_all(source(lost=log.count)) == data * (len(whole) // len(packed))
         assert log.losses == {"damaged-streams": 1}
-    # the head of another stream is one that was cut
+    # a partial head of another stream counts as a truncated stream
     for n in (1, 3):
         with pytest.raises(FastprofError, match=f"ends at byte {len(packed) + n}, inside a stream"):
             read_all(Source(packed + packed[:n]))
@@ -223,7 +223,7 @@ def test_a_pipe_goes_forward_only_until_spooled() -> None:
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FastprofError, match=r"^/proc/self/mem: Invalid argument$"):  # says that it can seek
+    with pytest.raises(FastprofError, match=r"^/proc/self/mem: Invalid argument$"):  # which claims that it can seek
         Source("/proc/self/mem")
     with pytest.raises(FastprofError, match="No such file"):
         Source(str(tmp_path / "absent"))
@@ -257,7 +257,7 @@ def test_a_directory_shows_its_files_one_after_the_other(tmp_path: Path) -> None
 
 
 def test_expand(tmp_path: Path) -> None:
-    """Files of a folder, then those of the folders in it, which links do not lead out of."""
+    """Files of a folder, then those of its subfolders; links do not lead out of it."""
     for name in ("b.10", "b.9", "a", ".hidden", "sub.10/c", "sub.9/e", "sub.9/.f", "sub.9/deep/d", ".git/x"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_bytes(b"x")
@@ -288,7 +288,7 @@ def test_expand_passes_over_the_empty_file_that_callgrind_leaves_beside_threads(
 
 @pytest.mark.parametrize("other", ["out.1", "outer-01", "out-", "out-x"])
 def test_expand_keeps_any_other_empty_file(other: str, tmp_path: Path) -> None:
-    """It is to be read, and refused: it may be what a failed copy left."""
+    """It is read and refused: it may be left by a failed copy."""
     (tmp_path / "out").write_bytes(b"")
     (tmp_path / other).write_bytes(b"x")
     assert expand([str(tmp_path)], print) == [str(tmp_path / "out"), str(tmp_path / other)]
@@ -359,7 +359,7 @@ def test_writes_any_compression(kind: str, tmp_path: Path) -> None:
 def test_nothing_is_left_without_commit(
     kind: str, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if named:  # as where files need a name
+    if named:  # as on file systems where files need a name
         monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
     path = tmp_path / f"out{kind}"
     write(path, TEXT, commit=False)
@@ -379,7 +379,7 @@ def test_nothing_is_left_without_commit(
 def test_a_name_may_be_as_long_as_the_system_allows(
     named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The temporary name of what is replaced had the name in it, and more."""
+    """The temporary name of a replaced file contained its name, and more."""
     if named:
         monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
     path = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
@@ -407,7 +407,7 @@ def test_an_interrupt_while_a_named_file_is_opened_leaves_nothing(
 @pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
 @pytest.mark.parametrize("limit", [0, 100])
 def test_a_full_disk_is_named_and_leaves_nothing(kind: str, limit: int, tmp_path: Path) -> None:
-    """A limit of the size of files acts as a full disk does; some compressors write as soon as they are made."""
+    """A limit of file sizes acts like a full disk; some compressors write as soon as they are created."""
     out = tmp_path / f"out.callgrind{kind}"
     code = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
     code += f"from fastprof.cli import main; raise SystemExit(main({['convert', POOL, '-o', str(out)]!r}))"
@@ -417,7 +417,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(kind: str, limit: int, tmp_path
 
 
 def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
-    """Where a file needs no name."""
+    """If a file needs no name."""
     try:
         os.close(os.open(tmp_path, os.O_WRONLY | os.O_TMPFILE))
     except (AttributeError, OSError):
@@ -435,7 +435,7 @@ def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that a kill at the wrong moment would leave behind.  What is replaced needs one."""
+    """A kill at the wrong moment would leave it behind.  A replacement needs one."""
     names: list[str] = []
     link = sink_module._link
     monkeypatch.setattr(sink_module, "_link", lambda fd, name: (names.append(os.path.basename(name)), link(fd, name)))
@@ -444,7 +444,7 @@ def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest
             sink.write(data)
             sink.commit()
         assert (tmp_path / "out").read_bytes() == data
-    if names:  # Linux, and a file system that has files without a name
+    if names:  # Linux, and a file system that supports unnamed files
         assert names[:2] == ["out", "out"] and names[2].startswith(".fastprof-")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -491,7 +491,7 @@ def test_permissions(tmp_path: Path) -> None:
 
 
 def test_a_symbolic_link_to_itself_is_an_error(tmp_path: Path) -> None:
-    """It was replaced by the output."""
+    """Regression: the output replaced it."""
     link = tmp_path / "link"
     link.symlink_to("link")
     with pytest.raises(FastprofError, match=f"^{link}: Too many levels of symbolic links$"):
@@ -517,7 +517,7 @@ def test_a_named_pipe_is_written_to(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append(path.read_bytes()))
     reader.start()
     write(path, TEXT)
-    # the writing end is closed when the sink is gone
+    # the writing end is closed when the sink is deleted
     reader.join(10)
     assert got == [TEXT]
     assert stat.S_ISFIFO(path.stat().st_mode)

@@ -91,7 +91,7 @@ def test_the_class_of_an_object_is_a_label_and_on_request_a_frame() -> None:
 
 
 def settled(sleeping: int = 2, **settings: str) -> Chunk:
-    """10 samples, one of `sleeping` of a sleeping thread."""
+    """10 samples; every `sleeping`th one is of a sleeping thread."""
     chunk = Chunk()
     thread, stack = chunk.thread("main", 1, 7), chunk.stack([WORK])
     for name, value in settings.items():
@@ -280,7 +280,7 @@ def test_a_file_of_stacks_has_no_timeline() -> None:
     ],
 )
 def test_collapsed_stacks_are_those_of_async_profiler(name: str, peer: str, value: str, class_frames: bool) -> None:
-    """But for how frames ran: jfrconv shows one kind for all frames of a name below the same callers."""
+    """Except for the kinds of frames: jfrconv shows one kind for all frames of a name below the same callers."""
     expected = SHARED / "expected" / f"{name}.jfrconv-{peer}.gz"
     if not expected.exists():
         pytest.skip("needs the recordings beside the repository")

@@ -1,5 +1,5 @@
-"""JSON that is read with a temporary file: more complete events than are sorted at once, more samples than are kept.
-And weights that are no whole numbers."""
+"""JSON that needs a temporary file: more complete events than are sorted at once, more samples than are kept. And
+weights that are not integers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_complete_events_in_any_order(tmp_path: Path) -> None:
 
 
 def test_runs_that_end_at_different_times(tmp_path: Path) -> None:
-    """Each run is of one thread, so that each but the last is used up while others have all of theirs."""
+    """Each run belongs to one thread, so each but the last ends while the others still have all of their rows."""
     n = lib.FP_TRACE_RECORDS
     events = [
         {"ph": "X", "name": f"f{tid}", "ts": 10 * i, "dur": 2, "pid": 1, "tid": tid}
@@ -46,7 +46,7 @@ def test_runs_that_end_at_different_times(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", ["samples", "weights"])
 def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
-    """Twice, so that what one profile left in the file is not taken for the next one's."""
+    """Twice, so that data left in the file by one profile is not read by the next one."""
     dice = random.Random(1)
     weights = [dice.randrange(1, 9) for _ in range(3 * lib.FP_SPEEDSCOPE_KEPT + 5)]
     samples = [[0, dice.randrange(40)] for _ in weights]
@@ -65,7 +65,7 @@ def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", ["samples", "timeDeltas", "nodes"])
 def test_samples_of_a_long_cpu_profile(first: str, tmp_path: Path) -> None:
-    """Each column is longer than what is kept of it, and lines are fewer than samples."""
+    """Each column is longer than its buffer, and lines are fewer than samples."""
     dice = random.Random(1)
     n = 3 * lib.FP_SAMPLES_KEPT + 5
     call = {"url": "a.js", "lineNumber": 4}

@@ -65,7 +65,7 @@ def vmlinux(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("shift", [0, 0x1400000])
 def test_kallsyms_whatever_the_boot(kallsyms: Path, shift: int) -> None:
-    """A symbol reaches to the next one, of code or data; of several at one address the last counts."""
+    """A symbol extends to the next one, of code or data; of several at one address the last is used."""
     addresses = [TEXT + shift + at for at in (0, 0xFF, 0x100, 0x210, 0x310)]
     expected = ["_text", "_text", "second", "data", "data"]
     assert names([kernel_map(shift)], Finder(symbols=[kallsyms]), addresses) == expected
@@ -73,7 +73,7 @@ def test_kallsyms_whatever_the_boot(kallsyms: Path, shift: int) -> None:
 
 
 def test_an_unknown_place_of_the_kernel(kallsyms: Path) -> None:
-    """0 is what a kernel with kptr_restrict says."""
+    """A kernel with kptr_restrict shows 0."""
     assert names([kernel_map(offset=0)], Finder(symbols=[kallsyms]), [TEXT + 0x100]) == ["second"]
 
 
@@ -126,7 +126,7 @@ def test_the_build_id_of_the_running_kernel() -> None:
 
 @pytest.mark.parametrize("how", ["file", "elf"])
 def test_perfs_cache(vmlinux: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """~/.debug/.build-id/xx/yyyy is a directory with the file, with old versions of perf the file itself."""
+    """~/.debug/.build-id/xx/yyyy is a directory with the file; in old versions of perf it is the file itself."""
     monkeypatch.setenv("HOME", str(tmp_path))
     build_id = ElfObject(vmlinux).build_id
     folder = tmp_path / ".debug/.build-id" / build_id[:2]
@@ -191,7 +191,7 @@ ffffffffffffff00 200 last
 
 
 def test_a_map_of_compiled_code(tmp_path: Path) -> None:
-    """Not sorted; where entries overlap, the later one counts."""
+    """Not sorted; where entries overlap, the later one is used."""
     (tmp_path / "perf-12.map").write_bytes(MAP)
     table = PerfMap(tmp_path / "perf-12.map")
     expected = {
@@ -227,7 +227,7 @@ def test_where_maps_of_compiled_code_are_searched(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     if not there.stat().st_uid:
         os.chown(there, 12345, 12345)
-    assert names([at_path], Finder(), [0x1800]) == [""]  # of another user
+    assert names([at_path], Finder(), [0x1800]) == [""]  # it belongs to another user
 
 
 MODULE = """\
@@ -286,7 +286,7 @@ def test_modules_are_named_by_their_files(module: Path, path: str) -> None:
 
 @pytest.mark.parametrize("kind", ["", ".gz", ".xz", ".zst", ".bz2"])
 def test_installed_modules_are_found_by_build_id(module: Path, tmp_path: Path, kind: str) -> None:
-    """Whichever kernel they are of, and however they are compressed."""
+    """Of any kernel, and with any compression."""
     pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress,
             ".zst": zstandard.ZstdCompressor().compress}  # fmt: skip
     folder = tmp_path / "lib/modules/6.1/kernel/fs"

@@ -1,4 +1,4 @@
-"""What samples of a pprof file are labelled with (`--labels`), and that equal ones come as one."""
+"""Labels of samples in a pprof file (`--labels`); equal samples are merged."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def random_log(seed: int) -> tuple[bytes, list[tuple[int, int, int, str, int]]]:
 
 
 def expected(records: list[tuple[int, int, int, str, int]], labels: tuple[str, ...]) -> Samples:
-    """The time from each record to the thread's next is its CPU's; a call counts where it began."""
+    """The time from each record to the thread's next one belongs to its CPU; a call counts where it began."""
     found: Samples = Counter()
     stacks: dict[tuple[int, int], list[str]] = defaultdict(list)
     since: dict[tuple[int, int], tuple[int, int]] = {}
@@ -193,7 +193,7 @@ def test_parts_of_merged_inputs_keep_their_labels(tmp_path: Path) -> None:
     }
 
 
-# ---- samples with labels of their own
+# ---- samples that already have labels
 
 
 def test_own_labels_can_be_left_out_and_what_was_told_apart_by_them_is_summed(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_equal_samples_are_summed(tmp_path: Path) -> None:
 
 
 def test_a_sum_that_no_sample_holds_is_several(tmp_path: Path) -> None:
-    """Each as large as possible, so that it does not matter which samples were added up first."""
+    """Each is as large as possible, so it does not matter which samples were added up first."""
     repeated_samples(tmp_path / "p.pb", 5, ((1 << 62) + 1, 7))
     out = tmp_path / "out.pb"
     fastprof.convert([str(tmp_path / "p.pb")], str(out))
@@ -260,7 +260,7 @@ def test_what_does_not_fit_in_memory_is_summed_all_the_same(tmp_path: Path) -> N
 
 
 def test_two_value_types_of_one_name_stay_two(tmp_path: Path) -> None:
-    """Also when profiles are merged: the first goes to the first, the second to the second."""
+    """Also when profiles are merged: the first is added to the first, the second to the second."""
     p = profile()
     p.sample_type[1].type, p.sample_type[1].unit = p.sample_type[0].type, p.sample_type[0].unit
     del p.sample[1:]

@@ -1,4 +1,4 @@
-"""Where functions begin, in programs by real compilers; and line tables as readelf and llvm-dwarfdump show them."""
+"""The begins of functions in programs of real compilers; and line tables as shown by readelf and llvm-dwarfdump."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ for at, text in enumerate(LINES):
         FUNCTIONS[name[1]] = (file, at + shift, last + shift)
 
 
-# Generic code of the standard library is inlined many times over.
+# The standard library's generic code is inlined many levels deep.
 RUST = """
 use std::collections::HashMap;
 #[inline(always)]
@@ -106,7 +106,7 @@ def short(name: str) -> str:
 
 
 def checked(functions: dict[str, tuple[str, int]], folder: Path, exactly: bool) -> None:
-    """Each function is in its file, in its line, or if that is not said anywhere in a line between its braces."""
+    """Each function is in its file and line; if no line is recorded, in a line between its braces."""
     found = {short(name): place for name, place in functions.items() if short(name) in FUNCTIONS}
     assert found.keys() == FUNCTIONS.keys()
     for name, (file, line) in found.items():
@@ -128,7 +128,7 @@ def test_xray_functions_have_their_lines(tmp_path: Path, compiler: str, level: s
     checked({f.name: (f.file, f.line) for f in functions}, tmp_path, level == "-O0" or debug == "-g")
     kinds = {short(f.name): f.sleds for f in functions}
     assert kinds["main"] == 0b11
-    if level != "-O1":  # where some compilers make tail calls
+    if level != "-O1":  # here some compilers make tail calls
         assert kinds["tail"] == (0b11 if level == "-O0" else 0b101)
 
 
@@ -158,7 +158,7 @@ def test_functions_of_other_builds_have_their_lines(tmp_path: Path, compiler: st
 
 
 def dumped_rows(path: Path) -> list[tuple[int, int, str, bool]]:
-    """(address, line, file name, whether it ends a sequence) of each row as llvm-dwarfdump shows them."""
+    """(address, line, file name, whether it ends a sequence) of each row as shown by llvm-dwarfdump."""
     text = subprocess.run(
         [need("llvm-dwarfdump-19"), "--debug-line", str(path)], capture_output=True, text=True, check=True
     )
@@ -197,7 +197,7 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
         if end:
             left_out = after == 0  # by the linker
         if end or left_out or after <= address:
-            continue  # of several rows at an address the last one holds
+            continue  # of several rows at an address, the last one applies
         for asked in (address, after - 1):
             file, found = tables.find(asked)
             assert (found, file.rpartition("/")[2]) == (line, name.rpartition("/")[2]), hex(asked)
@@ -222,7 +222,7 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
 def test_inlined_functions_are_those_of_llvm_symbolizer(
     tmp_path: Path, compiler: str, options: tuple[str, ...]
 ) -> None:
-    """At every address of the program (Rust and Go: at some), with the files and lines of their calls."""
+    """At every address of the program (Rust and Go: at some), with the files and lines of the calls."""
     path = build(tmp_path, compiler, *options)
     tables, elf = LineTables(ElfFile(path)), ElfFile(path)
     text = elf.section(".text")

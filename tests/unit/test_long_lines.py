@@ -1,7 +1,7 @@
 """Text is read in time linear in its length, whatever it repeats.
 
-A line of a megabyte in which a pattern can begin anywhere takes a quadratic one a million million steps: hours, or a
-minute at least.  So what all of them take together has a limit of processor time that is far from both.
+In a line of a megabyte where a pattern can begin anywhere, a quadratic pattern takes a million million steps: hours, or
+at least a minute.  So all of them together have a limit of processor time that is far from both.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_lines_of_a_megabyte(what: str) -> None:
 
 @pytest.mark.parametrize("to", ["callgrind", "pprof", "folded"])
 def test_a_summary_of_half_a_million_counts_is_written(to: str, tmp_path: Path) -> None:
-    """They were matched with value types one by one, each with all before it."""
+    """They were matched with value types one by one, each against all before it."""
     data = b"events: Ir\nfn=f\n1 1\nsummary: " + b"1 " * 500_000 + b"\n"
     fastprof.convert(data, tmp_path / "out", from_="callgrind", to=to, lenient=True)
     with fastprof.open(tmp_path / "out") as profile:

@@ -32,7 +32,7 @@ def test_rows_of_nothing_but_zeros_are_no_loss(tmp_path: Path) -> None:
 
 
 def test_a_difference_of_which_nothing_is_written_is_an_error(tmp_path: Path) -> None:
-    """Folded stacks hold no values below 0.  No difference at all is no loss."""
+    """Folded stacks hold no negative values.  An empty difference is not a loss."""
     old, new, out = tmp_path / "old.folded", tmp_path / "new.folded", tmp_path / "out.folded"
     old.write_text("main;f 5\n")
     new.write_text("main;f 3\n")
