@@ -1,4 +1,4 @@
-"""The man pages: current, complete, and without an error for groff and mandoc."""
+"""The man pages: up to date, complete, and without errors from groff and mandoc."""
 
 from __future__ import annotations
 

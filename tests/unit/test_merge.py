@@ -1,4 +1,4 @@
-"""fastprof merge: which inputs are merged, and its messages."""
+"""fastprof merge: the inputs that are merged, and its messages."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ GOOD = (
 
 
 def spoilt(file: str) -> bytes:
-    """Damaged in its middle."""
+    """Damaged in the middle."""
     data = bytearray((CORPUS / file).read_bytes())
     if b"events:" in data or file.endswith("folded"):
         return bytes(data[: data.index(b"\n", len(data) // 2)]) + b"\nwhat is this\n" + bytes(data[len(data) // 2 :])
@@ -172,7 +172,7 @@ def spoilt(file: str) -> bytes:
 @pytest.mark.parametrize("file", GOOD)
 @pytest.mark.parametrize("way", ["file", "pipe"])
 def test_an_input_that_fails_in_the_middle_leaves_nothing(file: str, way: str, tmp_path: Path) -> None:
-    """The result is that of the others."""
+    """The result is that of the other inputs."""
     good, bad, out = CORPUS / file, tmp_path / "bad", tmp_path / "out.pb"
     if way == "file":
         bad.write_bytes(spoilt(file))

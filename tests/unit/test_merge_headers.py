@@ -1,4 +1,4 @@
-"""What the header of a merged part says: in any order and any groups the same, and never more than so much."""
+"""The header of a merged part: the same for any order and grouping, and of bounded size."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def through_an_archive(it: Part) -> Part:
 
 
 def tree(parts: list[Part], rng: random.Random) -> Part:
-    """Merged in any order and any groups, some of which go through an archive."""
+    """Merged in any order and grouping, partly through an archive."""
     parts = rng.sample(parts, len(parts))
     while len(parts) > 1:
         n = rng.randint(2, len(parts))
@@ -99,7 +99,7 @@ def test_as_many_keys_as_texts_are_kept() -> None:
 
 
 def test_what_all_say_keeps_its_place() -> None:
-    """Cachegrind's caches come in their order, what differs at its place."""
+    """Cachegrind's caches come in their order, values that differ at their place."""
     head = [(b"I1 cache", b"1"), (b"D1 cache", b"2")]
     parts = [Part([IR], descriptions=[*head, (b"Timerange", t), (b"Trigger", b"end")]) for t in (b"2", b"1")]
     expected = [*head, (b"Timerange", b"1"), (b"Timerange", b"2"), (b"Trigger", b"end")]
@@ -149,7 +149,7 @@ def test_value_types_are_matched_by_name_and_unit() -> None:
 
 
 def test_parts_of_ever_other_value_types_are_refused_before_they_take_all_memory(tmp_path: Path) -> None:
-    """Each part's value types would be columns of all rows: 4,000 took 400 MiB and a minute, of 130 KB."""
+    """Each part's value types would be columns of all rows: 4,000 took 400 MiB and a minute, from 130 KB."""
     parts = "".join(f"part: {i}\nevents: E{i}\nfn=f{i}\n1 1\n\n" for i in range(1, 4001))
     data = b"# callgrind format\n" + parts.encode()
     with pytest.raises(FastprofError, match=r"^<bytes>: there are more than 1,024 value types: 'E1025' and others"):

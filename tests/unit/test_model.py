@@ -1,4 +1,4 @@
-"""The model as Python enters rows into it: docs of fastprof/core/model.py."""
+"""The model when Python adds rows: the docs of fastprof/core/model.py."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tests.unit.test_cli import run
 
 XRAY = str(CORPUS / "xray/good/fdr5-pool-clang19.xray")
 PROGRAM = str(CORPUS / "xray/pool-clang19")
-ADDRESSES = str(CORPUS / "gperftools/good/small.prof")  # of a program that is not here
+ADDRESSES = str(CORPUS / "gperftools/good/small.prof")  # of a program that is not on this machine
 COMMANDS = {
     "convert": "convert IN -o OUT/x.callgrind",
     "merge": "merge IN IN -o OUT/x.callgrind",
@@ -42,7 +42,7 @@ def test_numbers_of_xray(name: str, tmp_path: object) -> None:
     assert "--symbols" not in said(name, XRAY, tmp_path, "-s", PROGRAM, *["--replace"] * (name == "archive"))
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "archive"])  # which keeps addresses
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "archive"])  # archives keep addresses
 def test_addresses(name: str, tmp_path: object) -> None:
     assert said(name, ADDRESSES, tmp_path).count("name their programs and shared objects with --symbols") == 1
     assert "--symbols" not in said(name, ADDRESSES, tmp_path, "--no-symbols")

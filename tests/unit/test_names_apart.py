@@ -14,7 +14,7 @@ NAMES = [b"f\xff", b"f\xfe", "f\N{REPLACEMENT CHARACTER}".encode(), "f\N{REPLACE
 
 
 def source(tmp_path: Path, names: list[bytes], target: str) -> Path:
-    """Calls (of a trace) or samples of functions of these names, each of another time."""
+    """Calls (in a trace) or samples of functions with these names, each with a different time."""
     path = tmp_path / ("x.callgrind" if target == "pprof" else "x.json")
     if target == "pprof":
         costs = [b"fn=%b\n%d %d\n" % (name, i, 1 << i) for i, name in enumerate(names)]
@@ -66,7 +66,7 @@ def test_names_for_perfetto_are_apart(names: list[bytes], tmp_path: Path) -> Non
 def test_tables_tell_them_apart_alike_in_all_columns(names: list[bytes], tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     lines = [b"fn=%b\n%d %d\ncfn=%b\ncalls=1 0\n%d 1\n" % (n, i, 1 << i, n, i) for i, n in enumerate(names)]
-    # the callees of the first function come in another order
+    # the callees of the first function have another order
     calls = [b"cfn=%b\ncalls=1 0\n0 1\n" % name for name in reversed(names)]
     path.write_bytes(b"events: Ir\nfl=a.c\nfn=main\n0 1\n" + b"".join(calls + lines))
     query = "select function, Ir from graph where kind = 'cost' and function != 'main'"

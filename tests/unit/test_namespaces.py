@@ -1,4 +1,4 @@
-"""Options of formats live in the format's namespace: -O NAME=VALUE, folded={"root": ...}, flags that some have."""
+"""Options of formats are in the format's namespace: -O NAME=VALUE, folded={"root": ...}, flags that some have."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def test_every_kind_of_value_says_how_it_completes() -> None:
             assert word.endswith(":") or option.kind.parse(word) in (word, True, False)
 
 
-# ---- two formats with options of one name
+# ---- two formats with options of the same name
 
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Callgrind is read with a `root`, as folded is written with one; and written with a `level` that is a text."""
+    """Callgrind's reader gets a `root`, like the folded writer, and its writer a `level` that is a text."""
     root = Option("root", Text(), "", format="callgrind", help="a root")
     level = Option("level", Text(), "", format="callgrind", help="a text")
     callgrind = formats.get("callgrind")

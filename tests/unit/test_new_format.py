@@ -1,4 +1,4 @@
-"""docs/first-change.md, done step by step in a copy of the repository: a contributor's first hour works."""
+"""docs/first-change.md, step by step in a copy of the repository: a contributor's first hour works."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.paths import REPO
 PAGE = (REPO / "docs" / "first-change.md").read_text()
 STEPS = dict(re.findall(r"^## (\d)\. .*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".viewers", "fuzz", "__pycache__", "*.egg-info", ".*_cache", "bench")
-# What a copy need not do: it is built with what is here.
+# Commands that the copy skips: it uses this checkout's build.
 NOT_HERE = ("git clone", "make build", "make docs", "make lint", "make new-format")
 
 
@@ -38,7 +38,7 @@ def blocks(step: str, language: str) -> list[str]:
 
 
 def apply(folder: Path, block: str) -> None:
-    """Replace the imports, constants and functions of a file by those of a block that begin alike."""
+    """Replace the imports, constants and functions of a file by those of a block with the same first words."""
     head, _, new = block.partition("\n")
     name, _, table = head.removeprefix("# ").partition(", in ")
     path = folder / name
@@ -55,7 +55,7 @@ def apply(folder: Path, block: str) -> None:
         if part == "import re":
             text = text.replace("\nfrom fastprof", "\nimport re\n\nfrom fastprof", 1)
             continue
-        # to the next line that is no deeper, unless it ends the parameters
+        # to the next line with the same or less indentation, unless it ends the parameters
         old = rf"^{re.escape(begin[0])}.*\n(?:\n*(?: {{{indent + 1},}}).*\n)*"
         text, n = re.subn(old, lambda _, part=part: part + "\n", text, flags=re.MULTILINE)  # type: ignore[misc]
         assert n == 1, f"{path}: {begin[0]}"
@@ -85,7 +85,7 @@ def test_a_format_in_an_hour(tmp_path: Path) -> None:
     build = (sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace")
     assert run(folder, *build).returncode == 0
 
-    # The tests fail, and say what to do.
+    # The tests fail, and their messages state the next step.
     assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_bpftrace.py")
     owed = outcome_of(folder, "tests/contract/test_contract.py", "-k", "corpus and bpftrace")
     assert "no file in tests/corpus/bpftrace/good" in owed
@@ -94,7 +94,7 @@ def test_a_format_in_an_hour(tmp_path: Path) -> None:
     assert "4 failed" in failed
     assert "UnrecognizedError" in failed and "what read_line of _lexer.pyx will read" in failed
 
-    # Its blocks make them pass.
+    # The page's blocks make them pass.
     for step in ("4", "5", "6", "7"):
         for language in ("python", "cython"):
             for block in blocks(step, language):

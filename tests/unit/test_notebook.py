@@ -1,4 +1,4 @@
-"""What a notebook shows of results: tables with escaped names, and the page of a report in a frame."""
+"""Results as a notebook shows them: tables with escaped names, and the page of a report in a frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CGI = CORPUS / "callgrind/good/cfi.callgrind"
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """Its name, functions, files, objects, events and header have markup."""
+    """Its name, functions, files, objects, events and header contain markup."""
     path = tmp_path / "<img src=x onerror=alert(1)>.callgrind"
     path.write_text(
         f"creator: {HOSTILE}\ncmd: {HOSTILE}\ndesc: {HOSTILE}: {HOSTILE}\nevents: <b>Ir</b>\n\n"
@@ -83,7 +83,7 @@ def test_a_page_is_shown_in_a_frame(hostile: Path, tmp_path: Path) -> None:
     frame = re.fullmatch(r'<iframe sandbox="allow-scripts" style="[^"<>]*" srcdoc="([^"<>]*)"></iframe>', text)
     assert frame and html.unescape(frame[1]) == out.read_text()
     out.unlink()
-    assert tags(page._repr_html_()) <= TABLE  # what was written
+    assert tags(page._repr_html_()) <= TABLE  # the summary of the output
     drawn = fastprof.report(CGI, tmp_path / "x.svg")._repr_html_()
     assert drawn.startswith("<iframe ") and "&lt;svg" in drawn
 

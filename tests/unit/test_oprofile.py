@@ -33,7 +33,7 @@ ELF = elf_file(
 
 
 class Read:
-    """What an input adds up to."""
+    """The sums of an input."""
 
     def __init__(self, path: Path | bytes, **options: Any) -> None:
         self.costs: Counter[tuple[str, str, int]] = Counter()  # object, function, address
@@ -131,7 +131,7 @@ def test_bad_names(path: str, tmp_path: Path) -> None:
     assert kept.log.losses == {"unknown-files": 1}
 
 
-# ---- what is an input ---------------------------------------------------
+# ---- inputs -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("below", ["", "samples", "samples/current"])
@@ -184,7 +184,7 @@ def test_linked_members() -> None:
     assert sum(Read(bytes(data)).costs.values()) == 24
 
 
-# ---- which files: specifications and merging ----------------------------
+# ---- selected files: specifications and merging --------------------------
 
 SEVERAL = {
     path_of(X, tid=tid, tgid=1, cpu=cpu, event=event, session=session): sample_file([(0x1000, n)])
@@ -304,7 +304,7 @@ def test_cpus_and_threads_are_labels_of_stacks(
 
 
 def test_one_cpu_of_all_parts_or_none() -> None:
-    """What was merged is of a CPU only if all of it is."""
+    """A merged part has a CPU only if all its parts have the same."""
     one, same, other, none = (Part(extra=extra) for extra in ({"cpu": 1}, {"cpu": 1}, {"cpu": 0}, {}))
     merged = {"merged": {"parts": 2}}
     assert merge_parts([one, same], []).extra == {"cpu": 1, **merged}
@@ -332,7 +332,7 @@ def test_a_difference_of_calls(tmp_path: Path) -> None:
     arcs = {s: sample_file([(0x1000 << 32 | 0x1010, n)]) for s, n in (("before", 9), ("current", 4))}
     session = write_session(tmp_path, {path_of(X, callee=X, session=s): data for s, data in arcs.items()})
     read = Read(session, spec=("{ session:before } { session:current }",))
-    assert read.calls == {("/bin/x", "/bin/x", 0x1010): 5}  # its size; the values say the sign
+    assert read.calls == {("/bin/x", "/bin/x", 0x1010): 5}  # the absolute difference; the values have the sign
 
 
 # ---- images -------------------------------------------------------------
@@ -356,7 +356,7 @@ def test_images_are_found_by_name_below_the_sysroot_and_in_the_archive(tmp_path:
 
 
 def test_a_file_that_was_changed(tmp_path: Path) -> None:
-    """Where the user names it there is a warning; at the path of the image it is not used."""
+    """With a file that the user names there is a warning; one at the path of the image is not used."""
     here = "{root}" + str(tmp_path / "x")
     session = write_session(tmp_path / "s", {path_of(here): sample_file(NODES)})
     image(tmp_path / "x")
@@ -380,7 +380,7 @@ def test_modules_have_underscores_where_their_files_have_hyphens(where: str, tmp
     file = image(tmp_path / "modules/aes-x86_64.ko", module)
     symbols = {"folder": (str(tmp_path / "modules"),), "file": (str(file),), "archive": ()}[where]
     assert Read(session, symbols=symbols).functions() == {"read": 1}
-    # the names of programs are taken as they are
+    # names of programs are not changed
     session = write_session(tmp_path / "t", {path_of("{root}/bin/a_b"): sample_file(NODES)})
     image(tmp_path / "programs/a-b")
     assert Read(session, symbols=(str(tmp_path / "programs"),)).functions() == {"/bin/a_b": 12}
@@ -423,7 +423,7 @@ def test_kallsyms(name: str, base: int, tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_was_sampled_without_its_image(tmp_path: Path) -> None:
-    """Its keys are addresses, which the user's vmlinux may explain."""
+    """Its keys are addresses, which the user's vmlinux may resolve."""
     text = 0xFFFFFFFF81000000
     kernel = elf_file([ElfSection(".text", text, 0x200000, 0x100)], [ElfSymbol("go", text, 1)])
     vmlinux = image(tmp_path / "vmlinux-6.1", kernel)
@@ -463,7 +463,7 @@ def test_symbols_of_a_separate_debug_file(tmp_path: Path) -> None:
 
 
 def test_symbols_of_the_image_with_lines_of_its_debug_file(tmp_path: Path) -> None:
-    """As kernels and modules are packed: the symbol table stays where it is."""
+    """Like packaged kernels and modules: the symbol table stays where it is."""
     module, debug = tmp_path / "x.ko", tmp_path / "x.debug"
     (tmp_path / "x.c").write_text("\n\nint f(int a) { return a + 1; }\n")
     for command in (
@@ -483,7 +483,7 @@ def test_symbols_of_the_image_with_lines_of_its_debug_file(tmp_path: Path) -> No
 
 
 def test_symbols_without_a_name(tmp_path: Path) -> None:
-    """OProfile calls them after their section, and takes any other that is at the same place."""
+    """OProfile names them after their section, and prefers any other at the same place."""
     sections = [ElfSection(".text", 0x401000, 0x1000, 0x100), ElfSection(".fini", 0x402000, 0x2000, 0x10)]
     symbols = [("", 0x401000, 1), ("", 0x401010, 1), ("named", 0x401010, 1), ("", 0x402000, 2)]
     elf = elf_file(sections, [ElfSymbol(*symbol) for symbol in symbols])
@@ -558,7 +558,7 @@ def test_lost_samples(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", "<>")
 def test_an_abi_file_says_where_fields_are(order: str, tmp_path: Path) -> None:
-    """A layout that no known machine has; the start of the region has more than 32 bits."""
+    """A layout of no known machine; the start of the region has more than 32 bits."""
     start = 0x7F0000000000
     head = MAGIC + struct.pack(f"{order}6I12xdQ2IQQ16x", 0x13, 32, 0x3C, 0, 100, 0, 2400.0, MTIME, 0, 0, start, 0)
     whole = sample_file([(0x110, 6)], order=order)

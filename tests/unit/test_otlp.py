@@ -46,7 +46,7 @@ def test_several_messages_keep_their_dictionaries() -> None:
 
 
 def layout(samples: list[bytes], attributes: int = 3) -> tuple[str, list[str]]:
-    """The layout that samples of these bytes are read in, and the codes of warnings."""
+    """The layout in which samples of these bytes are read, and the codes of warnings."""
     profile = b"\x0a\2\x08\1" + b"".join(b"\x12" + bytes((len(s),)) + s for s in samples)
     for number in (2, 2, 1):
         profile = bytes((number << 3 | 2, len(profile))) + profile
@@ -67,7 +67,7 @@ TIMES = b"\x2a\x10" + bytes((*range(8), *range(8)))
         ([b"\x08\1\x12\1\1\x22\1\7"], "1.10"),  # a list in 4: values
         ([b"\x08\1\x12\1\1\x18\0" + TIMES], "1.10"),  # a number in 3: a link
         ([b"\x08\1\x12\1\7"], "1.9"),  # without timestamps field 2 has values
-        ([b"\x08\1\x12\2\7\7" + TIMES], "1.9"),  # there is no attribute 7
+        ([b"\x08\1\x12\2\7\7" + TIMES], "1.9"),  # attribute 7 does not exist
         ([b"\x08\1\x12\1\1" + TIMES], "1.10"),  # one number for two timestamps
         ([b"\x08\1" + TIMES], "1.10"),
     ],
@@ -166,7 +166,7 @@ def test_a_value_type_without_samples_stays() -> None:
 
 
 def test_a_long_profile_without_attributes_is_recognized() -> None:
-    """The first 4 KiB have no resource, and the end of no message: only the type of the values and samples."""
+    """The first 4 KiB contain no resource and no end of a message: only the type of the values, and samples."""
     sample = b"\x12\6\x08\1\x22\2\x87\1"
     profile = b"\x0a\4\x08\1\x10\2" + sample * 2000
     for number in (2, 2, 1):

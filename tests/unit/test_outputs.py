@@ -52,7 +52,7 @@ def test_short_calls_become_their_callers_own_time(tmp_path: Path) -> None:
     budget = whole.facts["output_bytes"] * 9 // 10
     log = fastprof.convert(source, tmp_path / "out.pftrace", budget=budget)
     assert log.facts["output_bytes"] <= budget
-    # calls of #4 are as short as those of #2, but there are events in them
+    # calls of #4 are as short as those of #2, but contain events
     assert slices(tmp_path / "out.pftrace") == [s for s in slices(tmp_path / "whole.pftrace") if s[0] != "#2"]
     assert log.facts["merged_calls"] == {"merged_calls": 40, "merged_below": 3, "merged_share": 80 / (40 * 1057 + 5)}
     (said,) = log.not_representable.entries()
@@ -68,7 +68,7 @@ def test_a_budget_that_nothing_fits_into_is_refused(tmp_path: Path) -> None:
 
 
 def sampled(path: Path) -> dict[tuple[str, ...], int]:
-    """The stacks of the one profile of a file by speedscope's writer."""
+    """The stacks of the only profile of a file, as written by speedscope's writer."""
     said = json.loads(path.read_bytes())
     names = [frame["name"] for frame in said["shared"]["frames"]]
     (profile,) = said["profiles"]
@@ -107,7 +107,7 @@ def test_what_was_pruned_in_the_source_stays_one_frame(tmp_path: Path) -> None:
 
 
 def test_values_of_no_cost_have_no_share(tmp_path: Path) -> None:
-    """One value type is 0 everywhere; nothing is divided by its total."""
+    """One value type is 0 everywhere; no cost is divided by its total."""
     source, output = tmp_path / "in.folded", tmp_path / "o.profile.json"
     source.write_text("main;f 900 0\n" + "".join(f"main;g{i} 1 0\n" for i in range(500)))
     log = fastprof.convert(source, output, budget=5 << 10, counts=2)
@@ -142,7 +142,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_what_fits_is_written_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of the file shows that; the output equals that of buffered rows."""
+    """The file's size shows that it fits; the output equals that of buffered rows."""
     kept = []
     read = Fit.read
     monkeypatch.setattr(Fit, "read", lambda self, rows: kept.append(self) or read(self, rows))
@@ -157,7 +157,7 @@ def test_what_fits_is_written_as_it_comes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_was_thought_to_fit_is_done_again(tmp_path: Path) -> None:
-    """Names stand once in the source, and at each row of the output."""
+    """Names occur once in the source, and in each row of the output."""
     events = [
         {"type": what, "frame": 0, "at": at} for i in range(500) for what, at in (("O", 10 * i), ("C", 10 * i + i % 9))
     ]
@@ -186,7 +186,7 @@ def test_a_file_for_each_thread(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_stacks_for_each_thread(tmp_path: Path) -> None:
-    """Of a graph whose parts are threads, too."""
+    """Including a graph whose parts are threads."""
     cases = (("oprofile/good/threads.tar", (19863, 19865, 19866)), ("callgrind/good/everything.callgrind", (1, 2)))
     for source, threads in cases:
         folder = tmp_path / source.partition("/")[0]

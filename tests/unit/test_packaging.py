@@ -1,4 +1,4 @@
-"""The sdist is complete: a wheel built from it, in an environment of its own, converts."""
+"""The sdist is complete: a wheel built from it converts in a separate environment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(sdist, wheel); the wheel is made from the unpacked sdist, never from the checkout."""
     out = tmp_path_factory.mktemp("dist")
     with open(REPO / "pyproject.toml") as project:
-        fcntl.flock(project, fcntl.LOCK_EX)  # it is put together in the checkout, which other test processes use, too
+        fcntl.flock(project, fcntl.LOCK_EX)  # the build uses the checkout, like other test processes
         run(sys.executable, "-m", "build", "--sdist", "--outdir", out, REPO, cwd=out)
     (sdist,) = out.glob("*.tar.gz")
     unpacked = out / "unpacked"
@@ -61,7 +61,7 @@ def test_one_version() -> None:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The packages that a file imports when it runs, which leaves out those that only mypy sees."""
+    """The packages that a file imports at run time, without those that only mypy sees."""
     seen: list[ast.AST] = [ast.parse(path.read_text())]
     for node in seen:
         if isinstance(node, ast.Import):
@@ -77,7 +77,7 @@ def imported(path: Path) -> Iterator[str]:
     [("fastprof", ("parquet", "remote", "sql"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
 )
 def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, ...], ours: set[str]) -> None:
-    """A package that is only left over from an earlier installation is missing in a fresh one."""
+    """A package left over from an earlier installation is missing in a fresh one."""
     project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
     known = {re.split(r"[^\w-]", line)[0].lower() for line in wanted}
@@ -104,7 +104,7 @@ RAISED = r"Traceback .*\n(?:  .*\n)+fastprof\.core\.errors\.NotBuiltError: "
     ],
 )
 def test_the_source_folder_says_what_to_do(words: list[str | Path], before: str, tmp_path: Path) -> None:
-    """A clone after the README's first command: the installed package is elsewhere, Python takes the folder first."""
+    """A clone after the README's first command: the package is installed elsewhere, Python imports the folder first."""
     shutil.copytree(REPO / "fastprof", tmp_path / "fastprof", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "FASTPROF_DEBUG")}
     done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
@@ -129,7 +129,7 @@ def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
 
 @pytest.fixture(scope="module")
 def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment of its own with the wheel in it."""
+    """The bin folder of a new environment with the wheel."""
     env = tmp_path_factory.mktemp("env")
     venv.create(env, with_pip=True)
     run(env / "bin" / "pip", "install", "-q", built[1], cwd=env)
@@ -203,7 +203,7 @@ def test_a_copy_without_metadata_advises_the_registry(monkeypatch: pytest.Monkey
 
 
 def test_no_text_installs_another_project() -> None:
-    """The registry's `fastprof` is another one: advice names the extra of a clone, or `fastprof-tools`."""
+    """The registry's `fastprof` is a different project: advice names the extra of a clone, or `fastprof-tools`."""
     files = [*(REPO / "fastprof").rglob("*.py"), *(REPO / "docs").rglob("*.md"), REPO / "README.md"]
     said = [match[0] for path in files for match in re.finditer(r"pip install [^`\n&]*", path.read_text())]
     assert len(said) > 5

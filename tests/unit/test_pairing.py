@@ -1,4 +1,4 @@
-"""Functions of two builds of a program are the same functions: fastprof diff and the comparing page."""
+"""Functions of two builds of a program are paired: fastprof diff and the page of a comparison."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_functions(files: Path) -> None:
         ("g", "/build2/src/b.c", ""): (0, 2),
         ("init", "/build2/x/util.c", ""): (3, 4),
         ("init", "/build2/y/util.c", ""): (5, 6),
-        ("0x401136", "/build1/y/util.c", ""): (9, 0),  # another build: not the same code
+        ("0x401136", "/build1/y/util.c", ""): (9, 0),  # another build: different code
         ("0x401136", "/build2/x/util.c", ""): (0, 9),
         ("malloc", "malloc.c", ""): (7, 7),
     }
@@ -143,7 +143,7 @@ def test_the_written_difference(files: Path) -> None:
 
 
 def test_renamed_objects(files: Path) -> None:
-    """`--mod-object` unifies what the rules do not."""
+    """`--mod-object` pairs objects that the rules do not."""
     for name in ("old", "new"):
         text = (files / f"{name}.callgrind").read_text()
         (files / f"{name}.callgrind").write_text(
@@ -185,7 +185,7 @@ def profile(path: Path, binary: str, build_id: str, source: str, shift: int, val
     ],
 )
 def test_stacks(binary: str, build_id: str, rule: str | None, unnamed: int, tmp_path: Path) -> None:
-    """Also where the first lines of functions moved; addresses without names pair within one build."""
+    """Including functions whose first lines moved; addresses without names pair within one build."""
     old, new = tmp_path / "old.pb", tmp_path / "new.pb"
     profile(old, "/srv/v1/app", "b1", "a.go", 0, {"f": 5, "g": 2})
     profile(new, binary, build_id, "a.go", 3, {"g": 3, "f": 8})

@@ -1,4 +1,4 @@
-"""Outputs below one folder: two that would be one, or lie outside, are refused before anything is written."""
+"""Outputs below one folder: two with the same path, or a path outside, are refused before any file is written."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_members_without_a_place_each(
     said = capsys.readouterr().err
     assert said.startswith("fastprof: s.fpa: ") and says in said
     assert sorted(os.listdir("out")) == ["x", "y"] and os.listdir("out/x") == []
-    # each alone has a place
+    # each name alone gets a path
     for n, name in enumerate(names):
         if "\0" not in name:
             assert main(["archive", "extract", "s.fpa", name, "-o", f"{n}.folded"]) == 0
@@ -160,6 +160,6 @@ def test_names_of_a_plan_that_are_one(dump: Path) -> None:
     with pytest.raises(UsageError, match=r"would both become out/a\.folded"):
         fastprof.batch_convert([], "out", to="folded", plan=plan(("dump.callgrind", "a"), ("s.fpa:a", "./a")))
     assert not os.path.exists("out")
-    # the name of a profile in a store may have a NUL byte
+    # the name of a profile in a store may contain a NUL byte
     fastprof.batch_archive([], "t.fpa", plan=plan(("s.fpa:a\0b", "b")))
     assert [member["name"] for member in members("t.fpa")] == ["b"]

@@ -1,4 +1,4 @@
-"""perf.data: order, repairs, labels; what tests of all formats do not see."""
+"""perf.data: order, repairs, labels; details that tests of all formats do not cover."""
 
 from __future__ import annotations
 

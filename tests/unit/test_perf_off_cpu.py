@@ -28,7 +28,7 @@ ALL = IP | TID | TIME | CALLCHAIN | PERIOD
 
 
 def rows(data: PerfData, name: str = "off-cpu") -> list[tuple[int, int, int, list[int]]]:
-    """Thread, time, value and addresses, of those with a value."""
+    """Thread, time, value and addresses, for samples with a value."""
     found = []
     with fastprof.open(io.BytesIO(data.bytes()), symbolize=False) as profile:
         model = profile.model
@@ -141,7 +141,7 @@ def test_chains_beyond_their_raw_data_are_errors(n: int) -> None:
 
 
 def test_a_thread_waits_longer_than_stacks_are_kept(tmp_path: Path) -> None:
-    """Of a hundred thousand distinct stacks, `top` drops most while it reads."""
+    """`top` drops most of a hundred thousand distinct stacks while it reads."""
     data = Switches().switched(7, 9, 1000, [0x70, 0x71, 0x72])
     for n in range(30_000):
         data.switched(9, 9, 2000 + n, [0x1000 + n, 0x200000 + n, 0x400000 + n])

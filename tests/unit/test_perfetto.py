@@ -1,4 +1,4 @@
-"""Perfetto traces: what the format cannot hold, and the identity of threads."""
+"""Perfetto traces: losses of the format, and the identity of threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEPTH = 512
 
 
 def nested(depth: int) -> bytes:
-    """f1 calls f2 calls f3 ..., each of which has something to say."""
+    """f1 calls f2 calls f3 ..., each of which has an event."""
     log = FdrLog(5, frequency=10**9)
     buffer = log.buffer(tid=1, pid=1).cpu(0, 0)
     for i in range(1, depth + 1):
@@ -35,7 +35,7 @@ def test_calls_that_are_too_deep_are_left_out_on_both_ends() -> None:
     assert [slice_.args for slice_ in calls] == [{"arg0": i} for i in range(1, DEPTH + 1)]
     assert [slice_.end - slice_.begin for slice_ in calls] == [2 * 600 - 2 * i + 1 for i in range(1, DEPTH + 1)]
     assert max(slice_.depth for slice_ in track.slices) == DEPTH - 1
-    # 88 calls, and the events of these and of the call above them
+    # 88 calls, and the events in them and in the call above them
     assert [*done.log.not_representable.values()] == [88 + 89]
 
 
@@ -56,12 +56,12 @@ def test_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
     out = tmp_path / "out.pftrace"
     report = fastprof.convert([tmp_path / "one.xray", tmp_path / "two.xray"], out, time_unit="ticks")
     first, second, third, fourth = perfetto.read(out.read_bytes())
-    # no name: the viewer calls them by their numbers, and would show "thread 7 7"
+    # no name: the viewer shows their numbers, and would show "thread 7 7"
     assert [(t.pid, t.tid, t.process, t.name) for t in (first, second)] == [
         (7, 7, "one.xray", ""),
         (7, 8, "one.xray", ""),
     ]
-    # other numbers, because these are taken; the names still say what they were
+    # other numbers, because these are in use; the names still contain the original ones
     assert third.pid == fourth.pid != 7 and {7, 8}.isdisjoint({third.tid, fourth.tid})
     assert [(t.process, t.name) for t in (third, fourth)] == [("two.xray", "thread 7"), ("two.xray", "thread 8")]
     assert [[s.end - s.begin for s in t.slices if s.end] for t in (third, fourth)] == [[17], [18]]
@@ -96,14 +96,15 @@ def test_one_clock_that_is_unknown_among_others_is_an_error(tmp_path: Path) -> N
 
 
 def test_very_many_exits_without_entries() -> None:
-    """Of each 300 calls, far more exits that fit none of them than calls: all are left out, the others end right."""
+    """Among each 300 calls are far more orphan exits than calls: all are left out, and the other calls end
+    correctly."""
     log = FdrLog(5, frequency=10**9)
     buffer = log.buffer(tid=1, pid=1).cpu(0, 0)
     for _ in range(3):
         for i in range(1, 301):
             buffer.enter(i, 1)
             buffer.exit(1000, 0)
-        buffer.exit(151, 1).exit(151, 0)  # what 151 called was left by an exception
+        buffer.exit(151, 1).exit(151, 0)  # callees of 151 were left by an exception
         for i in range(150, 0, -1):
             buffer.exit(i, 1)
     done = convert_bytes(log.bytes(), "xray", "perfetto")

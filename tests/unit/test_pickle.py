@@ -1,4 +1,4 @@
-"""What passes between processes of a pool: exceptions, reports and options."""
+"""Objects that pass between processes of a pool: exceptions, reports and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pprof's profile.proto: every field, any order, validity, damage; and what the writer promises."""
+"""pprof's profile.proto: every field, any order, validity, damage; and the writer's promises."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _take(data: bytes, at: int) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", range(10))
 def test_any_order_of_fields(seed: int) -> None:
     fields = top_level_fields(SMALL)
-    # what is repeated keeps its own order; how the kinds are mixed does not matter
+    # repeated fields keep their order; how the kinds are mixed does not matter
     kinds = [f[:1] for f in fields]
     shuffled = list(kinds)
     random.Random(seed).shuffle(shuffled)
@@ -285,7 +285,7 @@ def test_validity(change: Callable[[Any], None], says: str) -> None:
 
 
 def _no_function_ids(p: Any, lines: str) -> None:
-    """What an exporter of .NET writes: a function for each location, none with an id."""
+    """Output of a .NET exporter: a function for each location, none with an id."""
     functions = [p.function[0], p.function[1]]
     del p.location[2:], p.function[2:]
     for sample in p.sample:

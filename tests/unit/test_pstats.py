@@ -35,7 +35,7 @@ def rounded(stats: Stats) -> Stats:
 
 
 def read(data: bytes | Path, **options: Any) -> tuple[Stats, Any]:
-    """What rows say, in the shape of pstats, and the log."""
+    """The rows in the shape of pstats, and the log."""
     opened = open_input(data, Options(**options), from_="pstats")
     found: Stats = {}
     model = opened.model
@@ -181,7 +181,7 @@ def test_numbers_that_follow_from_call_arcs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["callgrind/good/xdebug.callgrind", "folded/good/plain.folded"])
 def test_every_caller_is_a_function(file: str, tmp_path: Path) -> None:
-    """tuna fails otherwise, and without a function that has no callers."""
+    """Otherwise tuna fails; it also fails without a function that has no callers."""
     fastprof.convert(CORPUS / file, tmp_path / "x.pstats")
     found = stats_of(tmp_path / "x.pstats")
     assert {caller for v in found.values() for caller in v[4]} <= found.keys()

@@ -52,7 +52,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("module", EXAMPLES)
 def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder that has the corpus and nothing else."""
+    """In a folder that contains only the corpus."""
     (tmp_path / "tests").symlink_to(REPO / "tests")
     monkeypatch.chdir(tmp_path)
     done = doctest.testmod(importlib.import_module(f"fastprof.{module}"))
@@ -179,7 +179,7 @@ def test_what_is_made_of_the_interface_is_fresh(made: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", fastprof._OPTIONS)
 def test_functions_have_typed_options(name: str) -> None:
-    """By the class that has them, and in the words of `help`."""
+    """With the class of its options, and with the help's texts."""
     function = getattr(fastprof, name)
     (kind,) = (text[7:-1] for text in function.__annotations__.values() if str(text).startswith("Unpack["))
     options = fastprof._options(name)

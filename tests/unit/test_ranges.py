@@ -1,4 +1,4 @@
-"""Runs of call arcs that several threads add up, each in ranges of keys of its own: what merging them gives."""
+"""Runs of call arcs that several threads sum, each in a range of keys: the result of merging them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pulled(pull: Pull, words: int) -> list[int]:
 
 
 def words_of(arcs: Iterable[tuple[int, int, int]], chance: random.Random) -> list[int]:
-    """Records of arcs (group, caller, callee), which are put in order."""
+    """Records of arcs (group, caller, callee), in order."""
     return [
         word
         for group, caller, callee in sorted(arcs)
@@ -56,7 +56,7 @@ def runs_of(*runs: list[int]) -> ArcRuns:
 
 
 def some_runs(n: int, chance: random.Random, few: bool) -> list[list[int]]:
-    """`few`: of few callers; else most callers have one callee."""
+    """`few`: with few callers; otherwise most callers have one callee."""
     groups, callers = (1, 3) if few else (3, 1 << 32)
     runs = []
     for _ in range(n):
@@ -151,7 +151,7 @@ def test_threads_and_the_reader_share_the_ranges(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("piece", [2000, 1 << 20])
 def test_a_thread_is_done_with_a_range_before_it_is_read(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although no two arcs are the same, so that there is a sum for each."""
+    """Although all arcs differ, so that each has a sum."""
     monkeypatch.setattr(ranges, "_PIECE", piece)
     runs = runs_of(*([word for key in range(i, 6000, 9) for word in (0, key << 32, 1, 1, 1)] for i in range(9)))
     with ExitStack() as threads:

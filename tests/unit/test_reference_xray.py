@@ -57,7 +57,7 @@ def test_records(log: str) -> None:
     ours = read(log)
     assert {tid for _, tid in ours.threads} == set(expected)
     for (pid, tid), records in ours.threads.items():
-        # Version 2 says nothing about the process: 0 here, a copy of the thread's id there.
+        # Version 2 does not record the process: 0 here, a copy of the thread's id there.
         wanted = [r._replace(pid=pid) if ours.header.version == 2 else r for r in expected[tid]]
         assert [r._replace(args=()) for r in records] == wanted
     assert not ours.repairs and not ours.losses
@@ -90,7 +90,7 @@ def test_verdict(log: str) -> None:
 @needs_shared
 @pytest.mark.parametrize("case", ["fdr5-interp-args-clang14", "basic3-interp-args-clang19"])
 def test_account(case: str) -> None:
-    """Only logs of a single buffer: llvm takes several ones of a thread in the wrong order."""
+    """Only logs of a single buffer: llvm orders several buffers of a thread wrongly."""
     log = read(f"{case}/trace")
     assert list(log.buffers.values()) == [1]
     rows = account.parse(shared_data("xray", case, "expected.trace.account-k-d.csv").read_text())

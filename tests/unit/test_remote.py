@@ -40,7 +40,7 @@ ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGI
 
 
 class Bucket(NamedTuple):
-    """`s3` is a client that goes straight to the server, `http` the bucket's http:// URL through `proxy`."""
+    """`s3` is a client connected directly to the server, `http` the bucket's http:// URL through `proxy`."""
 
     s3: Any
     proxy: Faulty
@@ -204,14 +204,14 @@ def test_ranges_are_those_of_one_object(bucket: Bucket) -> None:
     assert source.read_at(len(NOISE) - 3, 100) == NOISE[-3:]
     before = len(bucket.proxy.seen)
     assert source.read_at(len(NOISE) - 30, 20) == NOISE[-30:-10]
-    assert len(bucket.proxy.seen) == before  # kept
+    assert len(bucket.proxy.seen) == before  # still cached
     bucket.put("x", NOISE[::-1])
     with pytest.raises(FastprofError, match=r"^s3://bucket/x: changed while it was read$"):
         source.read_at(0, 10)
     source.close()
 
 
-# ---- what goes wrong while reading ----------------------------------------------
+# ---- failures while reading -----------------------------------------------------
 
 ALWAYS = float("inf")
 
@@ -274,7 +274,7 @@ def test_each_request_fails(verb: str, fault: Fault, bucket: Bucket, tmp_path: P
         except FastprofError as error:
             failed += 1
             assert str(error).startswith("s3://bucket/"), error
-            if verb != "add":  # what was added stays
+            if verb != "add":  # profiles added so far stay
                 assert {*tmp_path.iterdir()} == before
         else:
             assert failed
@@ -292,7 +292,7 @@ def test_an_object_that_changes_while_it_is_read(scheme: str, bucket: Bucket) ->
 
 def test_an_object_that_changes_between_two_readings(bucket: Bucket, tmp_path: Path) -> None:
     urls = [bucket.put(name, GRAPH.read_bytes()) for name in "ab"]
-    # it was looked at, then the other one is
+    # a is inspected first, then b
     bucket.proxy.faults = [Fault(target="/b", cut=10**9, meanwhile=lambda: bucket.put("a", GRAPH.read_bytes() + b"\n"))]
     with pytest.raises(FastprofError, match=r"^s3://bucket/a: changed while other inputs were read"):
         fastprof.merge(urls, tmp_path / "out.callgrind")
@@ -349,7 +349,7 @@ def test_a_user_in_the_url(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("scheme", ["gs", "az"])
 def test_the_other_clouds(scheme: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no server of these: the requests are those that S3 understands as well."""
+    """No server exists for these: the requests are those that S3 understands, too."""
     bucket.put("some/x", b"1")
     monkeypatch.setenv("GOOGLE_BASE_URL", bucket.proxy.url)
     monkeypatch.setenv("AZURE_ENDPOINT", bucket.proxy.url)
@@ -476,7 +476,7 @@ def test_an_interrupted_upload_is_aborted(number: int, bucket: Bucket) -> None:
 
 
 def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> None:
-    """Inside of obstore no signal is heard, and a server may be silent for a minute."""
+    """obstore does not handle signals, and a server may be silent for a minute."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -489,7 +489,7 @@ def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> Non
             begun = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == -signal.SIGINT
-            assert time.monotonic() - begun < 30  # it would be told after 60 s of silence, six times
+            assert time.monotonic() - begun < 30  # otherwise it ends after 60 s of silence, six times
             there.close()
 
 

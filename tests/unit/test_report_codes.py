@@ -1,4 +1,4 @@
-"""Codes of report entries: scripts rely on them, so each is declared in its room's table, and means one thing."""
+"""Codes of report entries: scripts rely on them, so each is declared in its room's table, and has one meaning."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def constants(node: ast.AST) -> Iterator[str]:
 
 
 def keys(node: ast.AST) -> Iterator[str]:
-    """Of the dictionaries that are written there."""
+    """The keys of dictionary literals."""
     for each in ast.walk(node):
         if isinstance(each, ast.Dict):
             yield from (text for key in each.keys if key is not None for text in constants(key))
@@ -58,7 +58,8 @@ def is_table(node: ast.AST) -> bool:
 
 
 def used(path: Path) -> Iterator[tuple[str, int]]:
-    """(code, line) of each that a file takes from its table: REPORTED["x"], and the keys of what is counted at once."""
+    """(code, line) of each code that a file uses from its table: REPORTED["x"], and the keys of counts added
+    together."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Subscript) and is_table(node.value):
             of = (node.slice.body, node.slice.orelse) if isinstance(node.slice, ast.IfExp) else (node.slice,)
@@ -105,7 +106,7 @@ def test_what_is_shared_has_several_users() -> None:
 
 
 def test_nothing_is_declared_twice() -> None:
-    """Neither a code in one table, nor words that are shared."""
+    """Neither a code within a table, nor shared texts."""
     words = {(entry.code, entry.several) for entry in SHARED.values()}
     for path in TABLES:
         codes = [code for code in keys(tree(path)) if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", code)]
@@ -125,7 +126,7 @@ def test_a_code_is_of_one_kind() -> None:
 
 
 def test_words() -> None:
-    assert known_options()  # declares them, as does each verb
+    assert known_options()  # declares them, like each verb
     for verb in ("annotate", "diff", "report", "sql", "top", "batch.archive", "batch.merge"):
         import_module(f"fastprof.verbs.{verb}")
     for entry in ENTRIES:
@@ -146,7 +147,7 @@ def check(entry: Entry) -> None:
 
 
 def test_an_archive_counts_its_damage_as_losses() -> None:
-    """It has no report yet when it is opened: the only place where the kind is not looked up in the table."""
+    """It has no report yet when it is opened: the only place that does not look up the kind in the table."""
     for path in SOURCES:
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
@@ -213,8 +214,8 @@ def test_the_command_says_them(tmp_path: Path) -> None:
 
 
 def test_options_are_spelled_where_they_are_printed() -> None:
-    """As whoever asks knows them, not as it was when something was counted."""
-    assert known_options()  # declares their words
+    """In the caller's notation, not in that of the moment of counting."""
+    assert known_options()  # declares their texts
     log = Log()
     log.count(CUT, 2, most=1)
     log.warn(SEE, file="a")

@@ -18,7 +18,7 @@ LABELLED = ["pprof/good/go-cpulabels.pb.gz", "pprof/good/go-heap.pb.gz", "pprof/
 
 
 def by_set(found: Page, column: int = 0) -> Counter[str]:
-    """As `top --by label`."""
+    """Like `top --by label`."""
     sums: Counter[str] = Counter()
     for (_, labels), cost in found.samples(column).items():
         sums[", ".join(sorted(labels)) or "(none)"] += cost
@@ -89,7 +89,7 @@ def labelled(path: Path, samples: list[Sample]) -> Path:
 
 
 def test_costs_of_one_context_in_several_label_sets(tmp_path: Path) -> None:
-    """What is left of a context's cost needs no entry: that without labels, or that of one of the sets."""
+    """The remainder of a context's cost needs no entry: the part without labels, or that of one of the sets."""
     samples: list[Sample] = [
         ("main;work", {"tenant": "a"}, 10),
         ("main;work", {"tenant": "b"}, 20),
@@ -207,7 +207,7 @@ def test_values_are_kept_that_only_a_smaller_page_has_no_room_for(
 def test_labels_that_take_too_much_memory_are_left_out_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A key with as many values as samples; that of few values stays, exact."""
+    """A key with as many values as samples is left out; a key with few values stays, exact."""
     monkeypatch.setattr("fastprof.verbs.page.contexts._LEAST_CONTEXTS", 1500)
     monkeypatch.setattr("fastprof.verbs.page.contexts.Room.is_full", lambda room, project, n_rows: True)
     samples = random_samples(random.Random(2), 9000, 1 << 30)

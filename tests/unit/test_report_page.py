@@ -52,11 +52,11 @@ def test_contexts_and_functions_of_stacks(tmp_path: Path) -> None:
     assert found.arcs()["work", "leaf"] == 65
 
 
-# Estimated stacks end at --prune, so that there contexts say less than functions do.
+# Estimated stacks end at --prune, so that contexts there show less than functions.
 @pytest.mark.parametrize("file", files("good"))
 def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
-    """Of every format, each value type."""
-    here = {"symbolize": False}  # which files with symbols there are differs from machine to machine
+    """All formats, and each value type."""
+    here = {"symbolize": False}  # the available files with symbols depend on the machine
     try:
         report(CORPUS / file, tmp_path / "page.html", prune=0, **here)
     except FastprofError as error:
@@ -70,13 +70,13 @@ def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
         if timed and name == "calls":
             continue
         expected = top(CORPUS / file, n=0, **here, **({} if timed else {"value": name}))
-        # a page has doubles: above 2^53 not every whole number
+        # a page has doubles: not every integer above 2^53 is exact
         rows = {
             (r.name, r.file, r.object): (float(r.self), None if r.inclusive is None else float(r.inclusive))
             for r in expected.rows
         }
         shown = found.rows(k)
-        if timed:  # times are rounded to nanoseconds, of each context or of each function
+        if timed:  # times are rounded to nanoseconds, per context or per function
             assert shown.keys() == {(n, f or "???", o) for n, f, o in rows}
             rounded = len(found.columns["context up"])
             assert sum(own for own, _ in shown.values()) == pytest.approx(expected.total, abs=rounded)
@@ -102,11 +102,11 @@ def test_what_is_pruned_stays_in_the_total(tmp_path: Path) -> None:
         (UNKNOWN, "[pruned]"): 1,
     }
     assert found.head["cut"] == [41]
-    assert {name for name, *_ in found.rows()} == {"a", "b", "c", "d", "e", "f"}  # the table is of all
+    assert {name for name, *_ in found.rows()} == {"a", "b", "c", "d", "e", "f"}  # the table covers all stacks
 
 
 def test_a_page_stays_small(tmp_path: Path) -> None:
-    """By default as much is pruned as makes it smaller than 2 MB."""
+    """The default prunes until it is smaller than 2 MB."""
     rng = random.Random(1)
     names = [f"std::vector<number_{i}, std::allocator<number_{i}>>::operator[]" for i in range(80)]
     lines = [f"main;{a};{b};{c};{a} {rng.randrange(10**10)}\n" for a, b, c in product(names, names, names[:60])]
@@ -125,7 +125,7 @@ def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_the_largest_of_each_column_are_in_a_small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Callers cost more inclusively than any leaf, which would leave room for them alone."""
+    """Callers' inclusive costs exceed those of any leaf, and would leave room for callers only."""
     monkeypatch.setattr("fastprof.verbs.report._LARGEST", len(html(b"")) + 16_000)
     costs = {f"leaf{i}": 1000 + 7919 * i % 997 for i in range(1500)}
     lines = [f"main;caller{i % 700};{name} {cost}\n" for i, (name, cost) in enumerate(costs.items())]
@@ -156,7 +156,7 @@ def test_calls_that_are_small_in_one_column_have_their_costs_in_all(tmp_path: Pa
 
 
 def test_functions_begin_at_their_first_line(tmp_path: Path) -> None:
-    """As the profile says, or else where the first line of their own file is that cost something."""
+    """The line in the profile, or else the first line of their own file that has a cost."""
     (tmp_path / "a.callgrind").write_text(
         "events: Ir\nfl=a.c\nfn=f\n12 5\nfi=a.h\n3 1\nfe=a.c\n+2 2\ncfn=g\ncalls=1 40\n11 7\nfn=g\n41 7\n"
     )
@@ -202,7 +202,7 @@ def svg_boxes(path: Path) -> list[tuple[str, float, float, float]]:
 
 
 def test_a_flame_graph_as_a_picture(tmp_path: Path) -> None:
-    """Boxes are as wide as costs, their titles have the exact ones; names cannot become markup."""
+    """Boxes are as wide as costs, their titles have the exact costs; names cannot become markup."""
     hostile = "</title><script>alert(1)</script>&\x01"
     (tmp_path / "a.folded").write_text(f"main;work 30\nmain;work;leaf 60\nmain;{hostile} 10\n")
     log = report(tmp_path / "a.folded", tmp_path / "a.svg")
@@ -283,7 +283,7 @@ def test_as_many_calls_are_shown_as_a_page_has_room_for(tmp_path: Path, monkeypa
     monkeypatch.setattr("fastprof.verbs.report._LARGEST", len(html(b"")) + 40_000)
     report(tmp_path / "t.xray", tmp_path / "page.html")
     found = Page(tmp_path / "page.html")
-    shown = sorted(found.columns["call duration"])[:-1]  # without the caller of all
+    shown = sorted(found.columns["call duration"])[:-1]  # without the caller of all others
     assert len(html(b"")) + 33_000 < len(found.bytes) < len(html(b"")) + 40_000
     assert shown == sorted(durations)[-len(shown) :]
     assert found.head["time"]["left_out"] == 6_000 - len(shown) > 1_000
@@ -292,8 +292,8 @@ def test_as_many_calls_are_shown_as_a_page_has_room_for(tmp_path: Path, monkeypa
 
 
 def spans(rows: list[tuple[int, int, int]], room: int) -> tuple[list[tuple[int, int]], int, int]:
-    """(start, duration) of what is kept of the calls of one thread; the pixel; how many are left out.  A row: time,
-    op, number of the function."""
+    """(start, duration) of the kept calls of one thread; the pixel; the number left out.  A row: time, op, number of
+    the function."""
     model = Model()
     thread, functions = model.thread(1, 1), [model.function(f"f{n}") for n in range(1 + max(row[2] for row in rows))]
     batch = Batch("timeline", len(rows))

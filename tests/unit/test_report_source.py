@@ -1,4 +1,4 @@
-"""`fastprof report --source`: lines in the page are those of `annotate`, and come from the given folders alone."""
+"""`fastprof report --source`: lines in the page are those of `annotate`, and come only from the given folders."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_no_file_outside_of_the_folders_is_read(
     opened: list[str] = []
     real = open
     monkeypatch.setattr("builtins.open", lambda path, *a, **k: opened.append(str(path)) or real(path, *a, **k))
-    monkeypatch.chdir(outside)  # nor names relative to where the command runs
+    monkeypatch.chdir(outside)  # nor names relative to the working directory
     page = hostile(tmp_path, name.replace("{outside}", str(outside)))
     assert [file for file, _ in page.head["sources"]["found"]] == ["ok.c"]
     assert len(page.head["sources"]["missing"]) == 1

@@ -1,4 +1,4 @@
-"""The page of a timeline: contexts come from the stack machine, callers and callees are listed while it is read."""
+"""The page of a timeline: contexts come from the stack machine, callers and callees are collected while it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
 
 
 def calls(path: Path, n: int, functions: int, seed: int = 1) -> None:
-    """Nearly every call is a context of its own."""
+    """Nearly every call has a new context."""
     rng, log = random.Random(seed), FdrLog(version=5, buffer_size=1 << 20)
     for thread in (7, 8):
         buffer = log.buffer(tid=thread, pid=1).cpu(0, 1000)
@@ -79,4 +79,4 @@ def test_memory_does_not_follow_contexts_and_arcs(tmp_path: Path) -> None:
     for n in (100_000, 300_000):
         calls(tmp_path / "t.xray", n, 700)
         peaks.append(peak("report", tmp_path / "t.xray", "-o", tmp_path / "p.html", "-q", "--max-memory", "4M"))
-    assert peaks[1] < peaks[0] + (24 << 20)  # also calls in time order, up to 250,000
+    assert peaks[1] < peaks[0] + (24 << 20)  # including calls in time order, up to 250,000

@@ -1,4 +1,4 @@
-"""Profile.rows: a table as dicts, without Arrow, has what Arrow gives of it."""
+"""Profile.rows: a table as dicts, without Arrow, has the same values as through Arrow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = {
 
 @pytest.mark.parametrize(("file", "name"), [(file, name) for file, names in FILES.items() for name in names])
 def test_rows_are_those_of_arrow(file: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column, "_AT_A_TIME", 16)  # rows, so that a table has several of them
+    monkeypatch.setattr(column, "_AT_A_TIME", 16)  # rows, so that a table has several batches
     with fastprof.open(CORPUS / file) as profile:
         expected = pyarrow.table(profile.table(name)).to_pylist()
         assert [*profile.rows(name)] == expected != []

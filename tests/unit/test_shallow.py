@@ -1,4 +1,4 @@
-"""Stacks deeper than --max-depth are cut where a format repeats all frames of a stack."""
+"""Stacks deeper than --max-depth are cut if a format repeats all frames of a stack."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_rows_of_other_threads_and_labels_stay_apart(tmp_path: Path) -> None:
     fastprof.convert(archive, out, max_depth=2, per_thread=True)
     with fastprof.open(out) as profile:
         table = pyarrow.table(profile.table("samples"))
-    assert table.num_rows == 6  # of each thread f0, f0;f1 and the rest
+    assert table.num_rows == 6  # for each thread f0, f0;f1 and the remainder
 
 
 def test_gperftools_has_no_name_for_what_is_cut(tmp_path: Path) -> None:

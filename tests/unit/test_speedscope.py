@@ -1,4 +1,4 @@
-"""speedscope's JSON: value types are restored, and those of other writers have no meaning."""
+"""speedscope's JSON: our value types are restored, those of other writers have no meaning."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_events_of_a_graph_come_back_and_stay_an_estimate(tmp_path: Path) -> Non
 
 def test_the_profile_that_is_shown_first_is_the_default_value_type(tmp_path: Path) -> None:
     out, again = tmp_path / "x.speedscope.json", tmp_path / "again.speedscope.json"
-    fastprof.convert(CORPUS / "callgrind/good/xdebug.callgrind", out)  # of a graph it is the first event
+    fastprof.convert(CORPUS / "callgrind/good/xdebug.callgrind", out)  # for a graph it is the first event
     fastprof.convert(out, again)
     assert fastprof.top(out).value == fastprof.top(CORPUS / "callgrind/good/xdebug.callgrind").value
     assert [json.loads(path.read_text())["activeProfileIndex"] for path in (out, again)] == [0, 0]
@@ -111,7 +111,7 @@ FRAMES = '[{"name":"a"},{"name":"b"}]'
 
 
 def test_frames_in_an_array_of_their_own() -> None:
-    """JavaScript takes [1] for 1, and so does speedscope."""
+    """JavaScript treats [1] as 1, and so does speedscope."""
     plain = fastprof.top([(NESTED % ("[[0,1]]", FRAMES)).encode()], from_="speedscope")
     nested = fastprof.top([(NESTED % ("[[[0],[1]]]", FRAMES)).encode()], from_="speedscope")
     assert [(row.name, row.self, row.inclusive) for row in nested.rows] == [("b", 1, 1), ("a", 0, 1)]

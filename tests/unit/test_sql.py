@@ -1,4 +1,4 @@
-"""Questions in SQL: answers, forms of output, what a query may not do, errors in one line."""
+"""SQL queries: answers, output formats, forbidden statements, errors in one line."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_json_has_words_for_everything() -> None:
 
 
 def test_what_memory_has_no_room_for_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It used to be in /tmp/fastprof-sql-PID, which others could make first, and read."""
+    """It was in /tmp/fastprof-sql-PID, which others could create first, and read."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr("fastprof.verbs.sql._CONFIG", {**_CONFIG, "memory_limit": "60MB", "threads": 1})
@@ -180,7 +180,7 @@ def test_what_memory_has_no_room_for_is_private(tmp_path: Path, monkeypatch: pyt
 
 
 def child_of(process: subprocess.Popen[bytes]) -> int:
-    """The process that asks DuckDB."""
+    """The child process that runs DuckDB."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while process.poll() is None and not children.read_text():
         time.sleep(0.05)
@@ -190,7 +190,7 @@ def child_of(process: subprocess.Popen[bytes]) -> int:
 @pytest.mark.parametrize(
     "words",
     [
-        ["from samples", "--function", "(a+)+$"],  # takes for ever in Python
+        ["from samples", "--function", "(a+)+$"],  # endless in Python
         ["select count(*) from range(10000000) a, range(10000000) b where a.range + b.range = 7"],  # in DuckDB
         ["select sum(samples) from samples, range(10000000) a, range(10000000) b where a.range + b.range = 7"],
     ],

@@ -1,4 +1,4 @@
-"""Queries of many profiles: one table with their names, labels of inputs as columns, and only those read that count."""
+"""Queries of many profiles: one table with their names, input labels as columns; only the needed profiles are read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def asked(inputs: Any, query: str, **options: Any) -> list[Any]:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of the profiles that are opened."""
+    """Collects the names of the profiles that are opened."""
     found = set[str]()
     before = Together.open
 
@@ -74,7 +74,7 @@ def test_a_store_is_the_same_table(dumps: Path) -> None:
         "s.fpa:web1/a.pb.gz",
         "s.fpa:web2/a.pb.gz",
     }
-    # one profile of a store is not many
+    # a single profile of a store is not many
     with pytest.raises(UsageError, match='"profile" not found'):
         asked("s.fpa:web1/a.pb.gz", "select profile from samples")
 
@@ -99,9 +99,9 @@ def test_labels_of_inputs_are_columns(dumps: Path, opened: set[str]) -> None:
     assert asked("dumps", query, **options) == [
         (f"dumps/{name}", name[:4], "prod") for name in ("web1/a.pb.gz", "web1/g.callgrind", "web2/a.pb.gz")
     ]
-    assert opened == set()  # that takes no profile
+    assert opened == set()  # this query needs no profile
     assert asked("dumps", "select distinct host, function from graph", **options) == [("web1", "f"), ("web1", "g")]
-    # a name that the table has already
+    # the table already has this name
     assert asked("dumps", "select distinct function_2 from graph", set_label=["function=x"]) == [("x",)]
 
 
@@ -116,14 +116,14 @@ A1, G1, A2 = "dumps/web1/a.pb.gz", "dumps/web1/g.callgrind", "dumps/web2/a.pb.gz
         ("where host = 'web2' and samples.host in ('web1', 'web2')", [A2]),
         ("where not (host = 'web2')", [A1, G1]),
         ("where lower(host) = 'web2' or profile like '%g.callgrind'", [G1, A2]),
-        ("where host = 'web2' or function = 'f'", [A1, G1, A2]),  # needs rows
+        ("where host = 'web2' or function = 'f'", [A1, G1, A2]),  # depends on rows
         ("where host || 'x' = (select 'web2x')", [A1, G1, A2]),
         ("s left join frames f using (profile, stack_id) where f.profile is null", [A1, G1, A2]),
         ("s, (select 1 as one) where s.host = 'web2'", [A1, G1, A2]),
         ("s join profiles p using (profile) where s.host = 'web2'", [A2]),
         ("where host = 'web2' union all select 1 from samples where host = 'web1'", [A1, G1, A2]),
         ("where host = 'web2' union all select 1 from samples", [A1, G1, A2]),
-        ("where profile = 'none'", [A1]),  # whose columns are those of the table
+        ("where profile = 'none'", [A1]),  # its columns are those of the table
     ],
 )
 def test_only_profiles_that_a_query_asks_for_are_read(
@@ -151,7 +151,7 @@ def test_keep_going(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnrecognizedError, match="web2/README"):
         asked("dumps", query)
     with fastprof.sql("dumps", query, keep_going=True) as answer:
-        assert [*answer.rows()] == [(G1, 3)]  # a damaged one is left out as a whole
+        assert [*answer.rows()] == [(G1, 3)]  # a damaged profile is left out completely
         assert sum(answer.log.losses.values()) == 2
     assert main(["sql", "dumps", query, "--keep-going"]) == 3
     said = capfd.readouterr().err
@@ -181,7 +181,7 @@ def test_options_that_nothing_uses(dumps: Path) -> None:
 
 
 def test_many_names_stay_apart(dumps: Path) -> None:
-    """Each batch has texts of its own: DuckDB must not take those of another."""
+    """Each batch has different texts: DuckDB must not use those of another."""
     for number in range(60):
         Path("dumps/web1/g.callgrind").parent.joinpath(f"g{number:02}.callgrind").write_text(
             f"events: Ir\nfn=f{number}\n1 {number + 1}\n"

@@ -16,14 +16,14 @@ from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
 from tests.unit.test_pprof import message, profile, top_level_fields
 
-# peak resident bytes of a conversion; of this program alone, unlike ru_maxrss, which knows its parent's
+# peak resident bytes of a conversion; only of this program, unlike ru_maxrss, which includes its parent's
 SCRIPT = """
 import sys
 import fastprof
 fastprof.convert([sys.argv[1]], sys.argv[2])
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024)
 """
-SLACK = 6 << 20  # windows and output buffers grow to their limits; the samples kept would be ten times as much
+SLACK = 6 << 20  # windows and output buffers grow to their limits; keeping the samples would take ten times as much
 
 
 def peak(path: Path, to: Path) -> int:
@@ -55,7 +55,7 @@ def test_memory_is_that_of_the_distinct_stacks(make: object, suffix: str, tmp_pa
 
 
 def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """60,000 samples of 12 frames: half of 4 MiB has room for them, but not for the 370,000 arcs that they bring."""
+    """60,000 samples of 12 frames: half of 4 MiB has room for them, but not for their 370,000 arcs."""
     arcs: list[int] = []
     add_up = project._Graph._add_up
 
@@ -71,7 +71,7 @@ def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("suffix", [".pb", ".folded"])
 def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stack comes twice: whoever remembers what a stack of earlier batches was would mix them up."""
+    """Each stack occurs twice: a cache of stacks from earlier batches would mix them up."""
     path = tmp_path / f"in{suffix}"
     INPUTS["stacks"](tmp_path / "stacks.pb", 20_000)
     fastprof.convert([tmp_path / "stacks.pb"] * 2, path)
@@ -91,7 +91,7 @@ def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, mo
 def test_stacks_that_repeat_are_not_made_anew(
     distinct: int, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """40,000 samples, of one stack in forty or all different: to forget stacks only pays if they do not come back."""
+    """40,000 samples, of one stack in forty or all different: dropping stacks only pays if they do not recur."""
     path = tmp_path / "in.folded"
     at = [i * 7919 % distinct for i in range(40_000)]
     path.write_text("".join(f"main;f{i % 7};g{i % 1000};h{i} 1\n" for i in at))

@@ -24,7 +24,7 @@ from tests.support.paths import REPO
 
 N = 5
 NAMES = [f"{i}.callgrind" for i in range(N)]
-# The file of dump i of one generation: functions and costs say which they are.
+# The file of dump i of one generation: functions and costs identify it.
 DUMP = "events: Ir\nfl=a.c\nfn=f{i}\n1 {cost}\n"
 
 
@@ -77,7 +77,7 @@ CHANGES = [replace, remove, compact_, vanish, half]
 @pytest.mark.parametrize("at", [1, 2, N])
 @pytest.mark.parametrize("lenient", [False, True])
 def test_an_input_stays_what_it_was(folder: Path, change: Callable[[], None], at: int, lenient: bool) -> None:
-    """The store changes when the profile number `at` is opened."""
+    """The store changes when profile number `at` is opened."""
     seen: list[str] = []
 
     def progress(source: Any) -> None:
@@ -124,7 +124,7 @@ def test_an_open_profile_stays_what_it_was(folder: Path, change: Callable[[], No
 
 
 def test_several_archives_with_one_that_grows(folder: Path) -> None:
-    """Not named by a pattern."""
+    """Not selected by a pattern."""
     adding.add("a.fpa", ["in1/1.callgrind"])
     adding.add("b.fpa", ["in1/2.callgrind"])
     grown: list[bool] = []
@@ -141,7 +141,7 @@ def test_several_archives_with_one_that_grows(folder: Path) -> None:
 def test_what_is_wrong_with_a_store_is_reported_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     adding.add("one.fpa", ["in1/1.callgrind"])
     whole = Path("one.fpa").read_bytes()
-    for torn in (whole + b"torn", whole[:-16]):  # the second lacks the trailer alone
+    for torn in (whole + b"torn", whole[:-16]):  # the second only lacks the trailer
         for path in ("s.fpa", "one.fpa"):
             Path(path).write_bytes(torn)
         with fastprof.open("s.fpa") as profile:
@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_store_is_reported_once(folder: Path, capsys: pytes
 
 
 def test_no_file_stays_open(folder: Path) -> None:
-    """Not even until garbage is looked for."""
+    """Even without garbage collection."""
     gc.collect()
     gc.disable()
     try:
@@ -176,7 +176,7 @@ def test_no_file_stays_open(folder: Path) -> None:
 
 @pytest.fixture
 def uncommitted(folder: Path) -> Iterator[adding.Adding]:
-    """A process is appending: what it has written so far is no part of the store."""
+    """A process is appending: its data so far is not part of the store."""
     with adding.adding("s.fpa") as session:
         session.add("in2/0.callgrind", "new")
         session.add("in2/1.callgrind", "1.callgrind", replace=True)
@@ -209,7 +209,7 @@ def test_what_a_dead_process_appended_is_left_out_and_reported(folder: Path) -> 
 
 @pytest.mark.parametrize("torn", [200, 4000])
 def test_a_file_that_is_cut_and_grows_again_while_its_index_is_looked_for(folder: Path, torn: int) -> None:
-    """It is opened in the middle of an append, which fails; the next one writes other bytes, fewer or more."""
+    """It is opened in the middle of an append, which fails; the next append writes other bytes, fewer or more."""
     with open("s.fpa", "r+b") as file:
         end = file.seek(0, os.SEEK_END)
         file.write(b"\xff" * torn)
@@ -236,7 +236,7 @@ for i in itertools.count():
 
 
 def test_readers_beside_a_writer(folder: Path) -> None:
-    """A process that replaces, removes and compacts as fast as it can."""
+    """The writer replaces, removes and compacts as fast as it can."""
     with subprocess.Popen([sys.executable, "-c", WRITER], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout
         try:

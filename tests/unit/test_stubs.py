@@ -26,7 +26,7 @@ def public(names: Iterable[str]) -> set[str]:
 
 
 def declared(body: list[ast.stmt]) -> set[str]:
-    """Names of functions, classes and annotated values, without those that only the type checker knows."""
+    """Names of functions, classes and annotated values, without those that only the type checker sees."""
     found = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not only_types(node)}
     found |= {ast.unparse(node.target) for node in body if isinstance(node, ast.AnnAssign)}
     return public(found)
@@ -68,7 +68,8 @@ def test_python_does_not_see_how_c_keeps_its_tables() -> None:
 
 
 def test_structs_that_python_allocates_own_nothing() -> None:
-    """They are options and counts, or tables that are empty when zeroed, which `owned` clears.  C makes all others."""
+    """They are options and counts, or tables that are empty when zeroed, which `owned` clears.  C allocates all
+    others."""
     freed = {name: end for name in dir(lib) for end in ("_new", "_free", "_clear") if name.endswith(end)}
     found, wrong = set(), []
     for path in (REPO / "fastprof").rglob("*.py"):
@@ -94,7 +95,7 @@ def test_private_fields_are_hidden() -> None:
 
 
 def test_what_python_gives_to_c_has_a_type() -> None:
-    """mypy believes `Any`: a pointer to another struct would only be found when it runs."""
+    """mypy accepts `Any`: a pointer to a wrong struct would only fail at run time."""
     wrong = []
     for path in (REPO / "fastprof").rglob("*.py"):
         tree = ast.parse(path.read_text())
@@ -113,7 +114,7 @@ def test_what_python_gives_to_c_has_a_type() -> None:
 
 
 def untyped(annotation: ast.expr | None) -> bool:
-    """Is it Any, or a list or dictionary of that?"""
+    """Whether it is Any, or a list or dictionary of Any."""
     return annotation is not None and ast.unparse(annotation) in ("Any", "list[Any]", "dict[int, Any]", "Any | None")
 
 
@@ -129,7 +130,7 @@ def calls(tree: ast.AST, name: str) -> list[ast.Call]:
 def fields_of(struct: str) -> set[str]:
     try:
         ffi.sizeof(f"struct {struct}")
-    except ffi.error:  # opaque: to ask for its fields ends the process
+    except ffi.error:  # opaque: reading its fields would end the process
         return set()
     return public(field for field, _ in ffi.typeof(f"struct {struct}").fields if not iskeyword(field))
 

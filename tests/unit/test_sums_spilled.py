@@ -28,7 +28,7 @@ def test_a_byte_of_memory_gives_the_same_bytes(path: Path, to: str, tmp_path: Pa
 
 
 def big(path: Path, seed: int) -> Path:
-    """Blocks that come again and again, in no order, with calls, jumps, inlined files and late columns."""
+    """Blocks that repeat, in no order, with calls, jumps, inlined files and late columns."""
     rng = random.Random(seed)
     lines = ["positions: instr line", "events: Ir Dr"]
     for n in range(900):

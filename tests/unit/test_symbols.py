@@ -71,7 +71,7 @@ BUILDS = {
 
 
 class Programs(dict[str, Path]):
-    """The programs by name, each built when it is first asked for."""
+    """The programs by name, each built on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -129,7 +129,7 @@ def test_same_chains_as_llvm_symbolizer(built: dict[str, Path], name: str) -> No
     theirs = llvm_chains(built[name], addresses)
     assert [chain[-1][0] if chain else "" for chain in mine] == [chain[-1][0] if chain else "" for chain in theirs]
     assert share_equal(mine, theirs) >= 0.98
-    assert max(map(len, mine)) > 5  # there were inlines to find
+    assert max(map(len, mine)) > 5  # there are inlined functions
 
 
 @pytest.mark.parametrize("how", ["debuglink", "dot-debug", "build-id"])
@@ -164,7 +164,7 @@ def test_debuglink_with_wrong_checksum_is_not_used(built: dict[str, Path], tmp_p
 
 
 def test_old_versions_of_a_symbol_give_no_name_if_there_is_another(tmp_path: Path) -> None:
-    """Like glibc's free, whose other name cfree@GLIBC_2.2.5 comes last in the table."""
+    """Like glibc's free, whose other name cfree@GLIBC_2.2.5 is last in the table."""
     source, versions, library = (tmp_path / name for name in ("v.c", "v.map", "v.so"))
     source.write_text(
         "int f(int x) { return x + 1; }\n"
@@ -185,7 +185,7 @@ def test_old_versions_of_a_symbol_give_no_name_if_there_is_another(tmp_path: Pat
     listed = subprocess.check_output([need("nm"), "-D", library], text=True)
     assert re.search(r"^0+ A V1$", listed, re.MULTILINE)
     before = ElfObject(library, debug_dirs=()).lookup_many(range(min(at["f"], at["g@@V2"])))
-    assert "V1" not in {chain[0].name for chain in before if chain}  # the name of a version is no address
+    assert "V1" not in {chain[0].name for chain in before if chain}  # a version's name is not an address
 
 
 def test_addresses_outside_of_functions_have_no_name(built: dict[str, Path]) -> None:
@@ -226,7 +226,7 @@ def test_a_process_keeps_what_it_has_read(built: dict[str, Path], tmp_path: Path
     assert cached_object(tmp_path / "x", demangle="none") is not first
     shutil.copy(built["gcc-fixed"], tmp_path / "y")
     (tmp_path / "y").replace(tmp_path / "x")
-    assert cached_object(tmp_path / "x").kind == ET_EXEC  # the file that is there now
+    assert cached_object(tmp_path / "x").kind == ET_EXEC  # the current file
     (tmp_path / "x").unlink()
     assert cached_object(tmp_path / "x").reason == "No such file or directory"
 
@@ -270,7 +270,7 @@ def test_shape_of_an_object(built: dict[str, Path]) -> None:
 
 
 def code_mapping(path: Path, start: int = 0x7F0000000000) -> tuple[Mapping, int]:
-    """A mapping of the code segment as the kernel would make it, and run-time minus link-time address."""
+    """A mapping of the code segment like the kernel's, and run-time minus link-time address."""
     elf = ElfObject(path)
     code = next(s for s in elf.segments if s.executable)
     page = code.offset & ~0xFFF
@@ -329,7 +329,7 @@ def test_mappings_find_the_narrow_range_before_the_wide_one() -> None:
     assert maps.main() == 0
     assert Mappings([Mapping(1, 2, 0, "[vdso]")]).find(5) is None
     far = Mappings([Mapping(1, 2, 0, "[vdso]"), Mapping(7, 9, 0, "/x")])
-    far.items = []  # not one of them is looked at
+    far.items = []  # no mapping is inspected
     assert far.find(9) is far.find(5) is far.find(0) is None
 
 
@@ -367,7 +367,7 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
         assert Symbolizer([gone], Finder(**options)).resolve([address])[0].symbols == expected
     other_root = Finder(sysroot=str(tmp_path))
     assert Symbolizer([mapping], other_root).resolve([address])[0].symbols == expected
-    unknown = mapping._replace(build_id="")  # this machine's file may be another version than that of the sysroot
+    unknown = mapping._replace(build_id="")  # this machine's file may be another version than the sysroot's
     assert Symbolizer([unknown], other_root).resolve([address])[0].symbols == ()
     unnamed = gone._replace(build_id="")
     assert Symbolizer([unnamed], Finder(symbols=[other])).resolve([address])[0].symbols == expected
@@ -396,7 +396,7 @@ def test_wrong_build_ids(built: dict[str, Path]) -> None:
 
 
 def test_a_directory_of_any_size_is_searched(built: dict[str, Path], tmp_path: Path) -> None:
-    """30,000 other files, and several of the right name: the one with the build id is taken."""
+    """30,000 other files, and several with the right name: the one with the build id is used."""
     program = built["clang-pie"]
     mapping, bias = code_mapping(program)
     for i in range(300):
@@ -412,7 +412,7 @@ def test_a_directory_of_any_size_is_searched(built: dict[str, Path], tmp_path: P
 
 def test_the_vdso_of_this_kernel() -> None:
     vdso = own_vdso()
-    if vdso.reason:  # a kernel, or a sandbox, without one
+    if vdso.reason:  # a kernel or a sandbox without one
         assert Symbolizer([Mapping(0, 9, 0, "[vdso]", "ab")]).resolve([5])[0].symbols == ()
         return
     entry = next(n for n in range(0, 1 << 16, 16) if vdso.lookup(n) and "gettime" in vdso.lookup(n)[-1].name)
@@ -442,7 +442,7 @@ def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], m
     split, pie = built["clang-split"], built["clang-pie"]
     monkeypatch.setattr("shutil.which", lambda name: None)
     elf = ElfObject(split)
-    assert elf.lookup(code_addresses(split, 1)[0])  # the symbol table is there
+    assert elf.lookup(code_addresses(split, 1)[0])  # the symbol table exists
     assert "llvm-symbolizer" in elf.note
     whole = ElfObject(pie)
     assert whole.lookup(code_addresses(pie, 1)[0])
@@ -486,7 +486,7 @@ def test_short_names_are_those_of_pprof() -> None:
         re.findall(r"(?:M=\d+ | {12})(\S.*?) \S+:\d+(?::\d+)? s=\d+\((_Z\S+)\)$", raw.read_text(), re.MULTILINE)
     )
     mine = {(demangle(mangled, "short").removesuffix(" (.isra.0)"), mangled) for _, mangled in pairs}
-    # one is written as GNU did before it was agreed on, which LLVM does not read
+    # one is in GNU's notation from before the standard, which LLVM does not read
     assert len(pairs) > 50 and {name for name, _ in pairs - mine} <= {"std::__fill_a1"}
 
 

@@ -1,4 +1,4 @@
-"""Tables of a profile: against a slow truth, and through each of what reads Arrow streams."""
+"""Tables of a profile: against a slow reference, and through each reader of Arrow streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
 LABELS = CORPUS / "pprof/good/go-cpulabels.pb.gz"
 
 
-# Their sums are no 64-bit numbers.
+# Their sums exceed 64 bits.
 BEYOND = ("callgrind/good/everything.callgrind", "folded/good/two_fractions.folded")
 
 
@@ -57,7 +57,7 @@ def truth(profile: fastprof.Profile) -> tables.Tables:
 
 
 def rows(table: Table) -> list[dict[str, Any]]:
-    """By pyarrow."""
+    """Read by pyarrow."""
     found = pyarrow.table(table)
     found.validate(full=True)
     return found.to_pylist()  # type: ignore[no-any-return]
@@ -69,9 +69,9 @@ def check(profile: fastprof.Profile) -> None:
         table = profile.table(name)
         found = rows(table)
         names = pyarrow.schema(table).names
-        # a value type that a row's part does not count has no value there
+        # a value type that a row's part does not count is null
         want = [dict.fromkeys(names) | row for row in reference.rows[name]]
-        if name == "spans":  # those that are open at the end come by thread, all others as they end
+        if name == "spans":  # open spans come at the end, by thread; all others as they end
             found, want = (sorted(rows_, key=lambda row: row["id"]) for rows_ in (found, want))
         assert found == want
 
@@ -100,7 +100,7 @@ def test_sums_are_those_of_info_and_top(file: str) -> None:
             with fastprof.open(CORPUS / file, time_unit="ticks") as in_ticks:
                 for row in rows(in_ticks.table("spans")):
                     own[row["function"]] += row["self"]
-            if not any("\ufffd" in name for name in own):  # which `top` escapes
+            if not any("\ufffd" in name for name in own):  # `top` escapes these
                 assert own == top
             assert sorted(own.values()) == sorted(top.values())
             return
@@ -138,7 +138,7 @@ def test_any_log(case: Case) -> None:
 
 
 def growing_log(n: int = 3) -> bytes:
-    """Each batch of rows has functions that none before has, and those of all before."""
+    """Each batch of rows has functions that are new, and all earlier ones."""
     log = FdrLog()
     buffer = log.buffer(tid=7).cpu(0, 0)
     for k in range(n * 3):
@@ -299,7 +299,7 @@ def test_filters_hold_for_tables() -> None:
 
 
 def read_back(path: Path) -> list[dict[str, Any]]:
-    """By pyarrow, after Polars, and DuckDB where it can, have read the same."""
+    """By pyarrow, after Polars, and DuckDB if it can, have read the same."""
     if path.suffix == ".parquet":
         found = pyarrow.parquet.read_table(path).to_pylist()
         assert polars.read_parquet(path).to_dicts() == found

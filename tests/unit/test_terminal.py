@@ -1,4 +1,4 @@
-"""What is printed on a terminal: nothing in a profile controls it.  Files and pipes get the exact bytes."""
+"""Output on a terminal: no text of a profile controls it.  Files and pipes get the exact bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# sets the title of a window; C1's CSI, which some terminals take for ESC [; DEL; back to the first column; no UTF-8
+# sets a window's title; C1's CSI, which some terminals read as ESC [; DEL; back to the first column; not UTF-8
 NAME = b"a\x1b]0;title\x07b\xc2\x9b2Jc\x7fd\re\xff"
 
 
@@ -22,7 +22,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def on_terminal(*words: str | Path) -> bytes:
-    """What a terminal gets of standard output and error."""
+    """The standard output and error that a terminal receives."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
     command = [sys.executable, "-m", "fastprof", *map(os.fspath, words)]
@@ -33,7 +33,7 @@ def on_terminal(*words: str | Path) -> bytes:
         try:
             while part := screen.read(1 << 16):
                 shown += part
-        except OSError:  # how a terminal ends
+        except OSError:  # the end of a terminal's output
             pass
         process.wait()
     return shown.replace(b"\r\n", b"\n")
@@ -79,7 +79,7 @@ def test_no_control_characters(words: str, hostile: Path) -> None:
     shown = on_terminal(verb, hostile, *(meant.get(word, word) for word in others)).decode()
     assert shown and [c for c in shown if not c.isprintable() and c != "\n"] == []
     escaped = "\\x1b" in shown or "\\u001b" in shown or "not written to a terminal" in shown
-    assert escaped or "no-such" in words or "folded" in words  # which has blanks instead
+    assert escaped or "no-such" in words or "folded" in words  # folded writes blanks instead
 
 
 def test_pipes_get_exact_bytes(hostile: Path) -> None:

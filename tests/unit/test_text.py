@@ -94,7 +94,7 @@ def test_a_table_fits_the_screen_and_is_painted_by_share(capsys: pytest.CaptureF
         "     cost  function\n\x1b[1;31m1,234,567  a_functi...emplates\x1b[0m\n\x1b[33m        5  main\x1b[0m\n"
     )
     print_table(ROWS, right=(0,), narrow=(1,), screen=Screen(10))
-    assert max(map(len, capsys.readouterr().out.splitlines())) == 9 + 2 + 16  # names keep 16 columns
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 9 + 2 + 16  # names have at least 16 columns
 
 
 def test_a_narrow_screen_shows_fewer_columns_before_it_cuts_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_narrow_screen_shows_fewer_columns_before_it_cuts_names(capsys: pytest
 
 
 def test_a_bar_waits_half_a_second(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done sooner needs none, and one that never was there is not wiped away."""
+    """Shorter work needs none, and a bar that was never shown is not erased."""
     now = 7.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     bar = Bar(1000, "a.prof")

@@ -1,4 +1,4 @@
-"""Ranges of times: their text, and what a relative one keeps of each input."""
+"""Ranges of times: their syntax, and the part of each input that a relative one keeps."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_relative_ranges_keep_what_absolute_ones_keep(tmp_path: Path) -> None:
         assert 0 < len(wanted) < facts["records"]
         for source in (LOG, plain, packed, archive):
             assert len(kept(source, time_range=text)) == len(wanted), (source, text)
-        read, write = os.pipe()  # which is copied
+        read, write = os.pipe()  # a pipe is copied
         with os.fdopen(write, "wb") as there, os.fdopen(read, "rb") as here:
             thread = threading.Thread(target=lambda to=there: (to.write(plain), to.close()))
             thread.start()

@@ -1,5 +1,5 @@
-"""`fastprof top`: options, several inputs, text, JSON and CSV.  The figures are compared with real tools elsewhere
-(differential/test_top_*.py), and with slow models (property/test_top.py)."""
+"""`fastprof top`: options, several inputs, text, JSON and CSV.  Other tests compare the figures with real tools
+(differential/test_top_*.py) and with slow models (property/test_top.py)."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_several_inputs_are_added_up(graph: Path, tmp_path: Path) -> None:
     both = top([graph, other])
     work = both.rows[0]
     assert (work.name, work.self, both.total) == ("work", 1600, 1950)
-    assert work.inclusive == 800 + 1000  # part by part: nobody called it in the second
+    assert work.inclusive == 800 + 1000  # part by part: it has no caller in the second
     assert both.rows == top([other, graph], value="Ir").rows
     assert top(tmp_path).rows == both.rows  # a directory
 
@@ -285,7 +285,7 @@ def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.callgrind"
     path.write_text("events: ns\nfn=main\n1 2000\ncfn=f\ncalls=1 1\n1 12000000\nfn=f\n1 12000000\n")
-    for n in ("1", "2"):  # by inclusive cost the first is main, which spent little itself
+    for n in ("1", "2"):  # by inclusive cost the first is main, whose self cost is small
         shown = printed(capsys, str(path), "--sort", "total", "-n", n)
         assert "self ms" in shown and "inclusive ms" in shown and "    0.0     0.0    0.0          12.0" in shown
         assert "self ms  inclusive ms" in printed(capsys, str(path), "--sort", "total", "-n", n, "--tree", "calling")
@@ -370,7 +370,7 @@ def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "b": (50, 70, 4, 1),
         "c": (20, 20, 9, None),
     }
-    # a cycle is no function
+    # a cycle is not a function
     assert printed(capsys, str(path)).startswith(f"{path}: 100 Ir in 4 functions and 1 cycle\n")
     assert printed(capsys, str(path), "--focus", "^a$|^<").startswith(f"{path}: 100 Ir in 1 function and 1 cycle\n")
     assert printed(capsys, str(path), "--no-cycles").startswith(f"{path}: 100 Ir in 4 functions\n")
@@ -387,7 +387,7 @@ def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     apart = {row.name: row.inclusive for row in top(path, cycles=False).rows}
     assert apart == {"main": 100, "a": 160, "b": 80, "c": 20}
     lines = printed(capsys, str(path), "-n", "2").splitlines()
-    assert lines[3].split() == ["80", "80.0", "100", "100.0", "1", "<cycle", "1>"]  # not in sum %
+    assert lines[3].split() == ["80", "80.0", "100", "100.0", "1", "<cycle", "1>"]  # left out of sum %
     assert lines[4].split() == ["50", "50.0", "50.0", "70", "70.0", "4", "b", "<cycle", "1>"]
     assert lines[5] == "... 3 more (50.0 %)"
 
@@ -419,7 +419,7 @@ def test_calls_without_a_caller(tmp_path: Path) -> None:
     for cycles in (True, False):
         found = {row.name: (row.self, row.inclusive) for row in top(path, cycles=cycles).rows}
         assert found == {"main": (10, 50), "f": (50, 80), "g": (30, 30)}
-    # in a cycle what members call counts again and again, so only their self costs are sure
+    # in a cycle the inclusive costs of members overlap, so only their self costs are certain
     path.write_text(UNCALLED + "cfn=f\ncalls=1 1\n1 20\n")
     apart = {row.name: (row.self, row.inclusive) for row in top(path, cycles=False).rows}
     assert apart == {"main": (10, 50), "f": (50, 60), "g": (30, 30)}
@@ -474,7 +474,7 @@ def test_arguments_of_names_are_elided_unless_asked_for(tmp_path: Path, capsys: 
 
 
 def test_a_table_in_a_file(graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same as is printed; the suffix chooses the kind, unless a flag does."""
+    """The same as printed; the suffix chooses the format, unless a flag does."""
     for name, flags in (("t.md", ["--markdown"]), ("t.csv", ["--csv"]), ("t.json", ["--json"]), ("t.out", [])):
         expected = printed(capsys, str(graph), *flags)
         assert printed(capsys, str(graph), "-o", str(tmp_path / name)) == ""

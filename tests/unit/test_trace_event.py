@@ -1,4 +1,4 @@
-"""Chrome traces as programs really write them: calls that overlap, times below 0 or out of order, and text that is not
+"""Chrome traces of real programs: overlapping calls, times that are negative or out of order, and text that is not
 quite JSON."""
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def sums(path: Path | bytes, **options: Any) -> Counter[str]:
     return found
 
 
-# ---- calls that overlap
+# ---- overlapping calls
 
 
 def test_each_call_of_pytorch_has_its_full_duration() -> None:
-    """An annotation begins within one Python function and ends within another: it was cut to the end of the first."""
+    """An annotation begins within one Python function and ends within another: it was cut at the end of the first."""
     expected: Counter[str] = Counter()
     for event in json.loads(gzip.decompress(KINETO.read_bytes()))["traceEvents"]:
         if event["ph"] == "X":
@@ -115,7 +115,7 @@ def test_lanes_survive_where_there_are_threads(to: str, tmp_path: Path) -> None:
 
 
 def test_calls_that_all_overlap() -> None:
-    """Each begins within the one before and ends after it: as many lanes, and no time that is quadratic in them."""
+    """Each begins within the one before and ends after it: one lane per call, without quadratic time."""
     n = 4_000
     data = events(*(("X", f"f{i % 9}", i, n) for i in range(n)))
     assert {lasts for *_, lasts in spans(data)} == {n * 1000} and len({thread for thread, *_ in spans(data)}) == n
@@ -125,7 +125,7 @@ def test_calls_that_all_overlap() -> None:
 
 
 def test_times_below_0_shift_the_file() -> None:
-    """Bazel writes what happened before its own zero with a begin of minus its duration."""
+    """Bazel writes events before its own zero with a begin of minus their duration."""
     assert sorted(spans(GOOD / "negative-begin.json")) == [
         ("40", "Launch Blaze", 0, 36_000_000),
         ("40", "parse", 56_000_000, 100_000_000),
@@ -176,7 +176,7 @@ def test_metadata_needs_no_time() -> None:
 
 
 def test_times_far_apart_can_be_written(tmp_path: Path) -> None:
-    """Kineto gives time 0 to kernels whose record was lost, next to times since 1970."""
+    """Kineto writes time 0 for kernels whose record was lost, next to times since 1970."""
     path, out = tmp_path / "in.json", tmp_path / "out.trace.json"
     path.write_bytes(events(("X", "now", 1.7e15, 5), ("X", "lost", 0, 3)).replace(b'"tid": 7', b'"tid": 8', 1))
     fastprof.convert(path, out)
@@ -261,7 +261,7 @@ def test_more_samples_than_time_deltas_or_fewer(deltas: list[int], time: int, tm
 
 
 def test_ends_and_begins_of_one_time_are_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Times go back, so they are paired by time; the end at 0 comes before the begins at 0, and ends nothing."""
+    """Times go back, so they are paired by time; the end at 0 comes before the begins at 0, and ends no call."""
     path = tmp_path / "in.json"
     events = ['{"ph":"B","name":"f","ts":1', '{"ph":"E","ts":0', *['{"ph":"B","name":"f","ts":0'] * 3]
     path.write_text("[" + ",".join(f'{event},"pid":1,"tid":1}}' for event in events) + "]")
@@ -361,7 +361,8 @@ def test_asynchronous_calls_of_two_ids_never_nest() -> None:
 
 
 def test_ids_of_one_process_and_of_all() -> None:
-    """`id2` says which; others are of the process.  Other scopes, categories and names of S and F are other calls."""
+    """`id2` states the scope; other ids belong to the process.  Other scopes, categories and names of S and F are other
+    calls."""
 
     def of(pid: int, id2: dict[str, str], *said: tuple[str, str, Any, int], **more: Any) -> list[Any]:
         events = json.loads(asynchronous(*said, pid=pid, id2=id2, **more))
@@ -387,14 +388,14 @@ def test_ids_of_one_process_and_of_all() -> None:
 
 
 def test_ends_that_stand_before_their_begins(tmp_path: Path) -> None:
-    """Threads of Chrome write their events in bursts."""
+    """Chrome's threads write their events in bursts."""
     data = asynchronous(("b", "A", 1, 10), ("e", "B", 2, 90), ("e", "A", 1, 95), ("b", "B", 2, 20))
     assert sorted(spans(data)) == [("async net", "A", 10_000, 85_000), ("async net [2]", "B", 20_000, 70_000)]
     assert not repairs(data)
 
 
 def test_many_ids_take_no_memory_once_their_calls_ended() -> None:
-    """Ids of calls that ended are forgotten, and slots are used again."""
+    """Ids of ended calls are forgotten, and slots are reused."""
     said = [(ph, "A", f"0x{i:x}", 2 * i + (ph == "e")) for i in range(50_000) for ph in "be"]
     with fastprof.open(asynchronous(*said), from_="trace-event") as profile:
         n = sum(len(batch) for batch in profile)
@@ -402,7 +403,7 @@ def test_many_ids_take_no_memory_once_their_calls_ended() -> None:
 
 
 def test_labels_tell_processes_apart() -> None:
-    """PyTorch calls the rows of all devices python."""
+    """PyTorch names the processes of all devices python."""
     meta = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}]
     meta += [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": f"GPU {pid}"}} for pid in (0, 1)]
     with fastprof.open(f"{json.dumps(meta)[:-1]},{X}]".encode(), from_="trace-event") as profile:

@@ -1,4 +1,4 @@
-"""Files that are not linked: symbols and lines are those that LLVM's tools find, which apply relocations, too."""
+"""Unlinked files: symbols and lines equal those of LLVM's tools, which also apply relocations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_lines(machine: str, version: str, tmp_path: Path) -> None:
     elf = ElfObject(path)
     text = elf.section(".text")
     assert text is not None and text.size > 40
-    steps = [at for at in range(0, text.size, 2) if elf.lookup(text.address + at)]  # between functions there are none
+    steps = [at for at in range(0, text.size, 2) if elf.lookup(text.address + at)]  # none between functions
     assert len(steps) > text.size // 3
     command = [need("llvm-symbolizer-19"), f"--obj={path}", "--no-demangle", "--output-style=GNU", "--no-inlines"]
     asked = subprocess.run([*command, *map(hex, steps)], capture_output=True, text=True, check=True).stdout.split("\n")
@@ -57,7 +57,7 @@ def test_lines(machine: str, version: str, tmp_path: Path) -> None:
 
 
 def test_sections_of_their_own_do_not_overlap(tmp_path: Path) -> None:
-    """Each function is at the beginning of its section; a module has .init.text beside .text."""
+    """Each function is at the start of its section; a module has .init.text in addition to .text."""
     elf = ElfObject(compiled(tmp_path, "-ffunction-sections"))
     for name, line in (("sum", 4), ("twice", 2), ("last", 7)):
         section = elf.section(f".text.{name}")
@@ -85,7 +85,7 @@ def test_a_debug_file_has_its_sections_at_the_same_places(tmp_path: Path) -> Non
     ("at", "value", "says"), [(0, 1 << 40, "out of range"), (8, 77 << 32 | 1, "out of range"), (8, 3, "unknown type")]
 )
 def test_damage(at: int, value: int, says: str, tmp_path: Path) -> None:
-    """A place, a symbol or a kind of relocation that there is not."""
+    """A place, a symbol or a kind of relocation that does not exist."""
     path = compiled(tmp_path)
     elf, data = ElfFile(path), bytearray(path.read_bytes())
     for section in elf.sections:
@@ -103,10 +103,10 @@ def test_damage(at: int, value: int, says: str, tmp_path: Path) -> None:
 
 
 def test_relocations_by_symbols_that_are_none(tmp_path: Path) -> None:
-    """The section that they name is the one that they fill in: it is left as it is."""
+    """The section that they name is their own target: it is left unchanged."""
     path = compiled(tmp_path)
     elf, data = ElfFile(path), bytearray(path.read_bytes())
-    at = int.from_bytes(data[0x28:0x30], "little")  # of the section headers
+    at = int.from_bytes(data[0x28:0x30], "little")  # the section headers
     line = next(i for i, section in enumerate(elf.sections) if section.name == ".debug_line")
     fills = next(i for i, section in enumerate(elf.sections) if section.name == ".rela.debug_line")
     data[at + 64 * fills + 40 : at + 64 * fills + 44] = line.to_bytes(4, "little")

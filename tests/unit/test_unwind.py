@@ -1,4 +1,4 @@
-"""Unwinding stack by stack: what each kind of frame leads to, and how stacks end."""
+"""Unwinding stack by stack: the caller of each kind of frame, and the ends of stacks."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_call_at_the_end_of_a_function_belongs_to_it() -> None:
     ],
 )
 def test_ends(stack: bytes, end: str) -> None:
-    """The second function is damaged, the third goes back."""
+    """The second function is damaged, the third leads back."""
     back = b"\x0c\x06\x00" + b"\x11" + uleb(16) + sleb(-1)  # CFA = rbp, the return address at CFA + 8
     place = code(X86, b"", b"\x0b", back, MAIN)
     places = [place, Place(0x2000, 0x3000, 0), Place(0x3000, 0x4000, 0, is_executable=False)]
@@ -108,7 +108,7 @@ def test_recursion_ends_at_the_limit() -> None:
 
 
 def test_a_register_that_was_popped_has_its_value_again() -> None:
-    """CFA = rsp+8 behind `pop %rbp`: its slot at CFA-16 is below the stack pointer, and rbp is the caller's."""
+    """CFA = rsp+8 after `pop %rbp`: its slot at CFA-16 is below the stack pointer, and rbp is the caller's."""
     popped = b"\x86\x02"
     by_fp = b"\x0c\x06\x10\x86\x02"  # CFA = rbp+16, rbp at CFA-16
     place = code(X86, popped, by_fp, MAIN)
@@ -132,7 +132,7 @@ def test_frame_pointers_only_where_no_table_is() -> None:
 
 
 def test_plt() -> None:
-    """From the threshold on, a word more was pushed."""
+    """From the threshold on, one more word was pushed."""
     plt = b"\x0f\x0b" + bytes.fromhex("770880003f1a3b2a332422")
     place = code(X86, plt, MAIN)
     stack = words(0x1110, 0x1120)
@@ -152,7 +152,7 @@ RESTORE = bytes.fromhex("0f0477a00106 100377a801".replace("100377a801", "101003 
 
 
 def test_signals() -> None:
-    """The interrupted instruction is looked up itself: it is the first of its function."""
+    """The interrupted instruction is looked up at its own address: it is the first of its function."""
     place = code(X86, b"", RESTORE, cfa_is_sp(16), MAIN, signal=1)
     stack = words(0x1101) + context(0x1200, SP + 0x110, 5) + words(0, 0, 0x1310)
     found, end = unwind(X86, {16: 0x1010}, stack, SP, [place])
@@ -178,7 +178,7 @@ def test_signals_without_a_table(leaf: int, at: int | None) -> None:
 
 
 def test_other_registers() -> None:
-    """CFA = rbx+16, as in _dl_runtime_resolve: all registers, from the leaf on, which saved rbx."""
+    """CFA = rbx+16, like in _dl_runtime_resolve: all registers, from the leaf on, which saved rbx."""
     leaf, resolve = b"\x0e\x10\x83\x02", b"\x0c\x03\x10"
     place = code(X86, leaf, resolve, MAIN)
     stack = words(SP + 32, 0x1110, 0, 0, 0, 0x1210)
@@ -197,7 +197,7 @@ def test_link_register_and_signed_addresses() -> None:
     assert addresses(found) == ([0x1010, 0x1110, 0x1210], "complete")
     assert addresses(unwind(ARM, {32: 0x1110, 30: 0x1010}, words(0, 0x1010, 0, 0), SP, [place])) == (
         [0x1110, 0x1010],
-        "broken",  # a caller has no return address in x30 any more
+        "broken",  # a caller's return address is no longer in x30
     )
 
 

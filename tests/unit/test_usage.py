@@ -48,7 +48,7 @@ def test_help_of_all() -> None:
     assert run(code=2).stderr.decode() == text
 
 
-LINES = {"diff": 92, "batch convert": 96, "batch merge": 86}  # with what many files need
+LINES = {"diff": 92, "batch convert": 96, "batch merge": 86}  # with options for many files
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def help_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("verb", [*VERBS, *ACTIONS])
 def test_help_is_two_screens_with_a_line_an_option(verb: str, help_of: Callable[..., str]) -> None:
-    """--help-all has the rest: details, options of formats."""
+    """--help-all shows the rest: details, options of formats."""
     few, all_ = help_of(verb), help_of(verb, "--help-all")
     assert len(few.splitlines()) <= LINES.get(verb, 80)
     assert [line for line in few.splitlines() if line.startswith(" " * 27)] == [], "help of more than a line"
@@ -121,9 +121,9 @@ SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastp
         ("x.xray --symbol=./program", "unknown option --symbol; did you mean --symbols?"),
         ("x.xray --len", "unknown option --len; did you mean --lenient?"),
         ("x.xray --frobnicate \x1b", "unknown option --frobnicate"),
-        ("x.xray --bogus", "unknown option --bogus"),  # not near to --counts
+        ("x.xray --bogus", "unknown option --bogus"),  # not close to --counts
         ("x.xray --no-symbol", "unknown option --no-symbol; did you mean --no-symbols?"),
-        ("-o y.callgrind", "INPUT is missing; use - to read standard input"),  # `run` has a pipe there
+        ("-o y.callgrind", "INPUT is missing; use - to read standard input"),  # `run` passes a pipe here
         ("x.xray --time-unit days", "--time-unit: 'days' is not one of 'ns', 'ticks'"),
     ],
 )

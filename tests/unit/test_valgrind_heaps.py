@@ -1,4 +1,4 @@
-"""Massif and DHAT: what docs/formats/massif.md and dhat.md say."""
+"""Massif and DHAT: the statements of docs/formats/massif.md and dhat.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--rename-value: inputs that call the same quantity differently."""
+"""--rename-value: inputs that name the same quantity differently."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def totals(path: str) -> tuple[dict[str, int], dict[str, str]]:
 
 
 def test_a_unit_converts(folder: Path) -> None:
-    assert totals("ms.pb") == ({"wall": 13}, {"wall": "milliseconds"})  # a count just gets its unit
+    assert totals("ms.pb") == ({"wall": 13}, {"wall": "milliseconds"})  # a plain count just gets its unit
     for given, factor, unit in (
         ("wall=time/nanoseconds", 10**6, "nanoseconds"),
         ("wall=time/us", 1000, "us"),
@@ -63,7 +63,7 @@ def test_formulas_defaults_and_summaries_follow(folder: Path) -> None:
     assert "events: Instr Reads\n" in text and "event: Sum = Instr + 2 Reads\n" in text
     fastprof.convert("x.callgrind", "x.pb")
     fastprof.convert("x.pb", "y.pb", rename_value=["Ir=Instr"])
-    assert fastprof.top("y.pb").total == 10  # the default value type is the same one
+    assert fastprof.top("y.pb").total == 10  # the default value type stays the same
     fastprof.convert("x.callgrind", "swapped.callgrind", rename_value=["Ir=Dr", "Dr=Ir"])
     assert totals("swapped.callgrind")[0] == {"Dr": 10, "Ir": 1}
 

@@ -1,4 +1,4 @@
-"""A verb of the command line is more than its module: what one lacks, by the table of verbs."""
+"""A verb of the command line needs more than its module: this lists what is missing, by the table of verbs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastprof.verbs.outputs import CODE
 from fastprof.verbs.profile import table_end
 from tests.support.paths import REPO
 
-# Whose Python name is not the verb's.
+# Verbs whose Python name differs.
 PYTHON = {
     "archive": "store.adding.add",
     "batch": "batch_convert",
@@ -24,13 +24,13 @@ PYTHON = {
     "formats": "formats.formats",
     "view": "verbs.view.view",
 }
-# Whose tests are not in a file that is called after the verb.
+# Verbs whose tests are in a file of another name.
 TESTS = {"convert": "test_cli.py"}
 COMMAND = re.compile(r"(?:^ *|`|-m )fastprof (\w+)", re.MULTILINE)  # in a block or in a line
 PAGES = {
     verb
     for page in (REPO / "docs").rglob("*.md")
-    if page.name != "options.md"  # which is made
+    if page.name != "options.md"  # that page is generated
     for verb in COMMAND.findall(page.read_text())
 }
 
@@ -40,7 +40,7 @@ def python_of(verb: str) -> str:
 
 
 def exists(name: str) -> bool:
-    """Whether it is a documented public name of fastprof or function of one of its modules."""
+    """Whether it is a documented public name of fastprof or a function of one of its modules."""
     module, _, attribute = name.rpartition(".")
     if module == "fastprof" and attribute not in fastprof.__all__:
         return False
@@ -60,7 +60,7 @@ def files_of(verb: str) -> list[Path]:
 
 
 def lacks(verb: str) -> list[str]:
-    """What has to be done for a verb of VERBS, in words."""
+    """The steps missing for a verb of VERBS, in words."""
     found = []
     module = REPO / "fastprof" / "cli" / f"{verb}.py"
     if not module.exists():
@@ -87,7 +87,7 @@ def test_a_new_verb_is_told_what_it_lacks() -> None:
     assert lacks("fold") == ["fastprof/cli/fold.py with DESCRIPTION, EXAMPLES, add_arguments and run"]
 
 
-@pytest.mark.parametrize("verb", ["text", "bar"])  # modules of cli/ that are no verbs
+@pytest.mark.parametrize("verb", ["text", "bar"])  # modules of cli/ that are not verbs
 def test_what_a_module_alone_lacks(verb: str) -> None:
     said = " | ".join(lacks(verb))
     assert "DESCRIPTION, EXAMPLES, add_arguments, run" in said

@@ -1,4 +1,4 @@
-"""`fastprof view`: the temporary page, and what the server of this machine gives to whom."""
+"""`fastprof view`: the temporary page, and the requests that the local server answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_page_and_the_links(server: Server, tmp_path: Path) -> None:
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     links = re.findall(r'href="(https://[^"]*)"', index.decode())
     assert [link for _, link in server.links()] == links
-    assert len(links) == len(VIEWERS) - 1  # Perfetto may fetch from port 9001 alone
+    assert len(links) == len(VIEWERS) - 1  # Perfetto may only fetch from port 9001
     assert all(server.url + "profile." in unquote(link) for link in links)
     status, _, page = get(server, below(server) + "page.html")
     (tmp_path / "page.html").write_bytes(page)
@@ -93,7 +93,7 @@ def test_nobody_else_gets_anything(server: Server) -> None:
     "host", ["", "localhost:{}", "127.0.0.1", "127.0.0.1.example.com:{}", "[::1]:{}", "0.0.0.0:{}"]
 )
 def test_other_names_of_this_machine_get_nothing(host: str, server: Server) -> None:
-    """A page whose name was made to lead here asks under that name."""
+    """A page whose host name is rebound to this machine sends that name."""
     assert get(server, below(server), Host=host.format(server.port))[0] == 404
 
 
@@ -130,12 +130,12 @@ def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path)
         process.send_signal(number)
         said = process.communicate(timeout=60)[1]
         assert process.returncode == status
-        assert all(line.startswith("fastprof: ") for line in said.splitlines())  # warnings, and no trace
+        assert all(line.startswith("fastprof: ") for line in said.splitlines())  # warnings, and no traceback
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
 def test_the_command_line_of_the_browser_has_no_secret(tmp_path: Path) -> None:
-    """All users can read it.  It names a page that this user alone can read."""
+    """All users can read it.  It names a page that only this user can read."""
     (tmp_path / "t.xray").write_bytes(timeline())
     browser = tmp_path / "browser"
     browser.write_text(
@@ -165,7 +165,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(server: Server) -> None:
     server._http.PATIENCE = 0.2
     slow, silent = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(2))
     with slow, silent, pytest.raises(ConnectionError):
-        while True:  # a byte now and then does not help
+        while True:  # a byte from time to time does not help
             slow.sendall(b"G")
             time.sleep(0.05)
     assert get(server, below(server))[0] == 200

@@ -52,7 +52,7 @@ def edit(folder: Path, name: str, old: str, new: str) -> None:
 
 
 def changed(folder: Path) -> set[str]:
-    """The files that are not as in the repository."""
+    """The files that differ from the repository."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {
         name
@@ -63,7 +63,8 @@ def changed(folder: Path) -> set[str]:
 
 
 def make_docs(folder: Path) -> set[str]:
-    """Which files `make docs` renews; the matrix of formats, which takes long, says nothing of options and verbs."""
+    """The files that `make docs` renews; without the matrix of formats, which is slow and does not depend on options
+    and verbs."""
     before = changed(folder)
     python(folder, "-m", "docs.make_options")
     python(folder, "-m", "docs.make_python")

@@ -1,4 +1,4 @@
-"""Messages speak of flags on the command line, and of keyword arguments in Python."""
+"""Messages name flags on the command line, and keyword arguments in Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POOL = str(CORPUS / "xray/good/fdr5-pool-clang19.xray")
 CUT = str(CORPUS / "xray/bad/fdr5-cut-record.xray")
 GRAPH = str(CORPUS / "callgrind/good/xdebug.callgrind")
 
-# One mistake a line: in Python, what it says there, on the command line, what it says there.  "OUT" is a folder.
+# One mistake per line: the call in Python, its message, the command line, its message.  "OUT" is a folder.
 Call = Callable[[str], Any]
 MISTAKES: list[tuple[Call, str, str, str]] = [
     (
@@ -159,7 +159,7 @@ def test_records_of_a_batch_keep_what_a_message_is_made_of(tmp_path: Path, capsy
 
 
 def test_pickle_keeps_what_a_message_is_made_of() -> None:
-    """An error of a worker process is reported by the process that receives it."""
+    """The process that receives a worker's error reports it."""
     use = Message("{file}: use {--to}", file="{--from}")
     for error in (UsageError(use), FormatError("{a}", "xray", use, offset=3)):
         again = pickle.loads(pickle.dumps(error))
@@ -167,7 +167,7 @@ def test_pickle_keeps_what_a_message_is_made_of() -> None:
 
 
 def test_messages_in_messages() -> None:
-    assert plan.known_options() and top.options()  # options are known by their flags once they are declared
+    assert plan.known_options() and top.options()  # options get their flags once they are declared
     lenient = Message("{--lenient} or {--split:=}thread, {-O pprof.time_ns}", file="a")
     error = FormatError("f", "xray", lenient)
     whole = joined("; ", ["{x}", error.message(), spelled("--value", "name"), spelled("--tree", "=") + "both"])
@@ -212,7 +212,7 @@ def texts() -> Iterator[str]:
         )
 
 
-# As whoever asks types it: behind a blank or a bracket, and not the beginning of a longer word or of a file's name.
+# A flag as typed: after a blank or a bracket, and not the beginning of a longer word or of a file's name.
 FLAG = r"(?<![^\s(])(-O [a-z-]+\.[a-z_]+|--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)"
 
 
@@ -224,7 +224,7 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
     fields = {match[1] for text in said for match in re.finditer(r"\{(--?[A-Za-z][\w .-]*)", text)}
     assert {"--lenient", "--to", "--value", "-o"} < fields <= words.ARGUMENTS.keys()
     bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
-    # what only the command line has, and options of other programs
+    # flags that only the command line has, and options of other programs
     others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "-e", "--dump-instr", "--no-"}
     assert bare <= others
 
@@ -283,7 +283,7 @@ def test_rows_of_all_kinds_have_a_noun() -> None:
 
 
 def test_messages_count_by_one_rule() -> None:
-    """`{n} files` is wrong of one file: `counted(n, "file")`."""
+    """`{n} files` is wrong for one file: use `counted(n, "file")`."""
     several = (
         r"\{[^{}-][^{}]*\} (samples|calls|functions|files|profiles|lines|rows|names|inputs|warnings|addresses|parts)\b"
     )
@@ -294,5 +294,5 @@ def test_messages_count_by_one_rule() -> None:
                 pytest.fail(f"{path}:{number}: {line.strip()}")
 
 
-# Of what there are always several, or what counts a limit.
+# Nouns that are always plural here, or follow a limit.
 ALWAYS_SEVERAL = "else f|CAPACITY|_ID_LIMIT|profiles need|expected up to"

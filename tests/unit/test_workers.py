@@ -1,4 +1,4 @@
-"""Workers: results in the order of the calls, one error in its place, no thread left, nobody polls."""
+"""Workers: results in the order of the calls, one error in its place, no thread left, no polling."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_stop_lets_the_call_at_hand_end_and_begins_no_other(workers: Workers) ->
 
 def test_what_was_given_is_not_kept() -> None:
     class Thing:
-        """Something that a weak reference can refer to."""
+        """An object that a weak reference can refer to."""
 
     thing, workers = Thing(), Workers()
     gone = weakref.ref(thing)
@@ -173,11 +173,11 @@ def test_beside_passes_on_in_order_and_in_the_callers_thread() -> None:
 
 
 def test_nobody_polls() -> None:
-    """A thread that waits is woken; waiting for a time is for what other processes or clocks do."""
+    """A waiting thread is woken; timeouts are only for other processes and clocks."""
     waiting = re.compile(r"\.(?:wait|wait_for|get|put|join|acquire)\([^()]*timeout|\.wait\([^()\s]+\)|sleep\(")
     found: dict[str, Any] = {}
     for folder in ("core", "bridges", "formats"):
         for path in (REPO / "fastprof" / folder).rglob("*.py"):
             if lines := [line.strip() for line in path.read_text().splitlines() if waiting.search(line)]:
                 found[path.relative_to(REPO / "fastprof").as_posix()] = lines
-    assert found.keys() == {"core/remote.py"}  # an upload, which has to notice that the server's side has failed
+    assert found.keys() == {"core/remote.py"}  # an upload, which must notice a failure on the server's side

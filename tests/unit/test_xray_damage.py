@@ -17,7 +17,7 @@ LENIENT = Options(lenient=True)
 
 
 def log(version: int = 5) -> tuple[bytearray, list[int]]:
-    """A thread a buffer, each larger than an index window, and where the buffers begin."""
+    """One thread per buffer, each larger than an index window, and the starts of the buffers."""
     made = FdrLog(version)
     starts, at = [], 32
     for tid in range(1, BUFFERS + 1):
@@ -30,7 +30,7 @@ def log(version: int = 5) -> tuple[bytearray, list[int]]:
 
 
 def set_extents(value: Callable[[int, int], int]) -> Callable[[bytearray, int, int], None]:
-    """`value` of (what was stated, bytes to the end of the file)."""
+    """`value` of (the stated extents, the bytes to the end of the file)."""
 
     def damage(data: bytearray, at: int, nbytes: int) -> None:
         struct.pack_into("<Q", data, at + 1, value(nbytes - 16, len(data) - at - 16))
@@ -67,7 +67,7 @@ def test_damaged_extents_cost_no_record(damage: str, version: int) -> None:
 
 
 def test_lenient_reads_a_sound_log_as_it_is() -> None:
-    """Also where a payload holds what a buffer begins with."""
+    """Including a payload that contains the start of a buffer."""
     inner = FdrLog(5)
     inner.buffer(tid=1, pid=9).cpu(0, 1).enter(1)
     made = FdrLog(5)
@@ -96,7 +96,7 @@ def test_lost_bytes_of_a_profile_beyond_a_window() -> None:
 
 
 def test_a_negative_time_is_counted_once() -> None:
-    """Not again for every function of its path that is new."""
+    """Not again for every new function of its path."""
     opened = product.open_input(ProfilingLog().block(1).row((1, 2, 3, 4), 1, -5).bytes())
     for _ in product.batches(opened):
         pass
@@ -112,7 +112,7 @@ def test_a_path_of_many_new_functions_is_read_once() -> None:
 
 
 def test_a_version_1_size_that_no_buffer_has_room_in() -> None:
-    """It would make a buffer of every byte: buffers end at their end records then."""
+    """Every byte would begin a buffer, so buffers then end at their end records."""
     made = FdrLog(1)
     made.buffer(tid=7).cpu(0, 1000).enter(3).exit(3, 25)
     body = made.bytes()[32 : 32 + 80]
@@ -140,7 +140,7 @@ def test_a_version_1_buffer_with_a_damaged_first_byte_is_not_an_unused_one() -> 
 
 
 def test_profiling_sums_that_do_not_fit_are_not_kept() -> None:
-    """The record that makes a sum too large is lost, whole; a sum that had wrapped around went on being used."""
+    """The record that overflows a sum is lost completely; a wrapped sum was used further."""
     most = (1 << 63) - 1
     made = ProfilingLog().block(1).row((1,), 1, most).row((1, 2), 1, most)
     for record in (((1,), 5, 10), ((1, 2), 5, 10), ((1, 3), 5, 10)):

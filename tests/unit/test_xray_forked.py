@@ -1,4 +1,4 @@
-"""Basic logs in which forked children wrote again what their parent had not flushed."""
+"""Basic logs in which forked children wrote again the records that their parent had not flushed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DUPLICATES = "duplicate-records"
 
 
 def seen(log: BasicLog) -> tuple[list[int], int]:
-    """The times of the only thread's records, and how many were dropped: as the reference has it."""
+    """The times of the only thread's records, and the number dropped: equal to the reference's."""
     threads, report = product.timeline(log.bytes())
     ((_, records),) = threads.items()
     (expected,) = reference.read(log.bytes()).threads.values()
@@ -23,7 +23,7 @@ def seen(log: BasicLog) -> tuple[list[int], int]:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_the_only_record_of_a_thread(version: int) -> None:
-    """main had just begun: the parent writes that, then the child that and what it did itself."""
+    """main had just begun: the parent writes its record, then the child writes that record and its own."""
     log = BasicLog(version).enter(1, 70).enter(1, 70).enter(2, 75).exit(2, 80).exit(1, 90)
     assert seen(log) == ([70, 75, 80, 90], 1)
     graph = product.graph(log.bytes(), Options(time_unit="ticks"))
@@ -50,7 +50,7 @@ def test_several_children_that_did_nothing(records: int) -> None:
 
 
 def test_equal_records_that_are_no_copies() -> None:
-    """Of a clock with long ticks: on another CPU, in another thread, or behind other records (a recursive call)."""
+    """With long clock ticks: on another CPU, in another thread, or after other records (a recursive call)."""
     assert seen(BasicLog(3).enter(1, 70).enter(1, 70, cpu=1)) == ([70, 70], 0)
     assert seen(BasicLog(3).enter(1, 70).enter(2, 70).enter(2, 70)) == ([70, 70, 70], 0)
     assert seen(BasicLog(3).enter(1, 70).exit(1, 70)) == ([70, 70], 0)

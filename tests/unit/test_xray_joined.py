@@ -1,4 +1,4 @@
-"""Several XRay logs in one file, as `cat` puts them together."""
+"""Several XRay logs in one file, as concatenated by `cat`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ JOINED = {"joined-logs": 1}
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_basic_log_behind_another(version: int, order: str, window: int | None) -> None:
     logs = [BasicLog(version, order=order, frequency=2_400_000_000).enter(5, t).exit(5, t + 3) for t in (70, 40)]
-    logs[1].payload(5, 9)  # an argument behind a header belongs to no record of the log before
+    logs[1].payload(5, 9)  # an argument after a header belongs to no record of the log before
     threads, log = product.timeline(logs[0].bytes() + logs[1].bytes(), window=window)
     ((thread, records),) = threads.items()
     assert thread == (version // 3, 1) and [r.tsc for r in records] == [70, 73, 40, 43]
     assert log.repairs == JOINED
-    # they are threads of two processes, or runs, even if their numbers are the same
+    # they are threads of two processes, or runs, even if their numbers are equal
     got = product.graph(logs[0].bytes() + logs[1].bytes(), Options(time_unit="ticks"))
     assert got.self_ == {b"#5": (6, 2)} and got.log.repairs == JOINED
     _, log = product.timeline(logs[0].bytes() + BasicLog(version, order=order, frequency=2_400_000_000).bytes())
@@ -40,7 +40,7 @@ def test_an_argument_that_looks_like_a_header_is_one_where_it_belongs_to_a_recor
         threads, report = product.timeline(log.bytes())
         assert [r.args for r in threads[0, tid]] == [(55,) if tid != 1 else (), ()]
         assert report.repairs == ({} if tid != 1 else JOINED)
-    # nor is an argument whose thread is one that there can be
+    # nor is an argument whose thread id is possible
     log = BasicLog(1, frequency=4000).raw(BasicLog(1, frequency=4000).bytes())
     assert product.timeline(log.bytes())[1].repairs == {"orphan-arguments": 1}
 

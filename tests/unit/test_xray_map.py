@@ -1,4 +1,4 @@
-"""Instrumentation maps: real ones against llvm-xray's, hand-built ones for what this machine cannot link."""
+"""Instrumentation maps: real ones against llvm-xray's, hand-built ones for targets that this machine cannot link."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def build_elf(
 
 
 def sleds(functions: list[int], *, version: int, bits: int = 64, order: str = "<", kind: int = 0) -> bytes:
-    """Map entries with two sleds a function, as the compiler writes them (version 2: distances)."""
+    """Map entries with two sleds per function, like the compiler's (version 2: distances)."""
     layout, size, mask = ("QQBBB13x", 32, (1 << 64) - 1) if bits == 64 else ("IIBBB5x", 16, (1 << 32) - 1)
     data = b""
     for i, function in enumerate(f for f in functions for _ in range(2)):
@@ -175,7 +175,7 @@ def test_function_index_decides_where_the_linker_folded_functions(tmp_path: Path
 
 
 def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
-    """Names of another build are wrong names."""
+    """Names from another build are wrong."""
     sections = {"xray_instr_map": sleds([CODE, CODE + 0x40], version=2), "xray_fn_idx": b"\xff" * 32}
     program = build_elf(tmp_path / "x", sections, addresses={"xray_fn_idx": 0x3000})
     log = FdrLog()
@@ -209,7 +209,7 @@ def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
 def test_functions_that_do_what_they_have_no_sleds_for(
     tmp_path: Path, kinds: tuple[int, ...], record: str, fits: bool
 ) -> None:
-    """The log of another build is told from the program's by what its functions do."""
+    """A log of another build is recognized by what its functions do."""
     words = {0: "function-enter", 1: "function-exit", 2: "tail-exit", 3: "log-args-enter"}
     path = tmp_path / "map.yaml"
     path.write_text("".join(f"- {{ id: 1, function: 16, function-name: f, kind: {words[kind]} }}\n" for kind in kinds))
@@ -234,7 +234,7 @@ def test_a_log_without_names_says_where_to_get_them(tmp_path: Path) -> None:
         f"{tmp_path}/x.xray: functions are shown by number: XRay logs hold no names; name the program that "
         "wrote the log with symbols="
     ]
-    assert fastprof.convert(tmp_path / "x.xray", tmp_path / "y.xray").warnings == []  # which holds none either
+    assert fastprof.convert(tmp_path / "x.xray", tmp_path / "y.xray").warnings == []  # an XRay log holds no names
 
 
 def test_a_map_is_not_the_program(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_broken_yaml(tmp_path: Path, text: str, message: str) -> None:
     "before", ["", "- ", "- { id: ", "- id: 1\n  function-name: ", "- { id: 1, function-name: '", '- { a: "']
 )
 def test_a_line_of_any_length_takes_linear_time(tmp_path: Path, before: str, byte: str) -> None:
-    """A megabyte: what is quadratic would not end."""
+    """A megabyte: quadratic work would not end."""
     path = tmp_path / "map.yaml"
     path.write_text(f"{before}{byte * (1 << 20)}\n x")
     with pytest.raises(SymbolError) as error:

@@ -1,4 +1,4 @@
-"""Which function ids a written XRay log has."""
+"""The function ids of a written XRay log."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ TOP = (1 << 28) - 1
 
 
 def ids(path: Path) -> list[int]:
-    """Of the records of the only thread."""
+    """The function ids of the only thread's records."""
     (records,) = product.timeline(path)[0].values()
     return [record.function for record in records]
 
 
 def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Log:
-    """A log in which each batch enters functions, which the model knows from then on; a pair has a number."""
+    """A log in which each batch enters functions that are new to the model; a pair has an explicit number."""
     model, log = Model(), Log()
     model.add_part(Part())
     thread = lib.fp_model_thread(model.c, 0, 1, 1)
@@ -59,7 +59,7 @@ def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Log:
 
 
 def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
-    """Those of the eighth shared object and the ones behind it begin at 2^27."""
+    """Those of shared objects from the eighth on begin at 2^27."""
     wanted = [1, (1 << 27) - 1, 1 << 27, (1 << 27) + 1, (9 << 24) + 3, TOP, 0]
     log, again = tmp_path / "a.xray", tmp_path / "b.xray"
     buffer = (made := FdrLog(5)).buffer(tid=1, pid=1).cpu(0, 1000)
@@ -79,7 +79,7 @@ def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
     log = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
     assert ids(path) == [TOP - 2, TOP, TOP - 1, TOP - 3, TOP - 5, TOP - 4, TOP - 6, TOP - 2, 1]
     assert log.not_representable == {"function-names": 4}
-    # an id that was made up for another function before it comes is replaced; two functions with one id are told apart
+    # a function whose id is already invented for another gets a new id; two functions with one id get different ids
     log = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
     assert ids(path) == [TOP, 7, TOP - 1, TOP - 2]
     assert log.not_representable == {"function-names": 1, SHARED: 2}
@@ -104,8 +104,8 @@ def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The array of small ids has 64 KiB to begin with and more for each id that is named: so 20,000 is in the table
-    until 22,000, which there is room for by then, makes the array larger; at the end it has its 2^20 ids."""
+    """The array of small ids has 64 KiB at first and more room for each defined id: so 20,000 is in the table until
+    22,000, for which there is room by then, enlarges the array; at the end the array has its 2^20 ids."""
     few = (20_000, 1_399_999, *range(1, 200), 22_000, 700_000)
     many = (*range(200, 17_000), (1 << 20) - 1, 1 << 20, 1_048_000, 1_200_000)
     log, asked = FdrLog(version=5, frequency=10**9), []
@@ -122,7 +122,7 @@ def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
 
 
 def test_equal_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
-    """llvm-xray tells threads apart by their own number alone.  Within an input all numbers are kept."""
+    """llvm-xray distinguishes threads only by their own number.  Within an input all numbers are kept."""
     for i, pid in enumerate((7, 7, 8)):
         log = FdrLog(5)
         for k, who in enumerate(((11, pid), (12, pid), (12, 5))):

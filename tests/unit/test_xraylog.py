@@ -40,7 +40,7 @@ def test_profile(built: tuple[ProfilingLog, list[tuple[int, int, tuple[int, ...]
 
 
 def one(version: int = 5, **options: int) -> tuple[FdrLog, FdrBuffer]:
-    """A log and its only buffer, which has a call of function 3 in it."""
+    """A log and its only buffer, which contains a call of function 3."""
     log = FdrLog(version, **options)  # type: ignore[arg-type]
     return log, log.buffer().cpu(0, 1000).enter(3).exit(3, 25)
 
@@ -146,7 +146,7 @@ def change(edit: Callable[[FdrLog, FdrBuffer], object], version: int = 5) -> byt
     return log.bytes()
 
 
-# Where the body of the only buffer begins and ends: 16 bytes of extents, four records, two calls.
+# The start and the end of the only buffer's body: 16 bytes of extents, four records, two calls.
 BODY = 32 + 16
 END = BODY + 4 * 16 + 2 * 8
 
