@@ -155,7 +155,7 @@ def seen_by(file: str, to: str, options: Iterable[Option[Any]]) -> set[Option[An
     if any(option in NAMING for option in options):
         given = {key: value for key, value in given.items() if key not in HERE.given}
     spy = Spy(**(given or HERE.given))
-    with suppress(FastprofError):  # e.g. there is no member x: the option was read
+    with suppress(FastprofError):  # e.g. member x does not exist: the option was read
         convert(file, to, spy)
     return spy.seen
 

@@ -246,7 +246,7 @@ def test_sums_beyond_64_bits_are_an_error(tmp_path: Path) -> None:
         top(path)
 
 
-# ---- what is printed
+# ---- printed output
 
 
 def printed(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> str:
