@@ -139,7 +139,7 @@ static void free_chunk(struct chunk *c) {
     for (uint32_t i = 0; i < MOST_STREAMS; i++) fp_buf_free(&c->streams[i]);
 }
 
-/* 0 if it is none, or too large. */
+/* 0 if it is not a chunk, or too large. */
 static int take_apart(const uint8_t *p, size_t n, struct chunk *c) {
     struct fp_archive_cur cur = {p, p + n, 0};
     memset(c, 0, sizeof *c);
@@ -182,7 +182,7 @@ static void change_runs(struct input *in, struct chunk *c) {
     }
 }
 
-/* As many streams as the runs need. */
+/* Adds or removes streams until there are as many as the runs need. */
 static void mend_streams(struct chunk *c) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < c->n_runs; i++) most = c->runs[i][2] > most ? c->runs[i][2] : most;

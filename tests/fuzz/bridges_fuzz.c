@@ -49,7 +49,7 @@ static uint64_t *records(struct fp_sum *s, uint32_t by, size_t *n) {
     size_t got;
     if (fp_sum_order(s, by)) abort();
     for (*n = 0; (got = fp_sum_pull(s, words + *n, width + width / 2)); *n += got)
-        if (*n + 2 * width > cap) abort(); /* not more than there were */
+        if (*n + 2 * width > cap) abort(); /* not more than were put */
     return words;
 }
 
@@ -98,7 +98,7 @@ static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out,
     return status;
 }
 
-/* A graph's rows by place; of some groups, as `options` say. */
+/* A graph's rows by place; only of some groups, depending on `options`. */
 static int by_place(struct fp_places *p, const struct fp_batch *rows, uint32_t options, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
     int status;
@@ -321,7 +321,7 @@ static int renumbered(struct fp_remap *r, const struct fp_model *from, const str
     return ok;
 }
 
-/* Entries that are numbered as the first rows need them keep their numbers. */
+/* Entries that are already numbered in the order of the first rows keep their numbers. */
 static void renumber_again(const struct fp_model *m, const struct fp_batch *b) {
     struct fp_model *to = fp_model_new();
     struct fp_remap *r = fp_remap_new(m, to);

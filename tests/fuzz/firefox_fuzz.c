@@ -48,7 +48,7 @@ static void answer(struct fp_firefox_read *r, uint32_t table, struct fp_buf *fil
     }
 }
 
-/* Checks that rows refer to what is there. */
+/* Checks that rows refer to existing entries. */
 static void drain(const struct fp_model *m, struct fp_batch *b) {
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->thread[i] >= m->threads.n) abort();
@@ -68,7 +68,7 @@ static int scan(struct fp_firefox_read *r, struct window *w, struct fp_err *err)
     return status;
 }
 
-/* As fastprof/formats/firefox/read.py. */
+/* Like fastprof/formats/firefox/read.py. */
 static void prepare(struct fp_firefox_read *r, struct fp_model *m) {
     fp_firefox_sort_libs(r);
     for (uint32_t i = 0; i < r->n_libs; i++) {

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A table is smaller than COPIED, or has OWN bytes and so a mapping of its own: in between, the sanitizer's realloc is
+/* A table is smaller than COPIED, or has OWN bytes and so its own mapping: in between, the sanitizer's realloc is
  * slow and behaves as for smaller tables. */
 enum { STEPS = 12, COPIED = 1 << 15, OWN = 1 << 20, LIMIT = 1 << 22, STRIDE = (1 << 18) - 5 };
 

@@ -3,7 +3,7 @@
  *
  *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap
  *   timeline   fp_spans, and, for nested calls, fp_fit
- *   stacks     fp_tag, fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
+ *   stacks     fp_tag, fp_trim, and after fp_project: fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
  *
  * Checked besides memory: every row and every value is present or counted as dropped; renumbered rows have the same
@@ -200,7 +200,7 @@ static void fitted(const struct fp_model *m, const struct fp_batch *b, uint32_t 
             fp_batch_reset(rows);
         }
     }
-    /* slices begin and end calls of their own */
+    /* slices add begins and ends of calls */
     if (status == FP_DONE && by != FP_FIT_SLICES) must(all <= b->n);
     fp_batch_free(rows);
     fp_fit_free(f);
@@ -236,7 +236,7 @@ static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     fp_trim_free(t);
 }
 
-/* What contexts cost in samples with labels is what the rows with labels have. */
+/* The costs of contexts in samples with labels equal those of the rows with labels. */
 static void must_have_labels(const struct fp_contexts *c, const struct fp_batch *b) {
     const struct fp_context_labels *l = &c->labels;
     uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};

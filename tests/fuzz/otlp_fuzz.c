@@ -34,7 +34,7 @@ static int pass(struct fp_otlp_reader *r, int which, const uint8_t *data, size_t
     }
 }
 
-/* Puts a message together from what the writer keeps, without resources: all samples are those of one profile. */
+/* Assembles a message from the writer's buffers, without resources: all samples are those of one profile. */
 static void assemble(struct fp_otlp_writer *w, struct fp_buf *out) {
     const size_t resources = fp_wire_begin(out, 1), scopes = fp_wire_begin(out, 2), profile = fp_wire_begin(out, 2);
     for (uint32_t i = FP_OTLP_TABLE_BUFFERS; i < w->n_buffers; i++) {

@@ -1,5 +1,5 @@
 /* perf.data under the fuzzer.  The last byte chooses options, the one before it the size of a window.  Attributes are
- * read as far as the decoder needs them; what is in compressed records is taken as it is. */
+ * read as far as the decoder needs them; the contents of compressed records are read without decompressing. */
 #include "mutate.h"
 #include "perf/read.h"
 #include "window.h"
@@ -13,7 +13,7 @@ enum { PIPE_HEADER = 16, FILE_HEADER = 104, ATTR = 64, HEADER_ATTR = 64 };
 
 /* ---- the mutator --------------------------------------------------------- */
 
-/* Where the records of an input begin. */
+/* The start of an input's records. */
 static size_t first_record(struct input *in) {
     if (in->n < PIPE_HEADER) return in->n;
     in->big = in->p[0] == '2';
@@ -104,7 +104,7 @@ static void serve(struct fp_rounds *rounds, struct fp_buf *file) {
     memcpy(rounds->bytes, file->p + rounds->offset, rounds->n_bytes);
 }
 
-/* Checks that rows refer to what is there. */
+/* Checks that rows refer to existing entries. */
 static void drain(const struct fp_model *m, struct fp_batch *batch) {
     for (uint32_t i = 0; i < batch->n; i++)
         if (batch->stack[i] >= m->stacks.n || batch->thread[i] >= m->threads.n || batch->label[i] >= m->labels.n)

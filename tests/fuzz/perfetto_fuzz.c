@@ -1,5 +1,5 @@
-/* Perfetto traces under the fuzzer.  The last byte chooses the data and the size of a window.  What is in compressed
- * packets is taken as it is. */
+/* Perfetto traces under the fuzzer.  The last byte chooses the data and the size of a window.  The contents of
+ * compressed packets are read without decompressing. */
 #include "mutate.h"
 #include "perfetto/read.h"
 #include "window.h"
@@ -65,7 +65,7 @@ static void answer(struct fp_perfetto_read *r, struct fp_model *m, struct fp_buf
     }
 }
 
-/* Checks that rows refer to what is there. */
+/* Checks that rows refer to existing entries. */
 static void drain(const struct fp_model *m, struct fp_batch *b) {
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->thread[i] >= m->threads.n) abort();

@@ -1,10 +1,10 @@
 /* Symbol tables and line tables under the fuzzer.  The input is the data that csrc/symbols borrows from an ELF file:
  *
- *   flags u8      1 other byte order, 2 addresses of 32 bits, 4 the other sections come only when they are asked for
+ *   flags u8      1 other byte order, 2 addresses of 32 bits, 4 the other sections come only on request
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table, and as that of a file that is not linked, with relocations.  Every
+ * The same bytes are also read as a symbol table, and as that of an unlinked file, with relocations.  Every
  * result must match the query and lie within the sections. */
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ static void ask(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dw
         int status = entry ? fp_dwarf_lines_entry(l, address, &found) : fp_dwarf_lines_find(l, address, &found);
         if (status == FP_ASK) {
             *d = *all;
-            status = fp_dwarf_lines_entry(l, address, &found); /* fp_dwarf_lines_find never asks */
+            status = fp_dwarf_lines_entry(l, address, &found); /* fp_dwarf_lines_find never requests a section */
         }
         if (status < 0 || status == FP_ASK) abort();
         if (!status) continue;

@@ -1,12 +1,12 @@
-/* Tables of unwinding and stacks under the fuzzer.  The input is the data that csrc/symbols borrows from an ELF file
+/* Unwinding tables and stacks under the fuzzer.  The input is the data that csrc/symbols borrows from an ELF file
  * and a sample:
  *
  *   flags u8      1 AArch64, 2 by frame pointers, 4 without program headers, 8 with a PLT, 16 the sections are content
  *   lengths u16   of .eh_frame, .debug_frame, the content of the file and the stack
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * Samples have registers that point at each other's surroundings.  A stack must come out the same with an unwinder that
- * remembers and with a new one, and a rule must agree with the program that it was made from. */
+ * Samples have registers that point at each other's surroundings.  A stack must be the same with an unwinder that
+ * caches rules and with a new one, and a rule must agree with the program that it was made from. */
 #include <stdlib.h>
 
 #include "mutate.h"
@@ -39,7 +39,7 @@ static int find(void *self, uint64_t address, struct fp_unwind_place *place) {
     return FP_DONE;
 }
 
-/* The rule of each row beside the program of its function. */
+/* Compares the rule of each row with the program of its function. */
 static void check_rows(const struct fp_unwind_table *t, int has_plts) {
     static struct fp_cfi_run run;
     struct fp_cfi_section section;

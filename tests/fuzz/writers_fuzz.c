@@ -24,7 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* FEW_ROWS: of a timeline.  For more, an archive has tables of times, which take long to choose: archive_fuzz.c. */
+/* FEW_ROWS: of a timeline.  With more, an archive chooses tables of times, which is slow: archive_fuzz.c. */
 enum { ROWS = 48, FEW_ROWS = 31, VALUES = 3 };
 
 #define must(ok) ((ok) ? (void)0 : failed(#ok, __LINE__))
@@ -138,7 +138,7 @@ static void to_callgrind(struct fp_model *m, const struct fp_batch *b, uint32_t 
     fp_buf_free(&plain);
 }
 
-/* A column that is the sum of others, as --compute-events makes it. */
+/* A column that is the sum of others, like those of --compute-events. */
 static void combine(struct program *g, struct fp_batch *b) {
     int64_t factors[VALUES];
     for (uint32_t k = 0; k < VALUES; k++) factors[k] = (int64_t)number(g);

@@ -278,7 +278,7 @@ static size_t path_record(struct input *in, uint8_t *p) {
     return (size_t)(put(in, p, mostly_below(in, 1000), 8) - start);
 }
 
-/* Profiling mode: blocks as wholes, the records of a block, or the ids and sums of a record.  In the layout without
+/* Profiling mode: whole blocks, the records of a block, or the ids and sums of a record.  In the layout without
  * file header each record is a block, whose size is not used. */
 static void change_profile(struct input *in, int bare) {
     struct pieces blocks, records, ids;

@@ -1,5 +1,5 @@
-// Preloaded (LD_PRELOAD), this replaces libc's syscall(): the random bytes of csrc/core/secret.c, which asks the kernel
-// itself, are SEED's, and each time it asks adds a byte to the file SEED_ASKED.
+// Preloaded (LD_PRELOAD), this replaces libc's syscall(): the random bytes that csrc/core/secret.c requests
+// from the kernel are SEED's, and each request adds a byte to the file SEED_ASKED.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

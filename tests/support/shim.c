@@ -1,6 +1,6 @@
-// Stands between a process and libc (LD_PRELOAD) and makes calls on files below one path fail, or the allocations of
-// libraries below it.
-// tests/support/shim.py sets it by shim_set; processes that a test only begins get it by their environment.
+// Preloaded before libc (LD_PRELOAD): makes calls on files below one path fail, or the allocations of libraries below
+// it.
+// tests/support/shim.py controls it by shim_set; other processes that a test starts are controlled by the environment.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,19 +20,19 @@
 enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32, CLOSE = 64, THREAD = 128 };
 
 static struct {
-    char below[PATH_MAX];  // files whose path begins so
-    unsigned calls;        // which calls, of the above
-    long nth;              // the nth of these calls and those after it fail, of allocations only the nth; 0: none
-    long every;            // or each one whose number this divides
-    int error;             // with this; 0: they do not fail, but `meanwhile` is called before the nth
-    size_t most;           // bytes that are read or written at a time; 0: any
+    char below[PATH_MAX];  // prefix of the paths of files
+    unsigned calls;        // mask of the calls above
+    long nth;              // the nth of these calls and all later ones fail; for allocations only the nth; 0: none
+    long every;            // or every call whose number is divisible by this
+    int error;             // errno; 0: the calls do not fail, but `meanwhile` is called before the nth
+    size_t most;           // limit of bytes read or written at a time; 0: none
     void (*meanwhile)(void);
     long seen;
 } shim;
 
 enum { MOST_BLOCKS = 1 << 16 };
 
-// What the libraries have allocated since `shim_set`, found by its address; a place is not given back.
+// The libraries' allocations since `shim_set`, by address; slots are not reused.
 static struct {
     const void *p;
     int live;
@@ -66,7 +66,7 @@ long shim_blocks(void) {
     return n;
 }
 
-// How many calls there were; no more are touched.
+// Ends the faults.  Returns the number of calls.
 long shim_end(void) {
     shim.calls = 0;
     return shim.seen;
@@ -132,7 +132,7 @@ int syncfs(int fd) {
     return fails_at(SYNC, fd, NULL) ? -1 : real(fd);
 }
 
-// It is closed all the same, as the system does it.
+// The descriptor is closed anyway, like by the kernel.
 int close(int fd) {
     REAL(int, "close", int)
     const int failed = fails_at(CLOSE, fd, NULL), error = errno;
@@ -180,13 +180,13 @@ int linkat(int from, const char *old, int to, const char *name, int flags) {
     return fails_at(NAME, to, NULL) ? -1 : real(from, old, to, name, flags);
 }
 
-// A thread is of no path.
+// A thread belongs to no path.
 int pthread_create(pthread_t *id, const pthread_attr_t *with, void *(*work)(void *), void *given) {
     REAL(int, "pthread_create", pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
     return fails(THREAD, shim.below) ? shim.error : real(id, with, work, given);
 }
 
-// Allocations are told by who asks for them: a library below the path.  Whoever frees them, it is their end.
+// Allocations are identified by the calling library, below the path; any caller may free them.
 
 static int is_ours(const void *caller) {
     Dl_info info;

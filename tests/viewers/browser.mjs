@@ -9,7 +9,7 @@ const FLAGS = ['--headless=new', '--remote-debugging-pipe', '--no-sandbox', '--n
   '--disable-dev-shm-usage', '--disable-extensions', '--disable-sync', '--disable-background-networking',
   '--disable-component-update', '--allow-file-access-from-files', '--host-resolver-rules=MAP * ~NOTFOUND'];
 
-// Runs `work(page)` in a new browser, and ends the browser whatever happens.
+// Runs `work(page)` in a new browser, and always ends the browser.
 export async function withPage(work, ...flags) {
   const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
   const chromium = spawn('chromium', [...FLAGS, ...flags, `--user-data-dir=${profile}`, 'about:blank'],
@@ -20,7 +20,7 @@ export async function withPage(work, ...flags) {
     return await Promise.race([page.attach().then(() => work(page)),
       ended.then(() => { throw new Error('chromium ended'); })]);
   } finally {
-    // with the processes that it started, which else may still write into its profile
+    // with the processes that it started, which otherwise may still write into its profile
     try { process.kill(-chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
     await ended;
     rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
@@ -28,7 +28,7 @@ export async function withPage(work, ...flags) {
 }
 
 class Page {
-  said = [];        // what the page printed, its uncaught errors and its dialogs: {type, text}
+  said = [];        // the page's log, its uncaught errors and its dialogs: {type, text}
   #sent = 0;
   #answers = new Map();
   #waiting = new Map();
@@ -96,7 +96,7 @@ class Page {
     await loaded;
   }
 
-  // The value of an expression, or what its promise gives; as JSON.
+  // The value of an expression, or of its promise; as JSON.
   async value(expression) {
     const {result, exceptionDetails: failed} =
       await this.send('Runtime.evaluate', {expression, awaitPromise: true, returnByValue: true});
@@ -109,7 +109,7 @@ class Page {
     while (!(await this.value(expression))) await new Promise(again => setTimeout(again, 20));
   }
 
-  // Gives a file to an <input type=file>.
+  // Selects a file in an <input type=file>.
   async choose(selector, file) {
     const {root} = await this.send('DOM.getDocument', {depth: 0});
     const {nodeId} = await this.send('DOM.querySelector', {nodeId: root.nodeId, selector});

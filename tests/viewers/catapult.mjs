@@ -1,10 +1,10 @@
-// What chrome://tracing makes of a file: the importer of Catapult's trace viewer.
+// A file in chrome://tracing: the importer of Catapult's trace viewer.
 //
 //   node catapult.mjs FILE
 //
 // prints JSON: {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], samples: [{tid, at, weight, stack}, ...],
-// warnings: [TEXT, ...]}, in microseconds.  `total` counts a function once where it calls itself; a stack has the
-// outermost name first.  Refused: exit code 1, and what Catapult said.
+// warnings: [TEXT, ...]}, in microseconds.  `total` counts a recursive function once; a stack has the
+// outermost name first.  Refused: exit code 1, and Catapult's message.
 import {join} from 'node:path';
 import {withPage} from './browser.mjs';
 

@@ -1,8 +1,8 @@
-// Firefox Profiler's own importer and call tree, as its command line has them.
+// Firefox Profiler's own importer and call tree, through its command line.
 //
 //   node firefox.mjs FILE        prints JSON: a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
 //
-// The command line talks to a server that it starts itself; its state is in a folder of our own, and it ends with us.
+// The command line uses a server that it starts itself; its state is in our temporary folder, and it ends with us.
 import {spawnSync} from 'node:child_process';
 import {mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -25,7 +25,7 @@ function load(file) {
   try {
     return run('load', file);
   } catch (error) {
-    said = error; // or the server takes longer to start than the command waits
+    said = error; // or the server starts more slowly than the command waits
   }
   for (let i = 0; i < 60; i++) {
     try {
@@ -44,7 +44,7 @@ function end() {
     try {
       process.kill(JSON.parse(readFileSync(join(state, name), 'utf8')).pid, 'SIGKILL');
     } catch {
-      // it has ended, or the file is of something else
+      // it has ended, or the file belongs to another program
     }
   }
   rmSync(state, {recursive: true, force: true});

@@ -3,9 +3,9 @@
 //   {"click": EXPRESSION}      the mouse, at [x, y] of the window
 //   {"drag": EXPRESSION}       from [x, y, ...] to [..., x, y]
 //   {"keys": ["/", "Enter"]}   the keyboard
-//   {"type": TEXT}             text into what has the focus
+//   {"type": TEXT}             text into the focused element
 //   {"picture": FILE}
-// Prints {"values": [...], "said": [...], "requests": [...]}: also what the page logged, and asked the network for.
+// Prints {"values": [...], "said": [...], "requests": [...]}: also the page's log and its network requests.
 import {writeFileSync} from 'node:fs';
 import {resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';

@@ -1,10 +1,10 @@
-// What speedscope makes of a file: its own page imports it, and its own export is added up.
+// A file in speedscope: its own page imports it, and its own export is summed.
 //
 //   node speedscope.mjs FILE
-//   node speedscope.mjs --time FILE        prints the milliseconds that it says the import took
+//   node speedscope.mjs --time FILE        prints the milliseconds that it reports for the import
 //
 // prints JSON: [{name, unit, weight, functions: {NAME: {self, total, file, line}}}, ...], a profile each.  `total` counts
-// a function once where it calls itself.  Refused: exit code 1, and what speedscope said.
+// a recursive function once.  Refused: exit code 1, and speedscope's message.
 import {join} from 'node:path';
 import {withPage} from './browser.mjs';
 
@@ -32,7 +32,7 @@ function functions({events, startValue}, frames) {
   return Object.fromEntries(of);
 }
 
-// Opens a file; what speedscope says about how long that took.
+// Opens a file.  Returns speedscope's message about the time that it took.
 async function imported(page, file) {
   await page.before(`
     URL.createObjectURL = (make => blob => make.call(URL, window.exported = blob))(URL.createObjectURL);

@@ -2,7 +2,7 @@
 //
 //   node trace_processor.mjs FILE SQL...        prints the rows of each query, as JSON: [[[cell, ...], ...], ...]
 //
-// Numbers that a double cannot hold are texts.  Both ways go protocol buffers: fields 1 with a TraceProcessorRpc each
+// Numbers that a double cannot hold are texts.  Requests and replies are fields 1 with a TraceProcessorRpc
 // (protos/perfetto/trace_processor/trace_processor.proto).
 import {closeSync, openSync, readFileSync, readSync} from 'node:fs';
 import {basename, join} from 'node:path';
@@ -65,7 +65,7 @@ class TraceProcessor {
     };
     world.self = world;
     vm.createContext(world);
-    // of that world, because the engine tests for its types
+    // from the engine's context, because it tests for its own types
     const wasm = vm.runInContext('WebAssembly', world), {Instance} = wasm;
     wasm.Instance = class extends Instance {
       constructor(...args) {
@@ -122,7 +122,7 @@ class TraceProcessor {
     return rows;
   }
 
-  // Of a batch: types of cells, then the numbers and texts one after the other.
+  // A batch: types of cells, then the numbers and texts one after the other.
   cells(batch, into) {
     const types = [], whole = [], real = [];
     let texts = [];

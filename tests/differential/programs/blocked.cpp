@@ -1,6 +1,6 @@
 // Threads that still wait in an instrumented call, holding their buffers, when the program exits.
-// A thread that ends meanwhile gives its buffer back to the queue's first slot, which is not its own:
-// its buffer gets into the log twice.
+// A thread that ends meanwhile returns its buffer to the queue's first slot, which is not its own:
+// its buffer is in the log twice.
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>

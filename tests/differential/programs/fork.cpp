@@ -1,4 +1,4 @@
-// Forks while records are still in the buffer; parent and child both go on, the child through exit.
+// Forks while records are still in the buffer; parent and child both continue, the child through exit.
 #include <cstdlib>
 #include <sys/wait.h>
 #include <unistd.h>

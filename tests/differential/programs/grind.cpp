@@ -1,4 +1,4 @@
-// What Callgrind has a notation for: recursion (direct, mutual, through a pointer), inlined code of
+// Everything that Callgrind can write: recursion (direct, mutual, through a pointer), inlined code of
 // another file, calls into other objects, templates, exceptions, a switch and loops for jumps, threads.
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Inlined into grind.cpp: its lines stand between fi= and fe= there.
+// Inlined into grind.cpp: its lines are between fi= and fe= there.
 inline long mix(long a, long b) {
   long h = a * 31 + b;
   if (h & 1) h ^= h >> 3;

@@ -1,4 +1,4 @@
-// Stacks that unwinders meet: signals, calls of libraries, deep recursion, realigned and variable frames.
+// Stacks for unwinders: signals, calls of libraries, deep recursion, realigned and variable frames.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
