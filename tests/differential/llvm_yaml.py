@@ -146,7 +146,7 @@ def as_llvm_shows(record: Record, thread: tuple[int, int], header: Header) -> Re
 
 
 def normal(record: Record, header: Header) -> Record:
-    """Blank out what llvm shows wrongly, on both sides."""
+    """Blank out llvm's known errors, on both sides."""
     if record.op in FUNCTION_OPS:
         # A typed event's number sticks to all later records of its thread.
         record = record._replace(type=0)

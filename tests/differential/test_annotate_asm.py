@@ -30,7 +30,7 @@ int main(void) { for (int i = 0; i < 100; i++) twice(i); return 0; }
 
 @pytest.fixture(params=TOOLS)
 def tool(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """One of the disassemblers, the only one on the PATH."""
+    """One of the disassemblers, as the only one available."""
     path = need(request.param, *([f"{request.param}-19"] if request.param.startswith("llvm") else []))
     only = tmp_path / "only"
     only.mkdir()

@@ -21,7 +21,7 @@ OF_THE_FILE = {"file", "format", "archive_version", "chunks", "recorded", "recor
 
 
 def samples(*wanted: str) -> list[Path]:
-    """The intact files of some formats, of the formats' folders."""
+    """The readable files of the wanted formats, in the FOLDERS of the sample data."""
     found = []
     folders = [shared_data(folder) for folder in FOLDERS] if SHARED else []
     for path in sorted(path for folder in folders for path in folder.rglob("*")):

@@ -101,7 +101,7 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 def test_stacks_to_graph_whatever_the_limit(
     samples: list[Sample], capacity: int, per_thread: bool, inline_calls: bool
 ) -> None:
-    # negative call counts are left out of an arc's count: which of them cancel depends on the limit
+    # a negative call count never reduces an arc's count: which ones meet positive counts depends on the limit
     samples = [s._replace(values=(abs(s.values[0]), *s.values[1:])) for s in samples]
     options = {"per_thread": per_thread, "inline_calls": inline_calls}
     model, whole = bridged(samples, 1000, **options)

@@ -1,4 +1,4 @@
-"""Writes perf.data: what tests need, in either byte order."""
+"""Write perf.data files for tests, in either byte order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Text is taken apart in blocks of 64 bytes, cost lines are written several counts at once: where blocks, numbers and
-rows begin and end, with AVX-512, with AVX2 and without."""
+"""Text is parsed in blocks of 64 bytes, and cost lines are written several counts at a time: tests where blocks,
+numbers and rows begin and end, with AVX-512, with AVX2 and without."""
 
 from __future__ import annotations
 

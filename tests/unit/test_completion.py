@@ -1,4 +1,4 @@
-"""fastprof completion: what shells offer."""
+"""fastprof completion: the completions offered in shells."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Generated documentation matches the code, and its commands work.
 
-What they print is compared in tests/differential/test_documents.py.
+Their output is compared in tests/differential/test_documents.py.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ def test_no_cycle_of_files() -> None:
 
 
 def test_no_two_c_files_call_each_other() -> None:
-    """Neither two of them nor a longer cycle."""
+    """Neither two of them nor a longer chain."""
     text = {path: without_comments(path) for path in C_FILES}
     home = {
         name: path
