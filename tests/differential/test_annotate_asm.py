@@ -86,7 +86,7 @@ def test_what_callgrind_counted_stands_at_its_instructions(tool: str, program: P
 
 
 def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path) -> None:
-    """A tool that was asked to demangle them crashed with a segmentation fault, and the listing was lost."""
+    """A tool with demangling enabled crashed with a segmentation fault, and the listing was lost."""
     bomb = "_Z1f" + "P" * 100_000 + "i"
     (tmp_path / "a.s").write_text(
         ".globl main\n.type main, @function\nmain: call _Z4calli\ncall 1f\nret\n.size main, .-main\n"

@@ -135,7 +135,7 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
     return Graph(self_, arcs, opened.model.parts[first:], opened.log)
 
 
-Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) as asked, values
+Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) if wanted, values
 
 
 def contexts(
