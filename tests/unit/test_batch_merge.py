@@ -160,12 +160,30 @@ def test_losses_and_errors_of_leaves_are_told(inputs: Path, tmp_path: Path, monk
     assert sum(log.losses.values()) == 1
 
 
-def test_filters_apply_once(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"mod_funcname": ("s/a/aa/g",), "function": "."}
-    fastprof.merge(inputs, tmp_path / "expected.callgrind", **options)
+@pytest.mark.parametrize(
+    "source, to, options",
+    [
+        ("callgrind/good/cfi.callgrind", "callgrind", {"mod_funcname": ("s/a/aa/g",), "function": "."}),
+        ("folded/good/plain.folded", "folded", {"tagroot": "host", "label_path": "{host}.plain.*"}),
+        ("folded/good/plain.folded", "pprof", {"tagleaf": "k,v", "set_label": ("k=1", "v=2")}),
+        ("callgrind/good/quirks_inherit.callgrind", "callgrind", {"compute_events": True}),
+    ],
+)
+def test_filters_and_tags_apply_once(
+    source: str, to: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = named([CORPUS / source] * 10, tmp_path / "in", random.Random(0))
+    expected = fastprof.merge(inputs, tmp_path / "expected", to=to, **options)
     monkeypatch.setattr(merge, "begun", lambda *_, **__: InTurn())
-    fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=2, **options)
-    assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
+    log = fastprof.batch_merge(inputs, tmp_path / "out", to=to, jobs=2, fan_in=2, **options)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    assert len(log.warnings) == len(expected.warnings)
+
+
+def test_options_that_nothing_uses_are_reported(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "begun", lambda *_, **__: InTurn())
+    log = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=2, set_label=["k=1"], tagroot="k")
+    assert [warning.partition(" ")[0] for warning in log.warnings] == ["set_label=", "tagroot="]
 
 
 def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

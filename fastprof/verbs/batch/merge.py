@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 from fastprof import formats, plan
+from fastprof.bridges import COMPUTE, INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT, TAG
 from fastprof.bridges import FUNCTION as NAMED
-from fastprof.bridges import INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
@@ -64,6 +64,8 @@ _ONCE = {
     LABEL,
     *INPUT_LABELS,
     RENAME_VALUE,
+    *TAG.options,
+    *COMPUTE.options,
     NAMED,
     OF_OBJECT,
 }
@@ -187,9 +189,9 @@ class _Tree:
                     made = [self._job(group, kind, kind == view, first) for group in groups]
                     level[kind] = [(job["output"], job["key"]) for job in made]
                     jobs += made
-                self._run(engine, jobs)
+                self._run(engine, jobs, first)
                 first = False
-        idle: set[str] = set()
+        idle = self._not_given(first)
         log = converted(
             [path for members in level.values() for path, _ in members],
             self._output,
@@ -216,6 +218,10 @@ class _Tree:
         once = {option.name for option in _ONCE}
         return self._options if first else {k: v for k, v in self._options.items() if k not in once}
 
+    def _not_given(self, first: bool) -> set[str]:
+        """The flags of options that only the first level gets: merges of partials say nothing about them."""
+        return set() if first else {option.flag for option in _ONCE}
+
     def _job(self, group: list[tuple[str, str]], kind: str, last: bool, first: bool) -> Job:
         """The job for a group of files.  `last`: partials of this kind have the view of the target."""
         text = json.dumps([self._key, kind, [proof for _, proof in group]])
@@ -234,7 +240,7 @@ class _Tree:
             "durable": False,
         }
 
-    def _run(self, engine: Any, jobs: list[Job]) -> None:
+    def _run(self, engine: Any, jobs: list[Job], first: bool) -> None:
         """Run the jobs whose partials are missing.  Errors: FastprofError for the first that fails."""
         todo = []
         n_done = 0
@@ -245,22 +251,22 @@ class _Tree:
             except (OSError, ValueError, RecursionError):
                 record = None
             if record and _is_whole(job["output"]):
-                self._take(record)
+                self._take(record, first)
                 n_done += 1
             else:
                 todo.append(job)
         if self._progress is not None:
             self._progress(n_done, len(jobs))
         for record in engine.run(todo):
-            self._take(record)
+            self._take(record, first)
             n_done += 1
             if self._progress is not None:
                 self._progress(n_done, len(jobs))
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: Record, first: bool) -> None:
         if "error" in record:
             raise FastprofError(message_of(record["error"]))
-        self._idle.append({*record["idle"]})
+        self._idle.append({*record["idle"]} | self._not_given(first))
         self._log.take_data(record["log"])
 
 
