@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.formats.archive.sections import BASED, ROWS
 from fastprof.store import adding, compact
 from fastprof.store.listing import members
@@ -150,6 +152,26 @@ def test_kill_9_loses_only_what_is_in_work(tmp_path: Path) -> None:
     assert (log.files, log.errors) == (1500, 0) and log.earlier >= 100
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(1500)}
     assert sorted(os.listdir(tmp_path)) == [FOLDER, "in", "s.fpa"]
+
+
+def test_what_a_failed_commit_loses_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, store = dumps(tmp_path / "in", 6), tmp_path / "s.fpa"
+    real, n = adding.packed_index, count(1)
+
+    def full(*index: Any) -> Any:
+        if next(n) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*index)
+
+    monkeypatch.setattr(adding, "packed_index", full)
+    monkeypatch.setattr(batch, "_PROFILES", 2)
+    monkeypatch.setattr(batch, "_SECONDS", 1e9)
+    with pytest.raises(FastprofError, match=f"^{store}: No space left on device$"):
+        fastprof.batch_archive(inputs, store, jobs=1)
+    said = {record["output"].partition(":")[2] for record in records(store)}
+    assert said == totals(store).keys() and len(said) == 2
+    assert fastprof.batch_archive(inputs, store, jobs=1).earlier == 2
+    assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(6)}
 
 
 def test_ctrl_c_keeps_what_was_appended(tmp_path: Path) -> None:

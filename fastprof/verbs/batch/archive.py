@@ -213,10 +213,11 @@ class _Filling:
         return record
 
     def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []  # not recorded if the commit fails
         self._session.commit()
-        for record in self._waiting:
+        for record in waiting:
             self._manifest.add(record)
-        self._waiting, self._committed = [], time.monotonic()
+        self._committed = time.monotonic()
 
     def idle(self) -> list[str]:
         """The flags of options without an effect on any file."""
