@@ -188,7 +188,7 @@ def run(args: argparse.Namespace) -> int:
             _print(log)
         codes.append(exit_code(log))
     if args.json:
-        print("[" + ",\n".join(logs) + "]" if several else logs[0])
+        print("[" + ",\n".join(logs) + "]" if several or not logs else logs[0])
     print_warnings(total.warned(flags=True))
     if not codes:
         return 1

@@ -118,6 +118,17 @@ def test_moments() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("words", [["bad"], ["bad", "bad"], ["none"]])
+def test_json_of_nothing_readable(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad").write_text("bad")
+    assert main(["info", "--json", "--keep-going", *words]) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out) == [] and f"warning: {words[0]}: " in said.err
+
+
 def test_options_of_other_verbs_are_refused_before_the_file_is_opened() -> None:
     with pytest.raises(UsageError, match="unknown option 'root'"):
         fastprof.info("no such file", root="main")
