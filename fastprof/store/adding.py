@@ -375,9 +375,9 @@ def add(
     lenient = options.get(LENIENT.name) is True
     named = _named(path, expand(inputs, log.warn, failed, lenient=lenient), inputs, name, log)
     with adding(path) as session:
-        there = [each for each in named if each in session]
+        there = dict.fromkeys(each for each in named if each in session)
         if not (skip_existing or replace or keep_going):
-            _refuse(path, there)
+            _refuse(path, [*there])
         added = 0
         for n, (each, input_) in enumerate(named.items(), 1):
             if each not in there or not skip_existing:
