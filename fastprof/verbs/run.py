@@ -81,7 +81,7 @@ def run(
                 stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip)).all for paths in found
             ]
             if not all(opened):
-                raise FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last[-1]))
+                raise none_can_be_read(last[-1])
             made = plan.checked(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
             return result_of(made, model, options, log, given)
 
@@ -93,6 +93,11 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
+
+
+def none_can_be_read(last: Message) -> FastprofError:
+    """The error if all inputs are skipped.  `last`: why the last one cannot be read."""
+    return FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last))
 
 
 def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: Mapping[str, Any] | None = None) -> Any:

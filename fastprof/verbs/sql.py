@@ -25,8 +25,8 @@ from fastprof.inputs.stored import Stored, is_archive
 from fastprof.verbs.conditions import Conditions
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import listed
-from fastprof.verbs.together import PROFILE, JoinedTable, Together
+from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.together import JoinedTable, Together
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -69,7 +69,8 @@ class Answer:
         self._stack = ExitStack()
         self._log = Log()
         self._tables: list[Table | JoinedTable] = []
-        self._profiles: list[Profile] = []
+        self._profiles: dict[int, Profile] = {}  # those that can be read, by the number of their input
+        self._several = False
         self._together: Together | None = None
         try:
             self._open([*paths], query, from_, options, keep_going)
@@ -90,7 +91,10 @@ class Answer:
     ) -> None:
         """Opens profiles by themselves, or names those that are queried together."""
 
+        unread: list[FastprofError] = []
+
         def failed(error: FastprofError) -> None:
+            unread.append(error)
             self._log.count(REPORTED["skipped-inputs"])
             self._log.warn(REPORTED["unread-inputs"], error=error.message())
 
@@ -98,20 +102,23 @@ class Answer:
         paths = [one for path in given for one in _whole_store(path, options, lenient)]
         paths = expand(paths, self._log.warn, failed if keep_going else None, lenient=lenient)
         if not paths:
-            raise UsageError("no input given")
+            raise none_can_be_read(unread[-1].message()) if unread else UsageError("no input given")
         if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
             if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
                 raise UsageError(f"{name_of(one)}: files that are queried together are read several times")
             self._together = Together(paths, from_, options, keep_going=keep_going)
             return
-        for path in paths:
+        self._several = len(paths) > 1
+        for number, path in enumerate(paths, 1):
             try:
                 source = self._stack.enter_context(_copy_of_input()) if path == "-" else path
-                self._profiles.append(self._stack.enter_context(Profile(source, from_=from_, **options)))
+                self._profiles[number] = self._stack.enter_context(Profile(source, from_=from_, **options))
             except FastprofError as error:
-                if not keep_going or isinstance(error, UsageError) or len(paths) == 1:
+                if not keep_going or isinstance(error, UsageError) or not self._several:
                     raise
                 failed(error)
+        if not self._profiles:
+            raise none_can_be_read(unread[-1].message())
 
     def _ask(self, query: str) -> None:
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
@@ -129,24 +136,21 @@ class Answer:
     def _offer(self, query: str) -> None:
         """Register the tables named in the query, or all if it names none (`show tables`): DuckDB reads the beginning
         of each registered table."""
-        words = set(re.findall(r"\w+", query.casefold()))
         if self._together is not None:
-            self._offer_together(query, [name for name in _TABLES if name in words] or [*_TABLES])
+            self._offer_together(query, self._together)
             return
-        named = words & {name for profile in self._profiles for name in profile.tables}
-        several = len(self._profiles) > 1
-        for number, profile in enumerate(self._profiles, 1):
-            schema = f"p{number}"
-            if several:
+        words = set(re.findall(r"\w+", query.casefold()))
+        named = words & {name for profile in self._profiles.values() for name in profile.tables}
+        for number, profile in self._profiles.items():
+            schema = f"p{number}" if self._several else ""
+            if schema:
                 self._db.execute(f"create schema {schema}")
             for name in profile.tables:
                 if not named or name in named:
-                    self._add(profile.table(name), name, schema if several else "")
+                    self._add(profile.table(name), name, schema)
 
-    def _offer_together(self, query: str, names: list[str]) -> None:
-        assert self._together is not None
-        together = self._together
-        keys = [PROFILE, *together.keys]
+    def _offer_together(self, query: str, together: Together) -> None:
+        keys = together.keys
         columns = ", ".join(f"unnest(?::varchar[]) as c{i}" for i in range(len(keys)))
         values = [together.values(key) for key in keys]
         self._db.execute(
@@ -157,6 +161,9 @@ class Answer:
         columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
         self._db.execute(f"create view profiles as select {columns} from known.profiles order by number")
         conditions = Conditions(self._db, query)
+        names = [name for name in _TABLES if conditions.uses(name)]
+        if not names and not conditions.uses("profiles"):
+            names = [*_TABLES]  # the query is about tables, or wrong: then the error lists them
         chosen = {
             name: conditions.numbers(
                 name,
@@ -165,8 +172,6 @@ class Answer:
             )
             for name in names
         }
-        if "profiles" in query.casefold() and not any(name in query.casefold() for name in _TABLES):
-            return  # no profile has to be opened
         for name, table in together.look(chosen).items():
             self._add(table, name)
 
@@ -189,8 +194,7 @@ class Answer:
                 return table.error
         if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by Ctrl-C, which it handles itself
             return KeyboardInterrupt()
-        several = len(self._profiles) > 1
-        there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
+        there = [(f"p{n}." if self._several else "") + name for n, p in self._profiles.items() for name in p.tables]
         if self._together is not None:
             there = [*dict.fromkeys(table.name for table in self._tables), "profiles"]
         what = str(error).partition(", due to the following Python exception")[0]
@@ -208,7 +212,7 @@ class Answer:
     def log(self) -> Log:
         log = Log()
         log.take(self._log)
-        for profile in self._profiles:
+        for profile in self._profiles.values():
             log.take(profile.log)
         if self._together is not None:
             log.take(self._together.log)
@@ -225,7 +229,7 @@ class Answer:
 
 _TABLES = tuple(name for names in TABLES.values() for name in names)
 _WITHOUT_NUMBERS = re.compile(rf"(?i)\b(profiles|{'|'.join(_TABLES)})\b")
-_NUMBERED = re.compile(r"(?i)\bp[0-9]+\b")
+_NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLES)})\b""")
 
 
 def _whole_store(path: Any, options: Mapping[str, Any], lenient: bool) -> list[Any]:
@@ -234,7 +238,10 @@ def _whole_store(path: Any, options: Mapping[str, Any], lenient: bool) -> list[A
         return [path]
     from fastprof.inputs.state import State
 
-    found = State(path, lenient=lenient).inputs([])
+    try:
+        found = State(path, lenient=lenient).inputs([])
+    except FastprofError:
+        return [path]  # it is reported when it is opened as an input
     return found if len(found) > 1 else [path]
 
 

@@ -23,14 +23,17 @@ from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options, checked
+from fastprof.core.remote import shown
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.reported import REPORTED
+from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
 
 PROFILE = "profile"
+NAME = ""  # the key of the name among the keys of labels, which are not empty
 _FILTERS = {option for select in bridges.SELECT.values() for option in select.options}
 
 
@@ -50,29 +53,28 @@ class Together:
     `log` adds up the logs of the profiles that were read to their end.
     """
 
-    def __init__(self, paths: list[Any], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
+    def __init__(self, paths: list[str], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
         self._from, self._options, self._keep_going = from_, options, keep_going
         self._paths = paths
-        self.names = [str(getattr(path, "name", path)) if not isinstance(path, str) else str(path) for path in paths]
+        self.names = [shown(str(path)) for path in paths]
         labels = InputLabels(checked(options, plan.known_options()))
-        self._labels = [labels.of(name, Log()) for name in self.names]
-        self.keys = sorted({key for found in self._labels for key in found})
         self.log = Log()
+        self._labels = [labels.of(name, self.log) for name in self.names]
+        self.keys = [NAME, *sorted({key for found in self._labels for key in found})]
         self._logged: set[int] = set()
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
         self._lock = Lock()
 
     def constants(self, table: str) -> dict[str, str]:
-        """The columns of a table that are constant in each profile: their names, and the labels' keys."""
+        """The columns of a table that are constant in each profile: their names, and the keys of their values."""
         taken = {kind.name for kind in LAYOUTS.get(table, ())} | {PROFILE}
-        return {PROFILE: PROFILE} | {_unused(key, taken): key for key in self.keys}
+        return {PROFILE if key == NAME else _unused(key, taken): key for key in self.keys}
 
     def values(self, key: str) -> list[str | None]:
-        """Those of such a column, by profile."""
-        if key == PROFILE:
-            return [*map(_utf8, self.names)]
-        return [_utf8(labels[key]) if key in labels else None for labels in self._labels]
+        """The values of such a column, by profile."""
+        found = [self.constants_of(number).get(key) for number in range(len(self.names))]
+        return [value if value is None else _utf8(value) for value in found]
 
     def look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
         """The tables of these names, each of the profiles of these numbers, which are opened for that.
@@ -104,8 +106,7 @@ class Together:
                     known = columns[name].setdefault(column.name, column)
                     self._compare(known, column, self.names[first.setdefault((name, column.name), number)], number)
         if failed and len(failed) == n:
-            last = failed[-1].message()
-            raise FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last))
+            raise none_can_be_read(failed[-1].message())
         for option, times in self._idle.items():
             if times == n - len(failed) and option not in INPUT_LABELS:
                 raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
@@ -162,7 +163,7 @@ class Together:
 
     def constants_of(self, number: int) -> dict[str, str]:
         """The name and the labels of a profile."""
-        return {PROFILE: self.names[number]} | self._labels[number]
+        return {NAME: self.names[number]} | self._labels[number]
 
 
 class JoinedTable:

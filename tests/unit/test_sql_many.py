@@ -124,6 +124,9 @@ A1, G1, A2 = "dumps/web1/a.pb.gz", "dumps/web1/g.callgrind", "dumps/web2/a.pb.gz
         ("where host = 'web2' union all select 1 from samples where host = 'web1'", [A1, G1, A2]),
         ("where host = 'web2' union all select 1 from samples", [A1, G1, A2]),
         ("where profile = 'none'", [A1]),  # its columns are those of the table
+        ("s(x, profile) where profile = 'web2'", [A1, G1, A2]),  # that is the host
+        ("events where events.host = 'web2'", [A2]),  # not a use of the table events
+        ("where host = 'web2' and profile in (select profile from query('from samples'))", [A1, G1, A2]),
     ],
 )
 def test_only_profiles_that_a_query_asks_for_are_read(
@@ -134,6 +137,49 @@ def test_only_profiles_that_a_query_asks_for_are_read(
     assert opened == {*read}
     monkeypatch.setattr("fastprof.verbs.conditions.Conditions.numbers", lambda self, table, columns, n: [*range(n)])
     assert asked("dumps", query, label_path="{host}/*") == found
+
+
+def test_a_condition_that_fails_by_itself_is_left_to_the_query(dumps: Path, opened: set[str]) -> None:
+    Path("hosts.csv").write_text(f"input,host,n\n{A1},web1,x\n{A2},web2,7\n{G1},web1,\n")
+    query = "select count(*) from samples where host = 'web2' and n = 7"
+    assert asked("dumps", query, labels_from="hosts.csv") == [(4056,)]
+    assert opened == {A2}
+    with pytest.raises(UsageError, match="Could not convert string 'x' to INT32"):
+        asked("dumps", "select count(*) from samples where n = 7", labels_from="hosts.csv")
+
+
+def test_labels_named_like_columns(dumps: Path, opened: set[str]) -> None:
+    """The label `profile` is not the name of the input, and k8s.pod is a column k8s.pod, not pod of k8s."""
+    options: dict[str, Any] = {"set_label": ["profile=x", "k8s.pod=y"]}
+    query = f"""select distinct profile, profile_2, "k8s.pod" from {{}} where profile = '{A2}' and profile_2 = 'x'"""
+    assert asked("dumps", query.format("samples"), **options) == [(A2, "x", "y")]
+    assert opened == {A2}
+    assert asked("dumps", query.format("profiles"), **options) == [(A2, "x", "y")]
+    with pytest.raises(UsageError, match="k8s"):
+        asked("dumps", "select 1 from samples where k8s.pod = 'y'", **options)
+
+
+def test_tables_that_a_query_names_elsewhere(dumps: Path) -> None:
+    (n,) = asked("dumps", "select count(*) from samples")
+    for source in ("query('select * from sam' || 'ples')", "query_table('samples')", "query_table(['samples'])"):
+        assert asked("dumps", f"select count(*) from {source}") == [n]
+    for query in ("show samples", "describe samples", "from pragma_table_info('samples')"):
+        assert {"profile", "cpu", "inuse_space"} <= {cell for row in asked("dumps", query) for cell in row}
+    joined = "select count(*) from profiles a join profiles b on a.profile = b.profile and exists (from graph)"
+    assert asked("dumps", joined) == [(3,)]
+
+
+def test_names_have_no_secrets() -> None:
+    url = "https://me:secret@host/a.prof?X-Amz-Signature=1f"
+    together = Together([url], None, {"label_input": True}, keep_going=False)
+    assert together.constants_of(0) == {"": "https://host/a.prof", "input": "https://host/a.prof"}
+
+
+def test_inputs_without_labels_are_reported(dumps: Path) -> None:
+    for table in ("profiles", "samples"):
+        with fastprof.sql("dumps", f"select 1 from {table}", label_path="web1/{name}.pb.gz") as answer:
+            assert [*answer.rows()]
+            assert [warning.partition(":")[0] for warning in answer.log.warnings] == [G1, A2]
 
 
 def test_several_files_have_both(dumps: Path) -> None:
@@ -163,6 +209,30 @@ def test_keep_going(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "dumps", "--keep-going"]) == 3
     said, err = capfd.readouterr()
     assert said.count("format  ") == 3 and err.count("warning: dumps/web2/") == 2
+
+
+def test_keep_going_keeps_numbers(dumps: Path) -> None:
+    Path("bad").write_text("bad")
+    add("s.fpa", [A1, G1])
+    Path("bad.fpa").write_bytes(Path("s.fpa").read_bytes()[:40])
+    query = "select count(*) from p3.samples"
+    for bad in ("bad", "bad.fpa"):
+        with fastprof.sql(["bad", bad, A2], query, keep_going=True) as answer:
+            assert [*answer.rows()] == [(4056,)] and answer.log.losses.total() == 2
+        with pytest.raises(FastprofError, match=f"none of the inputs can be read; the last one: {bad}: "):
+            asked(["bad", bad], query, keep_going=True)
+        assert asked([A1, bad], "select count(*) from samples", keep_going=True) == [(171,)]
+    Path("empty").mkdir()
+    with pytest.raises(FastprofError, match="none of the inputs can be read; the last one: empty: "):
+        asked("empty", query, keep_going=True)
+
+
+def test_names_of_files_are_not_numbers(dumps: Path) -> None:
+    shutil.copy(A1, "p1.pb.gz")
+    assert asked(["p1.pb.gz", A2], "select count(*) from samples where profile = 'p1.pb.gz'") == [(171,)]
+    assert asked([A1, A2], """select (select count(*) from "P1" . samples), (select count(*) from p2."samples")""") == [
+        (171, 4056)
+    ]
 
 
 def test_units_are_compared(dumps: Path) -> None:
