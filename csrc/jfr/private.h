@@ -297,7 +297,7 @@ struct fp_jfr_program {
     uint32_t slots;       /* + 1: in the reader's `slots`; 0: none yet.  Of an event that is plain */
     uint32_t varints;     /* their number, if there is nothing else */
     int32_t is_plain;     /* only compressed numbers and bytes: fp_jfr_ahead */
-    int32_t has_keys;     /* whether it is plain and thread, state and class are keys or absent */
+    int32_t has_keys;     /* whether thread, state and class are keys or absent */
     /* of an event that was decoded ahead */
     uint32_t epoch;             /* the chunk's that the following were set for */
     int32_t is_usual;           /* a time, one sample each, a stack that is a constant, a value without a unit */

@@ -130,10 +130,20 @@ static unsigned slot_of(const struct fp_jfr_want *wants, uint32_t n, uint32_t wo
     return NO_SLOT;
 }
 
+/* Whether thread, state and class are keys or absent. */
+static int has_keys(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        if (op->code >= FP_JFR_OP_GET_INT && op->code != FP_JFR_OP_GET_KEY && op->slot >= FP_JFR_EVENT_THREAD &&
+            op->slot <= FP_JFR_EVENT_CLASS)
+            return 0;
+    }
+    return 1;
+}
+
 /* Whether a program is plain, and of what. */
 static void find_shape(const struct fp_jfr_reader *r, struct fp_jfr_program *program) {
     uint64_t varints = 0, bytes = 0;
-    program->has_keys = 1;
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct fp_jfr_op *op = &r->ops[program->op + i];
         switch (op->code) {
@@ -144,8 +154,6 @@ static void find_shape(const struct fp_jfr_reader *r, struct fp_jfr_program *pro
             case FP_JFR_OP_GET_KEY: varints++; break;
             default: return;
         }
-        const int is_key = op->code == FP_JFR_OP_GET_KEY || op->code <= FP_JFR_OP_BYTES;
-        if (!is_key && op->slot >= FP_JFR_EVENT_THREAD && op->slot <= FP_JFR_EVENT_CLASS) program->has_keys = 0;
     }
     const uint64_t most = varints * FP_JFR_LONGEST + bytes;
     if (most > UINT32_MAX) return;
@@ -177,6 +185,7 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
         .op = c.first, .n_ops = r->n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
     for (uint32_t i = 0; i < program->n_ops; i++)
         if (r->ops[program->op + i].code >= FP_JFR_OP_GET_INT) program->n_until_set = i + 1;
+    program->has_keys = has_keys(r, program);
     if (r->compressed && !c.what) find_shape(r, program);
     t->program = ++r->n_programs;
     return program;

@@ -14,8 +14,9 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FormatError, UsageError
-from tests.support.jfrfile import DURATION, THREAD, Chunk, Field
+from tests.support.jfrfile import DURATION, THREAD, TYPES, Chunk, Field
 from tests.support.paths import CORPUS
+from tests.support.product import batches, open_input
 
 WORK = ("app/Main", "work", "(I)V", 7, 3, "JIT compiled")
 MAIN = ("app/Main", "main", "([Ljava/lang/String;)V", 3, 9, "Interpreted")
@@ -174,6 +175,19 @@ def test_a_field_of_another_type_is_an_error() -> None:
         folded(chunk.bytes())
     log = fastprof.info(io.BytesIO(chunk.bytes()), lenient=True)
     assert log.losses["damaged-records"] == 1
+
+
+def test_a_class_that_is_no_constant_belongs_to_its_own_event() -> None:
+    """Texts of two events that stand at the same place of the window are not the same text."""
+    type_ = "jdk.ObjectAllocationInNewTLAB"
+    fields = [field._replace(type="java.lang.String", pool=False) if field.name == "objectClass" else field
+              for field in TYPES[type_]]  # fmt: skip
+    chunk = Chunk({type_: tuple(fields)})
+    thread, stack = chunk.thread("main", 1, 7), chunk.stack([WORK])
+    for i in range(400):
+        chunk.event(type_, i, thread, stack, f"C{i:03}", 16, 2048)
+    opened = open_input(chunk.bytes(), window=64)
+    assert len({int(label) for batch in batches(opened) for label in batch["label"]}) == 400
 
 
 def test_arguments_of_the_machine_are_not_shown() -> None:
