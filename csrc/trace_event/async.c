@@ -227,12 +227,13 @@ static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint3
     struct fp_trace_async *a = r->async;
     struct span *s = find(a, key);
     uint32_t at = s ? s->stack.n : 0;
+    const uint32_t stop = at > FP_TRACE_SEARCHED ? at - FP_TRACE_SEARCHED : 0;
     if (s) {
         r->out_of_order |= time < s->stack.last && !r->by_time;
         s->stack.last = time;
     }
-    while (at && name != FP_NO_ID && fp_trace_name_of(r, s->stack.calls[at - 1].function) != name) at--;
-    if (!at) {
+    while (at > stop && name != FP_NO_ID && fp_trace_name_of(r, s->stack.calls[at - 1].function) != name) at--;
+    if (at == stop) {
         r->lost_ends++;
         a->tracks[key[KEY_TRACK]].lost = 1;
         return 0;

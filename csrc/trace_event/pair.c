@@ -38,12 +38,10 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     return 0;
 }
 
-/* How many of the innermost calls an exit of `name` ends; 0: `name` is not open.  Only the innermost calls are
- * searched. */
+/* How many of the innermost calls an exit of `name` ends; 0: `name` is not open. */
 static uint32_t ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
-    enum { MAX_SEARCHED = 4096 };
     if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= MAX_SEARCHED; k++)
+    for (uint32_t k = 1; k <= s->n && k <= FP_TRACE_SEARCHED; k++)
         if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
     return 0;
 }

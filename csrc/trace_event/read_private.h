@@ -55,6 +55,9 @@ static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
     return &r->records[r->n_records++];
 }
 
+/* Of a stack of open calls, these innermost ones are searched for the call that an end is of. */
+enum { FP_TRACE_SEARCHED = 4096 };
+
 /* pair.c.  `name` is a string, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
 int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
 int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);

@@ -394,6 +394,14 @@ def test_ends_that_stand_before_their_begins(tmp_path: Path) -> None:
     assert not repairs(data)
 
 
+def test_an_end_is_searched_among_the_innermost_calls_of_its_id() -> None:
+    """Ends far from their begins take no quadratic time."""
+    for n, lost in ((4095, {}), (4096, {"orphan-exits": 1})):
+        calls = [("b", "A", 1, 0), *(("b", "B", 1, 1 + i) for i in range(n)), ("e", "A", 1, 5000)]
+        found = repairs(asynchronous(*calls))
+        assert found == {**lost, "unfinished-calls": n + len(lost)}
+
+
 def test_many_ids_take_no_memory_once_their_calls_ended() -> None:
     """Ids of ended calls are forgotten, and slots are reused."""
     said = [(ph, "A", f"0x{i:x}", 2 * i + (ph == "e")) for i in range(50_000) for ph in "be"]
