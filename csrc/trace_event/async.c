@@ -240,7 +240,7 @@ static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint3
     }
     r->nameless_ends += name == FP_NO_ID;
     struct fp_trace_stack *stack = &s->stack;
-    if (add_record(r, s, at - 1, time - stack->calls[at - 1].time)) return FP_E_NOMEM;
+    if (add_record(r, s, at - 1, fp_trace_duration(stack->calls[at - 1].time, time))) return FP_E_NOMEM;
     memmove(stack->calls + at - 1, stack->calls + at, (stack->n - at) * sizeof *stack->calls);
     if (--stack->n) return 0;
     set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);

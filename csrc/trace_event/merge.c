@@ -164,7 +164,7 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     int64_t end, wanted = INT64_MIN; /* a call without end nests in any lane: it ends with its caller */
     if (h->duration == FP_TRACE_ENDLESS)
         end = INT64_MAX;
-    else if (__builtin_add_overflow(h->time, h->duration, &end))
+    else if (__builtin_add_overflow(h->time, (uint64_t)h->duration, &end))
         end = INT64_MAX;
     else
         wanted = end > INT64_MIN ? end - 1 : end;

@@ -19,7 +19,7 @@ int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) 
 static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
     const struct fp_trace_open call = s->calls[s->n - 1];
-    const int64_t duration = endless ? FP_TRACE_ENDLESS : end - call.time;
+    const int64_t duration = endless ? FP_TRACE_ENDLESS : fp_trace_duration(call.time, end);
     for (uint32_t k = 0; k <= call.n_args; k++) {
         struct fp_trace_record *record = fp_trace_add(r);
         if (!record) return FP_E_NOMEM;

@@ -55,6 +55,12 @@ static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
     return &r->records[r->n_records++];
 }
 
+/* The duration of a call as 64 unsigned bits: times may be further apart than 2^63 ns.  Two values are taken. */
+static inline int64_t fp_trace_duration(int64_t begin, int64_t end) {
+    const uint64_t most = (uint64_t)FP_TRACE_ENDLESS - 1, lasts = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
+    return (int64_t)(lasts < most ? lasts : most);
+}
+
 /* Of a stack of open calls, these innermost ones are searched for the call that an end is of. */
 enum { FP_TRACE_SEARCHED = 4096 };
 

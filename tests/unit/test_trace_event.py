@@ -231,6 +231,13 @@ def test_ids_beyond_64_bits_and_numbers_between_blanks() -> None:
     assert [*spans(data)] == [("thread 18446744073709551615", "f", 1000, 2000)]
 
 
+@pytest.mark.parametrize("phases", ["BE", "be"])
+def test_a_call_longer_than_half_of_all_times(phases: str) -> None:
+    one, far = {"name": "f", "pid": 1, "tid": 1, "id": 1}, 9_223_372_036_854_775
+    data = json.dumps([{**one, "ph": ph, "ts": ts} for ph, ts in zip(phases, (-far, far), strict=True)]).encode()
+    assert [span[1:] for span in spans(data)] == [("f", 0, 2 * far * 1000)]
+
+
 @pytest.mark.parametrize("first", ["schemaVersion", "displayTimeUnit", "otherData", "metadata"])
 def test_recognized_although_events_begin_far_behind(first: str) -> None:
     text = f'\ufeff{{"{first}":1,"deviceProperties":["{"x" * 20_000}"],"traceEvents":[{X}]}}'
