@@ -346,8 +346,10 @@ static int continues(struct fp_trace_read *r, struct fp_in *in) {
     fp_json_again(j);
     r->field = TRACE_OTHER;
     r->more = -r->base;
-    r->in_events = 0;
+    r->in_events = r->event.is_object = 0;
     r->events_before = r->events;
+    r->stray_before = r->stray_elements;
+    r->words_before = j->odd_words;
     r->thread_ids.document++;
     return 1;
 }
@@ -375,8 +377,11 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
 /* The text is truncated or not JSON.  FP_ASK or FP_DONE if what was read can be kept, otherwise the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
     const int between = r->lines ? !r->json.depth : r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
-    if (r->thread_ids.document && !r->in_events && r->events == r->events_before) { /* not a document */
+    const int has_begun = r->in_events && (r->events_depth > 1 || r->event.is_object);
+    if (r->thread_ids.document && !has_begun && r->events == r->events_before) { /* not a document: [12:00:00] done */
         r->json.rest = 2;
+        r->json.odd_words = r->words_before;
+        r->stray_elements = r->stray_before;
         r->thread_ids.document--;
         in->pos = in->n;
         return end_text(r, err);

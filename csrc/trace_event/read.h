@@ -120,7 +120,7 @@ struct fp_trace_read {
     /* private from here on */
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
-    uint64_t events_before; /* of this document */
+    uint64_t events_before, stray_before, words_before; /* this document: events, stray elements, odd words */
     uint32_t field, arg_field;
     uint32_t n_key; /* bytes after n_stated: a key that waits for its value */
     struct fp_buf scratch;

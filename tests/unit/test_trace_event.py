@@ -189,6 +189,7 @@ READ = {
     "byte order mark": (b"\xef\xbb\xbf[%s]", {}),
     "NUL padding": (b"[%s]\n\0\0\0", {"nul-padding": 1}),
     "text behind the end": (b"[%s]\nDone.", {"rest-after-end": 1}),
+    "a log line behind the end": (b"[%s]\n[2024-01-01 12:00:00] done", {"rest-after-end": 1}),
     "half a document behind the end": (b'[%s]\n{"traceEv', {"rest-after-end": 1}),
     "words": (b'[{"args":{"a":nan,"b":-inf,"c":-1.#IND,"d":NaN},' + b"%s]", {"bare-words": 4}),
     "backslashes": (b'[{"args":{"file":"C:\\Users\\u12"},' + b"%s]", {"bare-backslashes": 1}),
@@ -213,6 +214,13 @@ def test_text_that_is_not_quite_json(name: str) -> None:
     assert [*map(str, fastprof.info(data, from_="trace-event").warnings)] == (
         ["the trace is incomplete, as if its writer had been killed; the rest is missing"] * killed
     )
+
+
+@pytest.mark.parametrize("second", ['[{"ph":"X" 5}]', '{"traceEvents":[7 8]}'])
+def test_a_second_document_that_is_broken(second: str) -> None:
+    """Once an event has begun, what follows is not skipped as text after the end."""
+    with pytest.raises(FormatError, match="the next JSON token"):
+        sums(f"[{X}]\n{second}".encode())
 
 
 def test_an_array_without_its_end_is_no_warning() -> None:
