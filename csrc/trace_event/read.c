@@ -172,6 +172,10 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         r->empty++;
         return FP_DONE;
     }
+    if (e->is_bad && e->ph != 'M') {
+        r->broken++;
+        return FP_DONE;
+    }
     if (!e->ph) return broken(r, "an event has no phase", "\"ph\"", err);
     if (e->ph == 'M') return end_meta(r);
     if (e->ph != 'X' && !strchr("BEiIRbenSFTp", e->ph)) {
@@ -277,7 +281,7 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
         return fp_fail_text(err, status, in->base + in->pos, 0,
                             r->field == TRACE_PH ? "the phase of an event" : "a number in an event", r->json.text,
                             r->json.text_n, r->field == TRACE_PH ? "one letter" : "a 64-bit number");
-    r->broken++;
+    r->event.is_bad = 1;
     return FP_DONE;
 }
 

@@ -74,6 +74,7 @@ struct fp_trace_event {
     int64_t ts, dur, type;
     uint8_t ph; /* 0: none */
     uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
+    uint8_t is_bad;                 /* a value of it cannot be read */
     uint8_t is_moved;               /* `ts` includes what the document's times are moved by */
     uint8_t id_is;                  /* enum fp_trace_id_kind */
     uint8_t is_global;              /* the id is that of all processes */

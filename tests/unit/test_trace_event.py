@@ -216,6 +216,19 @@ def test_text_that_is_not_quite_json(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("bad", ['"ts":"abc"', '"ts":1e30', '"dur":"x"', '"ph":"XX"', '"ts":"a","dur":"b"'])
+def test_an_event_that_is_unreadable_is_skipped(bad: str) -> None:
+    """It was kept at time 0."""
+    key = bad.split(":")[0]
+    event = ",".join(bad if part.split(":")[0] == key else part for part in X.strip("{}").split(","))
+    data = f"[{X.replace('f', 'g')},{{{event}}}]".encode()
+    with pytest.raises(FormatError, match="of an event|in an event"):
+        sums(data)
+    assert sums(data, lenient=True) == {"g": 2000}
+    losses = fastprof.info(data, from_="trace-event", lenient=True).losses
+    assert [(entry["code"], entry["count"]) for entry in losses.entries()] == [("unreadable-events", 1)]
+
+
 @pytest.mark.parametrize("second", ['[{"ph":"X" 5}]', '{"traceEvents":[7 8]}'])
 def test_a_second_document_that_is_broken(second: str) -> None:
     """Once an event has begun, what follows is not skipped as text after the end."""
