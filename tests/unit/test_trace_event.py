@@ -4,6 +4,7 @@ quite JSON."""
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -420,6 +421,8 @@ def test_ends_that_stand_before_their_begins(tmp_path: Path) -> None:
     data = asynchronous(("b", "A", 1, 10), ("e", "B", 2, 90), ("e", "A", 1, 95), ("b", "B", 2, 20))
     assert sorted(spans(data)) == [("async net", "A", 10_000, 85_000), ("async net [2]", "B", 20_000, 70_000)]
     assert not repairs(data)
+    log = fastprof.convert(io.BytesIO(data), tmp_path / "out.trace.json")
+    assert not log.not_representable  # such as names of threads that only the first reading had
 
 
 def test_an_end_is_searched_among_the_innermost_calls_of_its_id() -> None:

@@ -51,6 +51,7 @@ class TraceEventReader(Reader):
         self._begin(by_time=False)
         yield 0, None
         if self._r.out_of_order:
+            self._threads.again()
             self._begin(by_time=True)
             yield 0, None
 

@@ -21,6 +21,10 @@ class ThreadNames:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._inputs: dict[int, int] = {}  # by document: its number in the model
+        self.again()
+
+    def again(self) -> None:
+        """Forget all names and numbers, because the input is read again."""
         self._labels: dict[int, bytes] = {}  # of processes
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
