@@ -15,10 +15,10 @@
 #include "core/secret.h"
 #include "trace_event/read_private.h"
 
-/* Of a key: the track, the kind of the id (FP_TRACE_*, with OTHER_TEXT if it is not a number; LEGACY: of S and F), the
- * name of S and F, the scope, and the id's number or string. */
-enum { KEY_TRACK = 0, KEY_WORDS = 6 };
-enum { OTHER_TEXT = 4, LEGACY = 8 };
+/* Of a key: the track, and 64 bits, a hash of the track, the id, the scope, and of S and F the name.  So texts of ids
+ * are not kept; the probability that two of 10^6 open ids have the same hash is below 10^-7. */
+enum { KEY_TRACK = 0, KEY_HASH = 1, KEY_WORDS = 3 };
+enum { OTHER_TEXT = 4, LEGACY = 8 }; /* added to the kind of an id (FP_TRACE_*): no number; of S and F */
 
 /* The open calls of an id. */
 struct span {
@@ -45,14 +45,13 @@ struct fp_trace_async {
     struct fp_table track_keys; /* document, process, category */
     struct track *tracks;
     uint32_t cap_tracks;
-    struct fp_table keys; /* of records that are sorted by time */
     uint32_t track, slot; /* that request a thread */
 };
 
 struct fp_trace_async *fp_trace_async_new(void) {
     struct fp_trace_async *a = calloc(1, sizeof *a);
     if (!a) return NULL;
-    if (fp_table_init(&a->track_keys, 6) || fp_table_init(&a->keys, KEY_WORDS)) {
+    if (fp_table_init(&a->track_keys, 6)) {
         fp_trace_async_free(a);
         return NULL;
     }
@@ -68,7 +67,6 @@ void fp_trace_async_free(struct fp_trace_async *a) {
         free(a->tracks[i].threads);
     }
     fp_table_clear(&a->track_keys);
-    fp_table_clear(&a->keys);
     free(a->spans);
     free(a->buckets);
     free(a->tracks);
@@ -132,7 +130,7 @@ void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread) {
 /* ---- spans ---- */
 
 static uint32_t *bucket_of(const struct fp_trace_async *a, const uint32_t *key) {
-    return &a->buckets[fp_secret_hash(&a->secret, key, KEY_WORDS * sizeof *key) & (a->n_buckets - 1)];
+    return &a->buckets[key[KEY_HASH] & (a->n_buckets - 1)];
 }
 
 static struct span *find(const struct fp_trace_async *a, const uint32_t *key) {
@@ -248,26 +246,25 @@ static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint3
     return 0;
 }
 
-/* An id of the form 0x1a as a number; other texts as strings.  0 or FP_E_NOMEM. */
-static int id_of(struct fp_trace_read *r, uint32_t *kind, uint64_t *number) {
+static uint64_t hash_of(const struct fp_trace_async *a, const struct fp_buf *text) {
+    return text->n ? fp_secret_hash(&a->secret, text->p, text->n) : 0;
+}
+
+/* An id of the form 0x1a as a number, other texts as their hash. */
+static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
     const struct fp_buf *id = &r->event.id;
     int64_t value;
-    *number = 0;
+    uint64_t number = 0;
     *kind = r->event.id_is;
-    if (*kind == FP_TRACE_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) {
-        *number = (uint64_t)value;
-        return 0;
-    }
+    if (*kind == FP_TRACE_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) return (uint64_t)value;
     int is_hex = id->n > 2 && id->n <= 18 && id->p[0] == '0' && id->p[1] == 'x';
     for (size_t i = 2; is_hex && i < id->n; i++) {
         is_hex = fp_nibble(id->p[i]) < 16;
-        *number = *number << 4 | fp_nibble(id->p[i]);
+        number = number << 4 | fp_nibble(id->p[i]);
     }
-    if (is_hex || !id->n) return 0;
+    if (is_hex || !id->n) return number;
     *kind |= OTHER_TEXT;
-    const uint32_t string = fp_strings_intern(&r->model->strings, id->p, id->n);
-    *number = string;
-    return string == FP_NO_ID ? FP_E_NOMEM : 0;
+    return hash_of(r->async, id);
 }
 
 /* The track of the event, to which ids of all processes give no process.  FP_NO_ID when memory ran out. */
@@ -287,23 +284,23 @@ static uint32_t track_of(struct fp_trace_read *r) {
     return a->tracks[track].cap || !add_slots(&a->tracks[track]) ? track : FP_NO_ID;
 }
 
-static uint32_t string_of(struct fp_trace_read *r, const struct fp_buf *text) {
-    return text->n ? fp_strings_intern(&r->model->strings, text->p, text->n) : 0;
+static void set_key(uint32_t *key, uint32_t track, uint64_t hash) {
+    key[KEY_TRACK] = track;
+    key[KEY_HASH] = (uint32_t)hash;
+    key[KEY_HASH + 1] = (uint32_t)(hash >> 32);
 }
 
 /* The key of the event's span.  0 or FP_E_NOMEM. */
 static int key_of(struct fp_trace_read *r, uint32_t *key) {
     const struct fp_trace_event *e = &r->event;
     const int is_legacy = e->ph == 'S' || e->ph == 'F';
-    uint64_t number;
-    key[KEY_TRACK] = track_of(r);
-    if (id_of(r, &key[1], &number)) return FP_E_NOMEM;
-    key[1] |= is_legacy ? LEGACY : 0;
-    key[2] = is_legacy ? string_of(r, &e->name) : 0;
-    key[3] = string_of(r, &e->scope);
-    key[4] = (uint32_t)number;
-    key[5] = (uint32_t)(number >> 32);
-    return key[KEY_TRACK] == FP_NO_ID || key[2] == FP_NO_ID || key[3] == FP_NO_ID ? FP_E_NOMEM : 0;
+    const uint32_t track = track_of(r);
+    uint32_t kind;
+    const uint64_t id = id_of(r, &kind);
+    const uint64_t hashed[] = {track, kind | (is_legacy ? LEGACY : 0), id, hash_of(r->async, &e->scope),
+                               is_legacy ? hash_of(r->async, &e->name) : 0};
+    set_key(key, track, fp_secret_hash(&r->async->secret, hashed, sizeof hashed));
+    return track == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
@@ -318,11 +315,10 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     if (!begins && !ends) return fp_trace_instant(r, thread);
     if (r->by_time) {
         struct fp_trace_record *record = fp_trace_add(r);
-        const uint32_t id = fp_table_intern(&a->keys, key);
-        if (!record || id == FP_NO_ID) return FP_E_NOMEM;
-        const int64_t duration = begins ? FP_TRACE_BEGIN : 0;
-        *record =
-            (struct fp_trace_record){e->ts, duration, r->order++, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, name, id};
+        if (!record) return FP_E_NOMEM;
+        const uint64_t hash = key[KEY_HASH] | (uint64_t)key[KEY_HASH + 1] << 32;
+        const uint32_t op = begins ? FP_OP_ENTER : FP_OP_EXIT;
+        *record = (struct fp_trace_record){e->ts, (int64_t)hash, r->order++, thread, op, name, key[KEY_TRACK]};
         return 0;
     }
     const struct fp_trace_open call = {e->ts, r->order, name, 0};
@@ -336,7 +332,8 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
 }
 
 int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record) {
-    const uint32_t *key = fp_table_row(&r->async->keys, record->type);
+    uint32_t key[KEY_WORDS];
+    set_key(key, record->type, (uint64_t)record->duration);
     if (record->op == FP_OP_EXIT) return end(r, key, record->time, record->id);
     const struct fp_trace_open call = {record->time, record->order, record->id, 0};
     return begin(r, key, &call);

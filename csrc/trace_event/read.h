@@ -56,11 +56,11 @@ enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
 
 struct fp_trace_record {
     int64_t time, duration; /* nanoseconds, the duration as 64 unsigned bits; FP_TRACE_ENDLESS: a call without end,
-                               FP_TRACE_BEGIN: not paired yet */
+                               FP_TRACE_BEGIN: not paired yet; of a begin or end with an id, not paired yet: its hash */
     uint64_t order;         /* position in the file; arguments follow their call */
     uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
     uint32_t id;            /* call: function; event: payload, a string; argument: its low half */
-    uint32_t type;          /* call: number of arguments; typed event: its type; argument: its high half */
+    uint32_t type;          /* typed event: its type; argument: its high half; begin or end with an id: its track */
 };
 
 struct fp_trace_run {

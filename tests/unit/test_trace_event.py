@@ -433,12 +433,15 @@ def test_an_end_is_searched_among_the_innermost_calls_of_its_id() -> None:
         assert found == {**lost, "unfinished-calls": n + len(lost)}
 
 
-def test_many_ids_take_no_memory_once_their_calls_ended() -> None:
-    """Ids of ended calls are forgotten, and slots are reused."""
-    said = [(ph, "A", f"0x{i:x}", 2 * i + (ph == "e")) for i in range(50_000) for ph in "be"]
-    with fastprof.open(asynchronous(*said), from_="trace-event") as profile:
+@pytest.mark.parametrize("form", ["0x{:x}", "request {}"])
+@pytest.mark.parametrize("late", [False, True])
+def test_many_ids_take_no_memory_once_their_calls_ended(form: str, late: bool) -> None:
+    """Ids of calls that ended are forgotten, and slots are used again.  With an end that precedes its begin, too."""
+    said = [(ph, "A", form.format(i), 2 * i + (ph == "e")) for i in range(20_000) for ph in "be"]
+    said = [("e", "A", "late", 1 << 20), *said, ("b", "A", "late", 1 << 19)] if late else said
+    with fastprof.open(asynchronous(*said, scope="x"), from_="trace-event") as profile:
         n = sum(len(batch) for batch in profile)
-        assert (n, profile.model.c.threads.n, profile.model.c.strings.n < 20) == (100_000, 2, True)
+        assert (n, profile.model.c.threads.n, profile.model.c.strings.n < 20) == (len(said), 2, True)
 
 
 def test_labels_tell_processes_apart() -> None:
