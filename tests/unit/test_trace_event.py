@@ -425,6 +425,20 @@ def test_ends_that_stand_before_their_begins(tmp_path: Path) -> None:
     assert not log.not_representable  # such as names of threads that only the first reading had
 
 
+@pytest.mark.parametrize(
+    ("order", "name"), [("ct", "thread 2147483647"), ("mct", "app"), ("ctm", "app (2147483647)"), ("tcm", "app")]
+)
+def test_a_thread_with_the_number_of_a_track(order: str, name: str) -> None:
+    """Tracks get numbers from 2^31 - 1 down, before the threads further on in the file are known."""
+    events = {
+        "c": asynchronous(("b", "A", 1, 10), ("e", "A", 1, 20)).decode().strip("[]"),
+        "t": X.replace('"tid":1', '"tid":2147483647'),
+        "m": '{"ph":"M","name":"thread_name","pid":1,"tid":2147483647,"args":{"name":"app"}}',
+    }
+    calls = spans(f"[{','.join(events[part] for part in order)}]".encode())
+    assert {thread: function for thread, function, *_ in calls} == {name: "f", "async net": "A"}
+
+
 def test_an_end_is_searched_among_the_innermost_calls_of_its_id() -> None:
     """Ends far from their begins take no quadratic time."""
     for n, lost in ((4095, {}), (4096, {"orphan-exits": 1})):

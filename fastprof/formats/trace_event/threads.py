@@ -35,8 +35,11 @@ class ThreadNames:
         self._lane = _LANES
 
     def _number(self, id_: fp_trace_id, *scope: int) -> int:
-        """An id as the model holds it.  A text, or a number beyond 32 bits, gets a unique number."""
-        if id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID:
+        """An id as the model holds it.  A text, a number beyond 32 bits, and a thread's number that a lane or track got
+        before get a unique number."""
+        fits = id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID
+        is_lane = bool(scope) and self._lane <= id_.number < _LANES and id_.number not in self._tids
+        if fits and not is_lane:
             return int(id_.number)
         key = (*scope, int(id_.kind), int(id_.number), int(id_.string))
         if key not in self._numbers:
@@ -44,23 +47,24 @@ class ThreadNames:
             self._numbers[key] = self._free
         return self._numbers[key]
 
-    def _text_of(self, id_: fp_trace_id) -> bytes | None:
-        """The original id, if the model cannot hold it."""
+    def _text_of(self, id_: fp_trace_id, number: int) -> bytes | None:
+        """The original id, if the model has another number for it."""
         if id_.kind == lib.FP_TRACE_TEXT:
             return self._model.string(id_.string)
-        return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
+        return None if id_.number == number else b"%d" % id_.number
 
     def _ids(self, ids: fp_trace_ids) -> tuple[int, int]:
         pid = self._number(ids.pid)
-        return pid, self._number(ids.tid, pid)
+        tid = self._number(ids.tid, pid)
+        self._tids.add(tid)
+        return pid, tid
 
     def set_thread(self, ids: fp_trace_ids) -> None:
         """Tell the reader its thread."""
         pid, tid = self._ids(ids)
         self._name_process(ids, pid)
-        if (name := self._text_of(ids.tid)) and (pid, tid) not in self._threads:
+        if (name := self._text_of(ids.tid, tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
-        self._tids.add(tid)
         lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
         self._n_new += 1
 
@@ -71,7 +75,7 @@ class ThreadNames:
         return self._inputs[ids.document]
 
     def _name_process(self, ids: fp_trace_ids, pid: int) -> None:
-        if (name := self._text_of(ids.pid)) and pid not in self._processes:
+        if (name := self._text_of(ids.pid, pid)) and pid not in self._processes:
             self._processes[pid] = name
 
     def _unused(self) -> int:
@@ -107,7 +111,7 @@ class ThreadNames:
         elif ids.meta == 3:
             self._labels[pid] = name
         else:
-            really = self._text_of(ids.tid)
+            really = self._text_of(ids.tid, tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
         ids.noted = 1
         self._n_new += 1
