@@ -368,7 +368,7 @@ static int take_off_exponent(struct decimal *d) {
         d->lost |= d->v % 10 > 0;
         d->v /= 10;
     }
-    if (d->v + (uint64_t)d->half > INT64_MAX) return FP_E_OVERFLOW;
+    if (d->v > INT64_MAX - (uint64_t)d->half) return FP_E_OVERFLOW;
     d->v += (uint64_t)d->half;
     return 0;
 }

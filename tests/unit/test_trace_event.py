@@ -251,6 +251,7 @@ def test_names_that_are_no_texts(name: str, expected: str) -> None:
 def test_ids_beyond_64_bits_and_numbers_between_blanks() -> None:
     data = f"[{X}]".replace('"tid":1', '"tid":18446744073709551615').replace('"ts":1', '"ts":" 1 "').encode()
     assert [*spans(data)] == [("thread 18446744073709551615", "f", 1000, 2000)]
+    assert [*spans(data.replace(b"1615", b"1615.5"))] == [("thread 18446744073709551615.5", "f", 1000, 2000)]
 
 
 @pytest.mark.parametrize("phases", ["BE", "be"])
