@@ -519,10 +519,37 @@ static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_ba
     return status;
 }
 
+/* Another value follows, which may be a document: as text after the end it is skipped, as a document refused. */
+static int continues(struct fp_trace_samples_read *r, const struct fp_in *in) {
+    struct fp_json *j = &r->json;
+    if (j->rest != 2 || !(in->p[in->pos] == '{' || in->p[in->pos] == '[')) return 0;
+    r->after = in->base + in->pos;
+    fp_json_again(j);
+    return 1;
+}
+
+/* A token after the document.  A key in an object, or an object in an array, is one of another document. */
+static int token_after(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    if (!j->depth && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
+        fp_json_take(j, in);
+        return FP_DONE;
+    }
+    r->over = 1;
+    if (j->token != FP_JSON_KEY && j->token != FP_JSON_OBJECT) {
+        j->rest = 2;
+        return FP_DONE;
+    }
+    r->bad_end = 1;
+    return r->lenient ? FP_DONE
+                      : fp_fail(err, FP_E_MALFORMED, r->after, "another document follows, whose samples are not read");
+}
+
 int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) {
     r->second = 1;
     r->over = 0;
-    r->json = (struct fp_json){0};
+    r->after = 0;
+    r->json = (struct fp_json){.loose = 1};
     r->event = (struct fp_trace_samples_event){0};
     r->n_children = r->n_outer = 0;
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
@@ -538,7 +565,10 @@ int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, str
     while (!r->over) {
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
-        if (status == FP_E_TRUNCATED && ends_in_events(r)) {
+        if (status < 0 && r->after) {
+            r->over = 1;
+            j->rest = 2;
+        } else if (status == FP_E_TRUNCATED && ends_in_events(r)) {
             r->over = 1;
         } else if (status < 0 && r->lenient) {
             r->bad_end = 1;
@@ -546,9 +576,12 @@ int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, str
         } else if (status < 0) {
             return status;
         } else if (j->token == FP_JSON_END) {
-            r->over = 1;
             if (!r->seen && !r->lenient)
                 return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
+            r->over = !continues(r, in);
+        } else if (r->after) {
+            status = token_after(r, in, err);
+            if (status) return status;
         } else {
             if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
             status = token(r, in, out, err);

@@ -118,6 +118,7 @@ struct fp_trace_samples_read {
     struct fp_json json; /* has further counters */
     /* private from here on */
     int32_t over, seen;
+    uint64_t after;                    /* the offset of the text after the document; 0: not there yet */
     uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
     uint32_t key;                      /* the last one */
     struct fp_trace_samples_event event;

@@ -115,6 +115,34 @@ def test_times_since_the_year_1() -> None:
     assert log.repairs == {"times-since-year-1": 2}
 
 
+SAMPLED = '{"traceEvents":[],"samples":[{"name":"c","sf":7,"ts":1,"tid":1}],"stackFrames":{"7":{"name":"f"}}}'
+
+
+@pytest.mark.parametrize("text", ["Done.", "[12:00:00] done", "[]", "{never}", "\0"])
+@pytest.mark.parametrize("one", [json.dumps(TIMED), SAMPLED])
+def test_text_after_the_end(one: str, text: str) -> None:
+    log = fastprof.info(f"{one}\n{text}".encode())
+    assert log.facts["samples"] == fastprof.info(one.encode()).facts["samples"] and not log.losses
+    assert dict(log.repairs) == {"nul-padding" if text == "\0" else "rest-after-end": 1}
+
+
+def test_bare_words_in_both_readings() -> None:
+    text = SAMPLED.replace("[]", '[{"ph":"X","args":{"a":nan},"sf":5}]'.replace("X", "P"))
+    log = fastprof.info(text.replace('"7":{', '"5":{"name":"g"},"7":{').replace('"P"', '"P","ts":1').encode())
+    assert dict(log.repairs) == {"bare-words": 1} and log.facts["samples"] == 2
+
+
+@pytest.mark.parametrize("one", [json.dumps(TIMED), SAMPLED])
+def test_a_second_document_is_refused(one: str) -> None:
+    text = f"{one}\n{one}".encode()
+    with pytest.raises(FormatError, match="another document follows, whose samples are not read") as error:
+        fastprof.info(text)
+    assert error.value.offset == len(one) + 1
+    log = fastprof.info(text, lenient=True)
+    assert dict(log.losses) == {"unreadable-rest": 1} and not log.repairs
+    assert log.facts["samples"] == fastprof.info(one.encode()).facts["samples"]
+
+
 @pytest.mark.parametrize("time", [YEAR_1 - 1, 2 * YEAR_1, 10**17, 10**30, -(10**17)])
 def test_other_times_beyond_64_bits_are_named_for_what_they_are(time: int) -> None:
     data = json.dumps(TIMED | {"startTime": time}).encode()

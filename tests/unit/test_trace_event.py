@@ -223,7 +223,7 @@ def test_an_event_that_is_unreadable_is_skipped(bad: str) -> None:
     key = bad.split(":")[0]
     event = ",".join(bad if part.split(":")[0] == key else part for part in X.strip("{}").split(","))
     data = f"[{X.replace('f', 'g')},{{{event}}}]".encode()
-    with pytest.raises(FormatError, match="of an event|in an event"):
+    with pytest.raises(FormatError, match=r"(of|in) an event"):
         sums(data)
     assert sums(data, lenient=True) == {"g": 2000}
     losses = fastprof.info(data, from_="trace-event", lenient=True).losses
