@@ -229,18 +229,22 @@ static int note(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* The time from which all times of this document count, in nanoseconds. */
-static void take_base(struct fp_trace_read *r) {
+/* The time from which all times of this document count, in nanoseconds.  Times of a further document are moved when they
+ * are read: FP_E_MALFORMED if there were any; otherwise 0. */
+static int take_base(struct fp_trace_read *r) {
     int64_t base;
-    if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return;
-    if (r->thread_ids.document)
-        r->more = base - r->base;
-    else
+    if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return 0;
+    if (!r->thread_ids.document) {
         r->base = base;
+        return 0;
+    }
+    if (base && r->events > r->events_before) return FP_E_MALFORMED;
+    r->more = base - r->base;
+    return 0;
 }
 
-/* A token at depth 1, outside of events.  Sets the field. */
-static int key_token(struct fp_trace_read *r) {
+/* A token at depth 1, outside of events.  Sets the field.  FP_DONE or an error. */
+static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_KEY) {
         r->field = fp_json_is(j, "traceEvents")           ? TRACE_ARGS
@@ -249,10 +253,14 @@ static int key_token(struct fp_trace_read *r) {
                        ? TRACE_META
                        : TRACE_OTHER;
         r->samples += (uint64_t)fp_json_is(j, "samples");
-    } else if (r->field == TRACE_BASE && j->token == FP_JSON_NUMBER) {
-        take_base(r);
+    } else if (r->field == TRACE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
+        r->event.at = in->base + in->pos;
+        const int status = broken(r, "a further document states its base time after its events",
+                                  "\"baseTimeNanoseconds\" before \"traceEvents\"", err);
+        if (status) return status;
     }
-    return j->token == FP_JSON_KEY && fp_json_is(j, "displayTimeUnit") ? 0 : note(r);
+    if (j->token == FP_JSON_KEY && fp_json_is(j, "displayTimeUnit")) return FP_DONE;
+    return note(r) ? fp_no_memory(err) : FP_DONE;
 }
 
 /* A token outside of events. */
@@ -262,7 +270,10 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY && j->token != FP_JSON_OBJECT_END)
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
-    if (j->depth == 1 && key_token(r)) return fp_no_memory(err);
+    if (j->depth == 1) {
+        const int status = key_token(r, in, err);
+        if (status) return status;
+    }
     if (j->depth == 2 && r->field == TRACE_META && note(r)) return fp_no_memory(err);
     if (begins_events) {
         r->in_events = r->seen_events = 1;

@@ -326,6 +326,17 @@ def test_documents_have_threads_of_their_own() -> None:
     assert fastprof.info(data).facts["documents"] == 4
 
 
+def test_a_base_after_the_events_of_a_second_document() -> None:
+    """Its events were silently off by the base."""
+    first, late = f"[{X}]", f'{{"traceEvents":[{X}],"baseTimeNanoseconds":5000}}'
+    assert [span[2] for span in spans(late.encode())] == [6000]
+    with pytest.raises(FormatError, match='expected "baseTimeNanoseconds" before "traceEvents"') as error:
+        sums(f"{first}{late}".encode())
+    assert error.value.offset == len(first) + late.index("5000")
+    log = fastprof.info(f"{first}{late}".encode(), lenient=True)
+    assert dict(log.losses) == {"unreadable-events": 1} and log.facts["events"] == 2
+
+
 @pytest.mark.parametrize("base", ["-5", "1e30", '"x"', "9223372036854775807"])
 def test_a_base_that_is_no_time_is_not_added(base: str) -> None:
     data = f'{{"baseTimeNanoseconds":{base},"traceEvents":[{X}]}}'.encode()
