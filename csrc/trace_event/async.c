@@ -28,12 +28,12 @@ struct span {
     struct fp_trace_stack stack;
 };
 
-/* `free_from` is a tree of minimums: [cap + slot] is the time from which a slot is free, INT64_MAX while it is in use.
- */
+/* `free_from` is a tree of minimums: [cap + slot] is the time from which a slot is free, INT64_MAX while it is in use;
+ * n_used: how many are. */
 struct track {
     int64_t *free_from;
     uint32_t *threads; /* by slot: thread + 1 */
-    uint32_t cap, cap_threads, went_back, lost;
+    uint32_t cap, cap_threads, n_used, went_back, lost;
     int64_t last; /* the time of its last event */
 };
 
@@ -196,10 +196,15 @@ static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_t
         const uint32_t slot = slot_at(t, call->time);
         uint32_t thread;
         if (slot == FP_NO_ID) return FP_E_NOMEM;
+        if (!t->threads[slot] && t->n_used < slot && !r->by_time) { /* one before it is free, at a later time */
+            r->out_of_order = 1;
+            return 0;
+        }
         const int status = thread_of_slot(r, key[KEY_TRACK], slot, &thread);
         if (status) return status;
         if (!(s = add_span(a, key, slot))) return FP_E_NOMEM;
         set_free(t, slot, INT64_MAX);
+        t->n_used++;
         s->stack.last = call->time;
     }
     struct fp_trace_stack *stack = &s->stack;
@@ -242,6 +247,7 @@ static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint3
     memmove(stack->calls + at - 1, stack->calls + at, (stack->n - at) * sizeof *stack->calls);
     if (--stack->n) return 0;
     set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);
+    a->tracks[key[KEY_TRACK]].n_used--;
     remove_span(a, s);
     return 0;
 }
@@ -328,6 +334,7 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     struct track *t = &a->tracks[key[KEY_TRACK]];
     t->went_back |= e->ts < t->last;
     t->last = e->ts;
+    r->out_of_order |= t->lost && t->went_back; /* an end may precede its begin */
     return 0;
 }
 
@@ -346,12 +353,5 @@ int fp_trace_async_close(struct fp_trace_read *r) {
         for (uint32_t i = 0; s->is_open && i < s->stack.n; i++)
             if (add_record(r, s, i, FP_TRACE_ENDLESS)) return FP_E_NOMEM;
     }
-    return 0;
-}
-
-int fp_trace_async_is_disordered(const struct fp_trace_read *r) {
-    const struct fp_trace_async *a = r->async;
-    for (uint32_t i = 0; i < a->cap_tracks; i++)
-        if (a->tracks[i].lost && a->tracks[i].went_back) return 1;
     return 0;
 }

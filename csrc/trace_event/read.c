@@ -229,8 +229,8 @@ static int note(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* The time from which all times of this document count, in nanoseconds.  Times of a further document are moved when they
- * are read: FP_E_MALFORMED if there were any; otherwise 0. */
+/* The time from which all times of this document count, in nanoseconds.  0; FP_E_MALFORMED if it comes after times of a
+ * further document, which are moved when they are read. */
 static int take_base(struct fp_trace_read *r) {
     int64_t base;
     if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return 0;
@@ -372,10 +372,6 @@ static int continues(struct fp_trace_read *r, struct fp_in *in) {
 static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     r->over = 1;
     if (!r->seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
-    if (!r->by_time && fp_trace_async_is_disordered(r)) {
-        r->out_of_order = 1;
-        return FP_DONE;
-    }
     if (r->first + r->base < 0) {
         r->base = 0;
     } else {

@@ -121,8 +121,6 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name);
 /* The same for a record of such an event, in order of time. */
 int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record);
 int fp_trace_async_close(struct fp_trace_read *r);
-/* Must the file be read again, because ends may precede their begins? */
-int fp_trace_async_is_disordered(const struct fp_trace_read *r);
 
 /* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
  * FP_E_NOMEM, FP_E_OVERFLOW. */

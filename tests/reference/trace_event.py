@@ -85,6 +85,8 @@ def slots_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[
         if event["ph"] == "b":
             if id_ not in open_:
                 slot = next((i for i, at in enumerate(free) if at <= now), len(free))
+                if slot == len(free) > free.count(FOREVER) and not by_time:
+                    return None
                 free[slot : slot + 1] = [FOREVER]
                 slots += [[] for _ in range(len(free) - len(slots))]
                 open_[id_] = slot, []
