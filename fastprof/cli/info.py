@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from fastprof import plan
 from fastprof.cli.arguments import (
@@ -21,7 +22,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.inputs.expand import expand
 from fastprof.verbs.info import info
-from fastprof.verbs.reported import REPORTED
+from fastprof.verbs.run import skipped
 
 DESCRIPTION = """\
 Describe profiles: format, version, command, process,
@@ -163,11 +164,7 @@ def run(args: argparse.Namespace) -> int:
     options = given_options(args, plan.reading_options())
     total = Log()  # of what was skipped
 
-    def failed(error: FastprofError) -> None:
-        total.count(REPORTED["skipped-inputs"])
-        total.warn(REPORTED["unread-inputs"], error=error.message())
-
-    skip = failed if args.keep_going else None
+    skip = partial(skipped, log=total) if args.keep_going else None
     paths = expand(args.inputs, total.warn, skip, lenient=bool(options.get("lenient")))
     several = paths != args.inputs or len(paths) > 1
     codes: list[int] = []

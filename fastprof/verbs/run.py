@@ -60,8 +60,7 @@ def run(
     last: list[Message] = []  # the error of an unreadable input
 
     def failed(error: FastprofError) -> None:
-        log.count(REPORTED["skipped-inputs"])
-        log.warn(REPORTED["unread-inputs"], error=error.message())
+        skipped(error, log)
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
@@ -93,6 +92,12 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
+
+
+def skipped(error: FastprofError, log: Log) -> None:
+    """Count and report an input that is skipped because of `error`."""
+    log.count(REPORTED["skipped-inputs"])
+    log.warn(REPORTED["unread-inputs"], error=error.message())
 
 
 def none_can_be_read(last: Message) -> FastprofError:

@@ -24,8 +24,7 @@ from fastprof.inputs.expand import expand
 from fastprof.inputs.stored import Stored, is_archive
 from fastprof.verbs.conditions import Conditions
 from fastprof.verbs.profile import Profile, Table, table_end
-from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.run import listed, none_can_be_read, skipped
 from fastprof.verbs.together import JoinedTable, Together
 
 if TYPE_CHECKING:
@@ -95,8 +94,7 @@ class Answer:
 
         def failed(error: FastprofError) -> None:
             unread.append(error)
-            self._log.count(REPORTED["skipped-inputs"])
-            self._log.warn(REPORTED["unread-inputs"], error=error.message())
+            skipped(error, self._log)
 
         lenient = bool(options.get(LENIENT.name))
         paths = [one for path in given for one in _whole_store(path, options, lenient)]

@@ -26,8 +26,7 @@ from fastprof.core.options import Option, Options, checked
 from fastprof.core.remote import shown
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.profile import Profile, Table, table_end
-from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import none_can_be_read
+from fastprof.verbs.run import none_can_be_read, skipped
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
@@ -97,8 +96,7 @@ class Together:
             except FastprofError as error:
                 if not self._keep_going or isinstance(error, UsageError):
                     raise
-                self.log.count(REPORTED["skipped-inputs"])
-                self.log.warn(REPORTED["unread-inputs"], error=error.message())
+                skipped(error, self.log)
                 failed.append(error)
                 continue
             for name, new in found.items():
@@ -196,9 +194,12 @@ class JoinedTable:
             texts = {key: Texts.of([_utf8(text)]) for key, text in self._of.constants_of(number).items()}
             for rows in self._of.read(number, self.name):
                 if len(rows):
-                    yield (rows.c, zeros, texts), len(rows), self._placed(texts, rows.columns, address)
+                    placed = self._placed(texts, rows.columns, address, self._of.names[number])
+                    yield (rows.c, zeros, texts), len(rows), placed
 
-    def _placed(self, texts: Mapping[str, Texts], columns: Iterable[Column], zeros: int) -> list[Column]:
+    def _placed(
+        self, texts: Mapping[str, Texts], columns: Iterable[Column], zeros: int, input_: str = ""
+    ) -> list[Column]:
         """All columns of the table: those that a profile lacks are NULL.  Errors: FastprofError for another column."""
         own = {column.name: column for column in columns}
         placed = [
@@ -209,7 +210,7 @@ class JoinedTable:
             there = own.pop(name, column._replace(items=zeros, valid=zeros))
             placed.append(there._replace(name=column.name, nullable=True))
         if own:
-            raise FastprofError("an input changed while it was read")
+            raise FastprofError(f"{input_}: the file was changed while it was read")
         return placed
 
 
