@@ -46,6 +46,17 @@ static inline unsigned fp_nibble(uint8_t c) {
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
+/* A number of the form 0x7f12, of 1 to 16 digits, and nothing else.  Whether the text is such. */
+static inline int fp_is_hex(const uint8_t *p, size_t n, uint64_t *to) {
+    *to = 0;
+    if (n < 3 || n > 18 || p[0] != '0' || p[1] != 'x') return 0;
+    for (size_t i = 2; i < n; i++) {
+        if (fp_nibble(p[i]) > 15) return 0;
+        *to = *to << 4 | fp_nibble(p[i]);
+    }
+    return 1;
+}
+
 /* ---- writers: each returns the new end, but may write beyond it: FP_DIGITS_ROOM bytes must be writable ---- */
 
 enum { FP_DIGITS_ROOM = 32 };

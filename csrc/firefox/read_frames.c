@@ -2,33 +2,13 @@
 #include "core/digits.h"
 #include "firefox/read_private.h"
 
-enum { MOST_HEX = 16 };
-
-static int hex_digit(uint8_t c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* "0x7f12" and nothing else. */
-static int is_address(const uint8_t *p, size_t n, uint64_t *address) {
-    *address = 0;
-    if (n < 3 || n > 2 + MOST_HEX || p[0] != '0' || p[1] != 'x') return 0;
-    for (size_t i = 2; i < n; i++) {
-        const int digit = hex_digit(p[i]);
-        if (digit < 0) return 0;
-        *address = *address << 4 | (uint64_t)digit;
-    }
-    return 1;
-}
-
 /* "[libc.so.6+0x7f12]": how fastprof shows an address without a name. */
 static int is_shown_address(const uint8_t *p, size_t n) {
     size_t at = n - 1;
     uint64_t address;
     if (n < 6 || p[0] != '[' || p[n - 1] != ']') return 0;
-    while (at > 1 && hex_digit(p[at - 1]) >= 0) at--;
-    return at >= 4 && p[at - 3] == '+' && is_address(p + at - 2, n - 1 - (at - 2), &address);
+    while (at > 1 && fp_nibble(p[at - 1]) < 16) at--;
+    return at >= 4 && p[at - 3] == '+' && fp_is_hex(p + at - 2, n - 1 - (at - 2), &address);
 }
 
 /* A frame without inlined functions. */
@@ -53,7 +33,7 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
     if (address < 0 || !l->mapping || address >> 40) return named(r, func, l->object, 0, 0, 0, line, column);
     const uint64_t there = l->base + (uint64_t)address;
     const uint32_t flags = r->returns ? FP_FRAME_RETURN_ADDRESS : 0;
-    if (is_address(p, n, &stated) || is_shown_address(p, n)) return fp_model_frame(m, l->mapping, there, flags, 0);
+    if (fp_is_hex(p, n, &stated) || is_shown_address(p, n)) return fp_model_frame(m, l->mapping, there, flags, 0);
     return named(r, func, l->object, l->mapping, there, flags, line, column);
 }
 
@@ -116,7 +96,7 @@ uint32_t fp_firefox_location(struct fp_firefox_read *r, uint32_t text, uint32_t 
     size_t n, n_name, file_at, n_file;
     uint64_t address;
     const uint8_t *p = fp_string(&m->strings, text, &n);
-    if (is_address(p, n, &address)) {
+    if (fp_is_hex(p, n, &address)) {
         const struct fp_firefox_lib *l = lib_at(r, address);
         return fp_model_frame(m, l ? l->mapping : 0, address, r->returns ? FP_FRAME_RETURN_ADDRESS : 0, 0);
     }

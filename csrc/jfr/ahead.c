@@ -101,7 +101,8 @@ static const struct fp_jfr_program *prepared(struct fp_jfr_reader *r, uint32_t t
     struct fp_jfr_program *program = &r->programs[t->program - 1];
     if (!program->is_plain || !program->n_ops) return NULL;
     if (!program->slots) {
-        if (fp_jfr_slots_room(r, r->n_slots + 1)) return NULL;
+        const uint64_t need = ((uint64_t)r->n_slots + 1) * FP_JFR_SLOTS;
+        if (fp_array_room(&r->slots, &r->cap_slots, need, sizeof *r->slots)) return NULL;
         program->slots = ++r->n_slots;
         fp_jfr_plain_slots(r, program, fp_jfr_slots_of(r, program));
     }

@@ -257,7 +257,7 @@ static void find_spans(struct fp_jfr_reader *r) {
 
 static int empty(struct fp_jfr_reader *r) {
     r->n_types = r->n_fields = r->n_notes = r->n_ops = r->n_programs = r->n_strings = r->string_type = 0;
-    r->n_slots = 1;
+    r->n_slots = 0;
     r->described.n = 0;
     memset(r->small, 0, sizeof r->small);
     fp_strings_empty(&r->names);

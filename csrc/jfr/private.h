@@ -340,8 +340,7 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots);
 
-/* Room for the slots of n types of events.  0 or FP_E_NOMEM. */
-int fp_jfr_slots_room(struct fp_jfr_reader *r, uint32_t n);
+/* The kinds of the slots of a plain program. */
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
 
 static inline struct fp_jfr_slot *fp_jfr_slots_of(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {

@@ -321,10 +321,6 @@ void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_progr
     }
 }
 
-int fp_jfr_slots_room(struct fp_jfr_reader *r, uint32_t n) {
-    return fp_array_room(&r->slots, &r->cap_slots, (uint64_t)n * FP_JFR_SLOTS, sizeof *r->slots);
-}
-
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots) {
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);

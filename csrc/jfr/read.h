@@ -193,7 +193,7 @@ struct fp_jfr_reader {
     uint32_t *stack_of;       /* by chain */
     uint32_t cap_stack_of;
     struct fp_jfr_context *contexts; /* the last ones */
-    struct fp_jfr_slot *slots;       /* FP_JFR_SLOTS for any event, then as many for each type whose program is plain */
+    struct fp_jfr_slot *slots;       /* FP_JFR_SLOTS for each type whose events are decoded ahead */
     uint32_t n_slots, cap_slots;
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */

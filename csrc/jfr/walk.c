@@ -26,7 +26,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    if (failed || !r->cache || !r->contexts || fp_jfr_slots_room(r, 1)) {
+    if (failed || !r->cache || !r->contexts) {
         fp_jfr_reader_free(r);
         return NULL;
     }

@@ -23,9 +23,8 @@ enum { OTHER_TEXT = 4, LEGACY = 8 }; /* added to the kind of an id (FP_TRACE_*):
 /* The open calls of an id. */
 struct span {
     uint32_t key[KEY_WORDS];
-    uint32_t slot, next; /* next: of the chain of its bucket or of the unused ones, + 1 */
-    int32_t is_open;
-    struct fp_trace_stack stack;
+    uint32_t slot, next;         /* next: of the chain of its bucket or of the unused ones, + 1 */
+    struct fp_trace_stack stack; /* empty: unused */
 };
 
 /* `free_from` is a tree of minimums: [cap + slot] is the time from which a slot is free, INT64_MAX while it is in use;
@@ -41,11 +40,11 @@ struct fp_trace_async {
     struct fp_secret secret;
     struct span *spans;
     uint32_t *buckets; /* their number is a power of 2 */
-    uint32_t cap_spans, n_spans, n_buckets, n_open, unused, closing;
+    uint32_t cap_spans, n_spans, n_buckets, unused, closing;
     struct fp_table track_keys; /* document, process, category */
     struct track *tracks;
     uint32_t cap_tracks;
-    uint32_t track, slot; /* that request a thread */
+    uint32_t track; /* that requests a thread, for slot r->lane */
 };
 
 struct fp_trace_async *fp_trace_async_new(void) {
@@ -103,7 +102,7 @@ static int add_slots(struct track *t) {
 
 /* The first slot that is free at `time`, or FP_NO_ID when memory ran out. */
 static uint32_t slot_at(struct track *t, int64_t time) {
-    if ((!t->cap || t->free_from[1] > time) && add_slots(t)) return FP_NO_ID;
+    if (t->free_from[1] > time && add_slots(t)) return FP_NO_ID;
     uint32_t node = 1;
     while (node < t->cap) node = 2 * node + (t->free_from[2 * node] > time);
     return node - t->cap;
@@ -115,7 +114,6 @@ static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot
     *thread = t->threads[slot] - 1;
     if (t->threads[slot]) return 0;
     r->async->track = track;
-    r->async->slot = slot;
     r->lane = slot;
     r->lane_of = t->threads[0] - 1;
     r->request = FP_TRACE_TRACK;
@@ -124,7 +122,7 @@ static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot
 
 void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread) {
     const struct fp_trace_async *a = r->async;
-    a->tracks[a->track].threads[a->slot] = thread + 1;
+    a->tracks[a->track].threads[r->lane] = thread + 1;
 }
 
 /* ---- spans ---- */
@@ -139,6 +137,7 @@ static struct span *find(const struct fp_trace_async *a, const uint32_t *key) {
     return at ? &a->spans[at - 1] : NULL;
 }
 
+/* More buckets; no span is unused. */
 static int add_buckets(struct fp_trace_async *a) {
     const uint32_t n = a->n_buckets ? 2 * a->n_buckets : 64;
     uint32_t *buckets = n ? calloc(n, sizeof *buckets) : NULL;
@@ -147,7 +146,6 @@ static int add_buckets(struct fp_trace_async *a) {
     a->buckets = buckets;
     a->n_buckets = n;
     for (uint32_t i = 0; i < a->n_spans; i++) {
-        if (!a->spans[i].is_open) continue;
         uint32_t *const bucket = bucket_of(a, a->spans[i].key);
         a->spans[i].next = *bucket;
         *bucket = i + 1;
@@ -157,8 +155,8 @@ static int add_buckets(struct fp_trace_async *a) {
 
 /* A new span; NULL when memory ran out. */
 static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint32_t slot) {
-    if (a->n_open >= a->n_buckets && add_buckets(a)) return NULL;
     if (!a->unused) {
+        if (a->n_spans >= a->n_buckets && add_buckets(a)) return NULL;
         if (fp_array_zeroed(&a->spans, &a->cap_spans, (uint64_t)a->n_spans + 1, sizeof *a->spans)) return NULL;
         a->unused = ++a->n_spans;
     }
@@ -167,11 +165,9 @@ static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint
     a->unused = s->next;
     memcpy(s->key, key, sizeof s->key);
     s->slot = slot;
-    s->is_open = 1;
     uint32_t *const bucket = bucket_of(a, key);
     s->next = *bucket;
     *bucket = id;
-    a->n_open++;
     return s;
 }
 
@@ -181,9 +177,7 @@ static void remove_span(struct fp_trace_async *a, struct span *s) {
     while (*at != id) at = &a->spans[*at - 1].next;
     *at = s->next;
     s->next = a->unused;
-    s->is_open = 0;
     a->unused = id;
-    a->n_open--;
 }
 
 /* ---- events ---- */
@@ -229,22 +223,21 @@ static int add_record(struct fp_trace_read *r, const struct span *s, uint32_t at
 static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint32_t name) {
     struct fp_trace_async *a = r->async;
     struct span *s = find(a, key);
-    uint32_t at = s ? s->stack.n : 0;
-    const uint32_t stop = at > FP_TRACE_SEARCHED ? at - FP_TRACE_SEARCHED : 0;
+    const uint32_t ended = s ? fp_trace_ended_by(r, &s->stack, name) : 0;
     if (s) {
         r->out_of_order |= time < s->stack.last && !r->by_time;
         s->stack.last = time;
     }
-    while (at > stop && name != FP_NO_ID && fp_trace_name_of(r, s->stack.calls[at - 1].function) != name) at--;
-    if (at == stop) {
+    if (!ended) {
         r->lost_ends++;
         a->tracks[key[KEY_TRACK]].lost = 1;
         return 0;
     }
     r->nameless_ends += name == FP_NO_ID;
     struct fp_trace_stack *stack = &s->stack;
-    if (add_record(r, s, at - 1, fp_trace_duration(stack->calls[at - 1].time, time))) return FP_E_NOMEM;
-    memmove(stack->calls + at - 1, stack->calls + at, (stack->n - at) * sizeof *stack->calls);
+    const uint32_t at = stack->n - ended;
+    if (add_record(r, s, at, fp_trace_duration(stack->calls[at].time, time))) return FP_E_NOMEM;
+    memmove(stack->calls + at, stack->calls + at + 1, (ended - 1) * sizeof *stack->calls);
     if (--stack->n) return 0;
     set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);
     a->tracks[key[KEY_TRACK]].n_used--;
@@ -260,15 +253,11 @@ static uint64_t hash_of(const struct fp_trace_async *a, const struct fp_buf *tex
 static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
     const struct fp_buf *id = &r->event.id;
     int64_t value;
-    uint64_t number = 0;
+    uint64_t number;
     *kind = r->event.id_is;
     if (*kind == FP_TRACE_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) return (uint64_t)value;
-    int is_hex = id->n > 2 && id->n <= 18 && id->p[0] == '0' && id->p[1] == 'x';
-    for (size_t i = 2; is_hex && i < id->n; i++) {
-        is_hex = fp_nibble(id->p[i]) < 16;
-        number = number << 4 | fp_nibble(id->p[i]);
-    }
-    if (is_hex || !id->n) return number;
+    if (!id->n) return 0;
+    if (fp_is_hex(id->p, id->n, &number)) return number;
     *kind |= OTHER_TEXT;
     return hash_of(r->async, id);
 }
@@ -296,42 +285,42 @@ static void set_key(uint32_t *key, uint32_t track, uint64_t hash) {
     key[KEY_HASH + 1] = (uint32_t)(hash >> 32);
 }
 
-/* The key of the event's span.  0 or FP_E_NOMEM. */
-static int key_of(struct fp_trace_read *r, uint32_t *key) {
+/* The key of the event's span. */
+static void key_of(const struct fp_trace_read *r, uint32_t track, uint32_t *key) {
     const struct fp_trace_event *e = &r->event;
     const int is_legacy = e->ph == 'S' || e->ph == 'F';
-    const uint32_t track = track_of(r);
     uint32_t kind;
     const uint64_t id = id_of(r, &kind);
     const uint64_t hashed[] = {track, kind | (is_legacy ? LEGACY : 0), id, hash_of(r->async, &e->scope),
                                is_legacy ? hash_of(r->async, &e->name) : 0};
     set_key(key, track, fp_secret_hash(&r->async->secret, hashed, sizeof hashed));
-    return track == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     struct fp_trace_async *a = r->async;
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
+    const uint32_t track = track_of(r);
     uint32_t key[KEY_WORDS], thread;
-    if (key_of(r, key)) return FP_E_NOMEM;
+    if (track == FP_NO_ID) return FP_E_NOMEM;
     r->category = e->category;
-    int status = thread_of_slot(r, key[KEY_TRACK], 0, &thread);
+    int status = thread_of_slot(r, track, 0, &thread);
     if (status) return status;
     if (!begins && !ends) return fp_trace_instant(r, thread);
+    key_of(r, track, key);
     if (r->by_time) {
         struct fp_trace_record *record = fp_trace_add(r);
         if (!record) return FP_E_NOMEM;
         const uint64_t hash = key[KEY_HASH] | (uint64_t)key[KEY_HASH + 1] << 32;
         const uint32_t op = begins ? FP_OP_ENTER : FP_OP_EXIT;
-        *record = (struct fp_trace_record){e->ts, (int64_t)hash, r->order++, thread, op, name, key[KEY_TRACK]};
+        *record = (struct fp_trace_record){e->ts, (int64_t)hash, r->order++, thread, op, name, track};
         return 0;
     }
     const struct fp_trace_open call = {e->ts, r->order, name, 0};
     status = begins ? begin(r, key, &call) : end(r, key, e->ts, name);
     if (status) return status;
     r->order++;
-    struct track *t = &a->tracks[key[KEY_TRACK]];
+    struct track *t = &a->tracks[track];
     t->went_back |= e->ts < t->last;
     t->last = e->ts;
     r->out_of_order |= t->lost && t->went_back; /* an end may precede its begin */
@@ -350,7 +339,7 @@ int fp_trace_async_close(struct fp_trace_read *r) {
     struct fp_trace_async *a = r->async;
     for (; a->closing < a->n_spans; a->closing++) {
         struct span *s = &a->spans[a->closing];
-        for (uint32_t i = 0; s->is_open && i < s->stack.n; i++)
+        for (uint32_t i = 0; i < s->stack.n; i++)
             if (add_record(r, s, i, FP_TRACE_ENDLESS)) return FP_E_NOMEM;
     }
     return 0;

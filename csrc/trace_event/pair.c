@@ -38,16 +38,8 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     return 0;
 }
 
-/* How many of the innermost calls an exit of `name` ends; 0: `name` is not open. */
-static uint32_t ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
-    if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= FP_TRACE_SEARCHED; k++)
-        if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
-    return 0;
-}
-
 int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
-    const uint32_t ended = ended_by(r, &r->stacks_of[thread], name);
+    const uint32_t ended = fp_trace_ended_by(r, &r->stacks_of[thread], name);
     r->lost_ends += !ended;
     r->unwound += ended > 1 ? ended - 1 : 0;
     r->nameless_ends += ended && name == FP_NO_ID;

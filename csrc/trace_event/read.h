@@ -20,8 +20,6 @@
  *
  * Asynchronous calls (b, e; S, F) are paired by category and id and get tracks of their own (async.c).
  *
- * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If some are below 0,
- * all are shifted so that the earliest is 0.
  * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H

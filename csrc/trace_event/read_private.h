@@ -61,9 +61,6 @@ static inline int64_t fp_trace_duration(int64_t begin, int64_t end) {
     return (int64_t)(lasts < most ? lasts : most);
 }
 
-/* Of a stack of open calls, these innermost ones are searched for the call that an end is of. */
-enum { FP_TRACE_SEARCHED = 4096 };
-
 /* pair.c.  `name` is a string, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
 int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
 int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
@@ -111,6 +108,15 @@ int fp_trace_instant(struct fp_trace_read *r, uint32_t thread);
 /* The name of a function. */
 static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t function) {
     return fp_table_row(&r->model->functions, function)[FP_FUNCTION_NAME];
+}
+
+/* How many of the innermost calls an end of `name` ends; 0: `name` is not open.  Very deep calls are not searched. */
+static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
+    enum { MAX_SEARCHED = 4096 };
+    if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
+    for (uint32_t k = 1; k <= s->n && k <= MAX_SEARCHED; k++)
+        if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
+    return 0;
 }
 
 /* async.c.  Each returns 0, FP_ASK or FP_E_NOMEM. */

@@ -20,9 +20,8 @@ from fastprof.cli.text import print_table, quantity, utc
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.inputs.expand import expand
+from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.info import info
-from fastprof.verbs.run import skipped
 
 DESCRIPTION = """\
 Describe profiles: format, version, command, process,

@@ -27,11 +27,11 @@ from fastprof.verbs.sql import Answer, options, private_folder
 DESCRIPTION = """\
 Query profiles with DuckDB's SQL (see docs/tables.md). A
 timeline has the tables spans and events, stacks have
-samples and frames, a graph has the table graph. Tables of
-folders, stores and several files have the rows of all
-profiles, with the columns `profile` and one for each label,
-as has the table profiles. Of several files, the first
-alone is p1.spans. The query cannot read other files."""
+samples and frames, a graph has the table graph. For a
+folder, a store or several files, each table has the rows
+of all profiles, a column `profile` and one per label; the
+table profiles has only these columns. p1.spans are the
+spans of the first file. The query cannot read other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)

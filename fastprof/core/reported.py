@@ -76,7 +76,6 @@ SHARED |= reported(
         "unwound-frames": ("unwound frame", "unwound frames"),
     },
     losses={
-        "skipped-inputs": ("input that could not be read", "inputs that could not be read"),
         "damaged-records": ("damaged record", "damaged records"),
         "skipped-bytes": ("byte skipped", "bytes skipped"),
         "unreadable-lines": ("unreadable line", "unreadable lines"),
@@ -108,7 +107,6 @@ SHARED |= reported(
     warnings={
         "object-notes": "{path}: {note}",
         "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",
-        "unread-inputs": "{error}",
     },
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.log import Warn
+from fastprof.core.log import Log, Warn
 from fastprof.core.remote import below, is_url
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.inputs.reported import REPORTED
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from fastprof.inputs.state import State
 
 Failed = Callable[[FastprofError], None]  # gets the error of an unreadable input and may raise it
+
+
+def skipped(error: FastprofError, log: Log) -> None:
+    """Count and report an input that is skipped because of `error`."""
+    log.count(REPORTED["skipped-inputs"])
+    log.warn(REPORTED["unread-inputs"], error=error.message())
 
 
 def names_in(path: str) -> list[str]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
+    losses={
+        "skipped-inputs": ("input that could not be read", "inputs that could not be read"),
+    },
     warnings={
         "other-files": "{path}: skipped, not regular files: {names}",
         "store-notes": "{path}: {note}",
+        "unread-inputs": "{error}",
     },
 )

@@ -30,7 +30,7 @@ from fastprof.formats.archive.index import Archive, load_at, payload, read_about
 from fastprof.formats.archive.sections import BASED, MAX_NUMBER, OPTIONAL, Codec, Member, SectionError, with_header
 from fastprof.formats.archive.write import ArchiveWriter, empty, packed_index
 from fastprof.inputs import Progress, open_reader
-from fastprof.inputs.expand import expand
+from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.state import located, open_store
 from fastprof.inputs.stored import in_store
 from fastprof.store.bases import Bases, Key, keyed
@@ -369,8 +369,7 @@ def add(
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
             raise error
-        log.count(REPORTED["skipped-inputs"])
-        log.warn(REPORTED["unread-inputs"], error=error.message())
+        skipped(error, log)
 
     lenient = options.get(LENIENT.name) is True
     named = _named(path, expand(inputs, log.warn, failed, lenient=lenient), inputs, name, log)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("skipped-inputs", "unread-inputs"),
     warnings={
         "store-itself": "{input}: skipped, it is the store itself",
     },

@@ -1,4 +1,4 @@
-"""Which of many profiles a query asks for: its conditions on columns that are constant in each.
+"""Selects the profiles a query needs, by its conditions on columns that are constant in each profile.
 
 For `select ... from samples where profile like 'web%' and cpu > 3`, that is `profile like 'web%'`.
 """
@@ -50,7 +50,7 @@ class Conditions:
         return [*range(n)] if found is None else sorted(found)
 
     def _uses(self, tree: Any, table: str) -> Iterator[list[Any] | None]:
-        """For each use of a table, what its rows must meet; None if that is not understood."""
+        """The conditions on each use of a table; None for a use that is not understood."""
         if isinstance(tree, list):
             for one in tree:
                 yield from self._uses(one, table)
@@ -68,8 +68,8 @@ class Conditions:
                 yield from self._uses(one, table)
 
     def _matching(self, conditions: list[Any], columns: Mapping[str, str]) -> set[int] | None:
-        """The profiles that meet all conditions.  One that cannot be evaluated by itself is left to the query; None if
-        that leaves none."""
+        """The profiles that meet all conditions.  Conditions that cannot be evaluated alone are ignored; None if none
+        remains."""
         from duckdb import Error
 
         template = "select json_serialize_sql('select number from known.profiles where true')"

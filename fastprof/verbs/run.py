@@ -15,8 +15,7 @@ from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand
-from fastprof.verbs.reported import REPORTED
+from fastprof.inputs.expand import expand, skipped
 
 Idle = Callable[[Option[Any]], None]
 
@@ -92,12 +91,6 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
-
-
-def skipped(error: FastprofError, log: Log) -> None:
-    """Count and report an input that is skipped because of `error`."""
-    log.count(REPORTED["skipped-inputs"])
-    log.warn(REPORTED["unread-inputs"], error=error.message())
 
 
 def none_can_be_read(last: Message) -> FastprofError:

@@ -20,17 +20,16 @@ from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
-from fastprof.inputs.expand import expand
+from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.stored import Stored, is_archive
-from fastprof.verbs.conditions import Conditions
 from fastprof.verbs.profile import Profile, Table, table_end
-from fastprof.verbs.run import listed, none_can_be_read, skipped
-from fastprof.verbs.together import JoinedTable, Together
+from fastprof.verbs.run import listed, none_can_be_read
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.verbs.keywords import OpenOptions
+    from fastprof.verbs.together import JoinedTable, Together
 
 _ROWS = 4096  # rows fetched at a time
 
@@ -88,7 +87,7 @@ class Answer:
     def _open(
         self, given: list[Any], query: str, from_: str | None, options: Mapping[str, Any], keep_going: bool
     ) -> None:
-        """Opens profiles by themselves, or names those that are queried together."""
+        """Open each profile separately, or prepare them to be queried together."""
 
         unread: list[FastprofError] = []
 
@@ -104,6 +103,8 @@ class Answer:
         if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
             if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
                 raise UsageError(f"{name_of(one)}: files that are queried together are read several times")
+            from fastprof.verbs.together import Together  # takes a quarter of the start, for several profiles only
+
             self._together = Together(paths, from_, options, keep_going=keep_going)
             return
         self._several = len(paths) > 1
@@ -158,6 +159,8 @@ class Answer:
         shown = together.constants("profiles")
         columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
         self._db.execute(f"create view profiles as select {columns} from known.profiles order by number")
+        from fastprof.verbs.conditions import Conditions  # for several profiles only
+
         conditions = Conditions(self._db, query)
         names = [name for name in _TABLES if conditions.uses(name)]
         if not names and not conditions.uses("profiles"):

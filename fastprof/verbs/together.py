@@ -4,7 +4,7 @@
     web1/mon.prof  web1  main       10          where profile like '%/mon.prof' group by 1
     web2/mon.prof  web2  main       20
 
-Profiles are read one after the other.  What a query asks of `profile` and of labels chooses the profiles to be read.
+Profiles are read one after the other.  Conditions on `profile` and labels select the profiles to read.
 """
 
 from __future__ import annotations
@@ -13,37 +13,35 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
-from fastprof import bridges, plan
+from fastprof import plan
 from fastprof.bridges import INPUT_LABELS
-from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS
+from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, unused, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.options import Option, Options, checked
+from fastprof.core.options import Option, checked
 from fastprof.core.remote import shown
 from fastprof.core.words import Message, spelled
+from fastprof.inputs.expand import skipped
 from fastprof.verbs.profile import Profile, Table, table_end
-from fastprof.verbs.run import none_can_be_read, skipped
+from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
 
 PROFILE = "profile"
 NAME = ""  # the key of the name among the keys of labels, which are not empty
-_FILTERS = {option for select in bridges.SELECT.values() for option in select.options}
 
 
 class _One(Profile):
-    """One of many profiles.  Options that do nothing here may be for others; filters are for all."""
+    """One of many profiles.  Options unused here may apply to others; filters must apply to all."""
 
     def _refuse_idle(self) -> None:
         self.idle: set[Option[Any]] = set()
         plan.checked(table_end(None), [[self._reader]], self._options, idle=self.idle.add)
-        if refused := self.idle & _FILTERS:
-            plan.checked(table_end(None), [[self._reader]], Options(**{o.name: self._options[o] for o in refused}))
 
 
 class Together:
@@ -73,12 +71,12 @@ class Together:
     def values(self, key: str) -> list[str | None]:
         """The values of such a column, by profile."""
         found = [self.constants_of(number).get(key) for number in range(len(self.names))]
-        return [value if value is None else _utf8(value) for value in found]
+        return [value if value is None else utf8(value) for value in found]
 
     def look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
-        """The tables of these names, each of the profiles of these numbers, which are opened for that.
+        """The named tables over the profiles with these numbers.  Opens these profiles.
 
-        A table of no profile has the columns of the first one that has such a table.
+        A table without profiles has the columns of the first profile with such a table.
         Errors: FastprofError and its kinds: those of opening, also for columns of one name in different units.
         """
         columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
@@ -191,7 +189,7 @@ class JoinedTable:
         zeros = ffi.new("uint8_t[]", 8 * CAPACITY)
         address = address_of(zeros)
         for number in self._numbers:
-            texts = {key: Texts.of([_utf8(text)]) for key, text in self._of.constants_of(number).items()}
+            texts = {key: Texts.of([utf8(text)]) for key, text in self._of.constants_of(number).items()}
             for rows in self._of.read(number, self.name):
                 if len(rows):
                     placed = self._placed(texts, rows.columns, address, self._of.names[number])
@@ -222,14 +220,7 @@ def _without_memory(column: Column) -> Column:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A name that no column has, ignoring case.  It is taken then."""
-    found, n = _utf8(name), 1
-    while found.casefold() in taken:
-        n += 1
-        found = f"{_utf8(name)}_{n}"
+    """An unused name of a column, added to `taken`."""
+    found = unused(utf8(name), taken)
     taken.add(found.casefold())
     return found
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")

@@ -105,7 +105,7 @@ def test_title_and_frames(tmp_path: Path) -> None:
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
-    """pprof shortens names that it takes for C++, if system_name is the same."""
+    """pprof shortens names that look like C++ if system_name equals name."""
     names = ["<module>", "<lambda>", "<genexpr>", "<built-in method builtins.print>", "operator<", "operator<=>"]
     names += ["std::vector<int, std::allocator<int> >::push_back(int&&)", "f(int)", "a::b(char const*)", "operator()"]
     names += ["main.(*T).f", "main.F[go.shape.int_0]", "x.(*Y[...]).Z", "com.a.B.<init>", "-[NSView draw:]", "a[0](b)"]

@@ -10,7 +10,7 @@ the texts of all rows so far, so a later batch has the same texts, possibly foll
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from fastprof.bridges import TABLE, TABLES
 from fastprof.bridges.rows.nest import Clocks, nest
@@ -216,11 +216,11 @@ class _Table:
         event = self._events[i - fixed] if i >= fixed else None
         metadata = {b"unit": self.time_unit} if kind.is_time else {}
         if event and event.unit:
-            metadata[b"unit"] = _utf8(event.unit)
+            metadata[b"unit"] = utf8(event.unit).encode()
         if event and event.long_name:
-            metadata[b"description"] = _utf8(event.long_name)
+            metadata[b"description"] = utf8(event.long_name).encode()
         return Column(
-            _utf8(kind.name),
+            utf8(kind.name).encode(),
             kind.format,
             address_of(c.items),
             kind.nullable,
@@ -250,7 +250,8 @@ class _Table:
                     f"{inputs_of(self._model)}part {batch.part + 1} counts {event.name}, which the {CAPACITY:,} rows "
                     "before do not, and all rows of a table have the same columns: choose one part, or merge first"
                 )
-            self._layout.append(_Kind(self._unused(event.name), b"l", True))
+            taken = {kind.name.casefold() for kind in self._layout}
+            self._layout.append(_Kind(unused(event.name, taken), b"l", True))
             self._add(self._layout[-1])
         first = len(LAYOUTS[self.name])
         self.c.value_columns = self._value_columns = ffi.new("uint32_t[]", [first + k for k in columns] or [0])
@@ -258,18 +259,19 @@ class _Table:
         positions = self._model.parts[batch.part].positions
         self.c.has_addresses, self.c.has_lines = "instr" in positions, "line" in positions
 
-    def _unused(self, name: str) -> str:
-        """A name that no column has yet, ignoring case."""
-        taken = {kind.name.casefold() for kind in self._layout}
-        found, n = name, 1
-        while found.casefold() in taken:
-            n += 1
-            found = f"{name}_{n}"
-        return found
+
+def unused(name: str, taken: Container[str]) -> str:
+    """`name`, or name_2, name_3 and so on if it is taken, ignoring case.  `taken`: case-folded names."""
+    found, n = name, 1
+    while found.casefold() in taken:
+        n += 1
+        found = f"{name}_{n}"
+    return found
 
 
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd").encode()
+def utf8(text: str) -> str:
+    """Valid UTF-8 without NUL."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 def _label_text(model: Model, label: int) -> str:

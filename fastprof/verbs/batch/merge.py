@@ -219,7 +219,7 @@ class _Tree:
         return self._options if first else {k: v for k, v in self._options.items() if k not in once}
 
     def _not_given(self, first: bool) -> set[str]:
-        """The flags of options that only the first level gets: merges of partials say nothing about them."""
+        """Flags of options of the first level only; merges of partials do not report them as unused."""
         return set() if first else {option.flag for option in _ONCE}
 
     def _job(self, group: list[tuple[str, str]], kind: str, last: bool, first: bool) -> Job:

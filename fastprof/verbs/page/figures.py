@@ -163,9 +163,9 @@ class Table:
             return self._listed(next(iter(functions)))
         if len(functions) == 1 and not self._has_cycles:
             return self._arcs_of(next(iter(functions)), found)
-        rows = list[_Arc]()
-        n_callers = 0
+        both = list[list[_Arc]]()
         for into in (True, False):
+            both.append([])
             others = {function: self._others(function, into) for function in functions}
             by_place: dict[Place, dict[int, tuple[int, int | None]]] = {}
             for c, of in found.items():
@@ -176,14 +176,13 @@ class Table:
                 counts = [0, 0]
                 for c in reversed(by):
                     counts[self._shown.columns[c].side] = by[c][1] or 0
-                rows.append((place, [by[c][0] if c in by else 0 for c in self._kept], counts))
-            n_callers = len(rows) if into else n_callers
-        return _columns(rows, n_callers, len(self._kept))
+                both[-1].append((place, [by[c][0] if c in by else 0 for c in self._kept], counts))
+        return _columns(both, len(self._kept))
 
     def _listed(self, function: int) -> Arcs:
         """The same for a timeline, whose value columns are time and calls."""
-        rows = list[_Arc]()
-        kept, places, n_callers = self._kept, self._places, 0
+        both = list[list[_Arc]]()
+        kept, places = self._kept, self._places
         for into in (True, False):
             by_place = dict[Place, _Arc]()
             for other, *values, calls in self._shown.listed_arcs(function, into):
@@ -192,14 +191,13 @@ class Table:
                 if before is not arc:
                     before[1][:] = map(add, before[1], arc[1])
                     before[2][0] += calls
-            rows += sorted(by_place.values(), key=_by_cost)
-            n_callers = len(rows) if into else n_callers
-        return _columns(rows, n_callers, len(kept))
+            both.append(sorted(by_place.values(), key=_by_cost))
+        return _columns(both, len(kept))
 
     def _arcs_of(self, function: int, found: dict[int, int | Row]) -> Arcs:
         """The same without cycles, where each other function has one arc."""
-        rows = list[_Arc]()
-        kept, columns, places, n_callers = self._kept, self._shown.columns, self._places, 0
+        both = list[list[_Arc]]()
+        kept, columns, places = self._kept, self._shown.columns, self._places
         positions = {c: k for k, c in enumerate(kept)}
         for into in (True, False):
             listed, by_other = self._others(function, into), dict[int, _Arc]()
@@ -214,9 +212,8 @@ class Table:
                     arc[1][k] = cost
                     if known:
                         arc[2][side] = calls
-            rows += sorted(by_other.values(), key=_by_cost)
-            n_callers = len(rows) if into else n_callers
-        return _columns(rows, n_callers, len(kept))
+            both.append(sorted(by_other.values(), key=_by_cost))
+        return _columns(both, len(kept))
 
     def _others(self, function: int, into: bool) -> list[int]:
         """The listed callers or callees: the most expensive ones of each value column."""
@@ -248,10 +245,12 @@ def _by_cost(arc: _Arc) -> tuple[int, Place]:
     return -abs(arc[1][0]), arc[0]
 
 
-def _columns(rows: list[_Arc], n_callers: int, n_values: int) -> Arcs:
+def _columns(both: list[list[_Arc]], n_values: int) -> Arcs:
+    """Of callers and callees."""
+    rows = both[0] + both[1]
     costs = [_packed([row[1][k] for row in rows]) for k in range(n_values)]
     calls = [_packed([row[2][side] for row in rows]) for side in (0, 1)]
-    return Arcs([row[0] for row in rows], n_callers, costs, calls)
+    return Arcs([row[0] for row in rows], len(both[0]), costs, calls)
 
 
 def _packed(items: list[int]) -> Sequence[int]:
