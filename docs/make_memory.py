@@ -27,7 +27,7 @@ TITLE = """\
 # Memory
 
 ```
-$ fastprof convert trace.xray --max-memory 8M -o trace.callgrind
+fastprof convert trace.xray --max-memory 8M -o trace.callgrind
 ```
 
 A conversion takes {least} MiB for the program, up to {extra} MiB for batches, windows of files and runs, and chunks

@@ -66,6 +66,15 @@ def test_a_merge_keeps_labels(dumps: Path) -> None:
     assert groups("again.pb.gz", "label:host") == {"any": 92}
 
 
+def test_stores_keep_labels(dumps: Path) -> None:
+    assert main(["archive", "add", "-q", "one.fpa", "dumps", "--label-path", PATTERN]) == 0
+    given = ["--label-path", PATTERN, "--set-label", "env=prod"]
+    assert main(["batch", "archive", "-q", "dumps", "-o", "many.fpa", *given]) == 0
+    want = groups("dumps", "label:day,host", label_path=PATTERN)
+    assert groups("one.fpa:*", "label:day,host") == groups("many.fpa:*", "label:day,host") == want  # all members
+    assert groups("many.fpa:*", "label:env") == {"prod": 92}
+
+
 def test_batches_merge_the_same(dumps: Path) -> None:
     fastprof.merge("dumps", "one.pb", label_path=PATTERN)
     fastprof.batch_merge("dumps", "many.pb", label_path=PATTERN, fan_in=2, jobs=2)
