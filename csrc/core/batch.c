@@ -147,7 +147,8 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
         int overflow = 0;
         if (b->view != FP_GRAPH || b->kind[i] == FP_COST || b->kind[i] == FP_CALL)
             for (uint32_t k = 0; k < n; k++)
-                overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
+                if (factors[k])
+                    overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
         if (!overflow && divisor > 1) {
             const i128 rest = sum % divisor, half = (divisor + 1) / 2;
             sum = sum / divisor + (rest >= half) - (rest <= -half);

@@ -26,7 +26,10 @@ class Inclusive:
         self._model, self._options, self._log = model, options, log
         self._n_old = n_old
         self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
-        self._costs = [Costs(model, "function", self._value, None, arcs=False, cycles=True) for _ in range(n_runs)]
+        self._costs = [
+            Costs(model, "function", self._value, None, arcs=False, cycles=True, inclusive_only=True)
+            for _ in range(n_runs)
+        ]
         self._sums: list[dict[_Key, int]] = []
         self._counterparts: dict[_Key, _Key] = {}
         self._weights: list[Fraction] = []
@@ -48,12 +51,12 @@ class Inclusive:
 
         None: inclusive costs are unknown in the value type of this name.
         """
-        for costs in self._costs:
-            costs.end()
         if self._value.type is None or self._value.type.name != value:
             return None
         if not all(costs.inclusive_known for costs in self._costs):
             return None
+        for costs in self._costs:
+            costs.end()
         self._weights = [*weights]
         for run, costs in enumerate(self._costs):
             sums: dict[_Key, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import inf
+from operator import sub
 
 from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple
@@ -42,13 +43,16 @@ class Rows:
         """The size of each row's difference; -1 for a row that does not count."""
         old, new = sides
         in_percent = self._options.sort == "percent"
-        sizes = [size_of(x, y, in_percent) for x, y in zip(old, new, strict=True)]
+        if in_percent:
+            sizes = [size_of(x, y, in_percent) for x, y in zip(old, new, strict=True)]
+        else:
+            sizes = [*map(abs, map(sub, new, old))]
         for i, (x, y) in enumerate(zip(old, new, strict=True) if any(self._least_costs) else ()):
             if abs(x) < self._least_costs[0] and abs(y) < self._least_costs[1]:
                 sizes[i] = -1
         if self._options.by == "arc":
             sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
-        self._n_changed += sum(size > 0 for size in sizes)
+        self._n_changed += len(sizes) - sizes.count(0) - sizes.count(-1)
         return sizes
 
     def test(self, sizes: list[float], runs: Sequence[Runs | None]) -> None:
@@ -69,9 +73,10 @@ class Rows:
 
     def candidates(self, sizes: list[float]) -> list[int]:
         """The indexes of rows that may be shown."""
-        if self._most == 0 or max(sizes, default=-1) <= self._least:
+        least = self._least
+        if self._most == 0 or max(sizes, default=-1) <= least:
             return []
-        return [i for i, size in enumerate(sizes) if size > self._least]
+        return [i for i, size in enumerate(sizes) if size > least]
 
     def add(self, size: float, change: Callable[[], Change]) -> None:
         if size <= self._least:

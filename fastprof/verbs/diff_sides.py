@@ -320,20 +320,27 @@ class Both(Input):
 
     def _with_sides(
         self, table: Table, columns: list[list[int]], kept: list[int]
-    ) -> Iterator[tuple[Batch, list[range]]]:
+    ) -> Iterator[tuple[Batch, list[list[int]]]]:
         """The rows of a table, and which of their columns are the costs of old and new in the events `kept`."""
-        n_columns, n_kept = len(table.value_types), len(kept)
-        factors = [(e, *self._factors(columns[e], e, side, n_columns)) for side in ((1, 0), (0, 1)) for e in kept]
-        sides = [range(first, first + n_kept) for first in (n_columns, n_columns + n_kept)]
+        n_columns, combined = len(table.value_types), []
+        sides: list[list[int]] = [[], []]
+        for side, signs in zip(sides, ((1, 0), (0, 1)), strict=True):
+            for e in kept:
+                factors, divisor = self._factors(columns[e], e, signs, n_columns)
+                if divisor == 1 and sum(map(abs, factors)) == 1:  # a single run, unscaled
+                    side.append(factors.index(1))
+                else:
+                    side.append(n_columns + len(combined))
+                    combined.append((e, factors, divisor))
         for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
-            batch.set_values(n_columns + 2 * n_kept)
-            for to, (e, weights, divisor) in enumerate(factors, n_columns):
-                self._combine(batch, to, weights + [0] * (to - n_columns), divisor, e)
+            batch.set_values(n_columns + len(combined))
+            for to, (e, factors, divisor) in enumerate(combined, n_columns):
+                self._combine(batch, to, factors + [0] * (to - n_columns), divisor, e)
             yield batch, sides
             batch.set_values(n_columns)
 
     def _changes(
-        self, batch: Batch, sides: list[range], inclusive: Inclusive | None, runs: list[Runs | None]
+        self, batch: Batch, sides: list[list[int]], inclusive: Inclusive | None, runs: list[Runs | None]
     ) -> Callable[[int], Change]:
         """Returns a function that converts a row of a batch to a Change."""
         model = self._model

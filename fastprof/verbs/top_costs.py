@@ -60,10 +60,24 @@ class Durations(NamedTuple):
 
 
 class Costs:
-    """Adds up the rows of each view; call `end` after the last row."""
+    """Adds up the rows of each view; call `end` after the last row.
 
-    def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool, cycles: bool) -> None:
+    `inclusive_only`: only inclusive costs are asked for, so nothing is added up once they are unknown.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        by: str,
+        value: Column,
+        second: Column | None,
+        *,
+        arcs: bool,
+        cycles: bool,
+        inclusive_only: bool = False,
+    ) -> None:
         self.model, self.by, self.value, self.second = model, by, value, second
+        self._inclusive_only = inclusive_only
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
         self._functions = owned(lib.fp_top_functions_new(model.c), lib.fp_top_functions_free, "the sums of functions")
@@ -148,7 +162,8 @@ class Costs:
         for batch in rows:
             part, n_values = batch.part, int(batch.c.n_values)
             yield batch
-        yield from self._zeros(part, n_values)
+        if self.inclusive_known:
+            yield from self._zeros(part, n_values)
 
     def _chosen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Pass batches on and choose the value type from their parts."""
@@ -196,7 +211,9 @@ class Costs:
                 self.begin_part(part)
                 columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
                 thread = thread_name(part.named("pid"), part.named("thread"))
-            if self.by == "function":
+            if self._inclusive_only and not self.inclusive_known:
+                pass
+            elif self.by == "function":
                 self.put(batch, *columns, calls)
             elif self.by in _BY:
                 by = _BY[self.by]

@@ -43,6 +43,8 @@ void fp_pair_free(struct fp_pair *p) {
     if (!p) return;
     free(p->functions);
     free(p->files);
+    free(p->left);
+    free(p->objects);
     free(p->to_function);
     free(p->to_file);
     free(p->stacks);
@@ -114,12 +116,14 @@ int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to) {
     if (fp_array_zeroed(&p->to_function, &p->cap_to_function, (uint64_t)from + 1, sizeof *p->to_function))
         return FP_E_NOMEM;
     p->to_function[from] = to;
+    p->n_replaced++;
     return 0;
 }
 
 int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
     if (fp_array_zeroed(&p->to_file, &p->cap_to_file, (uint64_t)from + 1, sizeof *p->to_file)) return FP_E_NOMEM;
     p->to_file[from] = to;
+    p->n_replaced++;
     return 0;
 }
 

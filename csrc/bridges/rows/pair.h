@@ -3,8 +3,9 @@
  *     old: main /v1/app, f /v1/app        new: main /v2/app, f /v2/app
  *     noted: main@v1 1, f@v1 1, main@v2 2, f@v2 2        the caller pairs them: rows of old get the ids of new
  *
- * First note all rows of both profiles, which collects the functions and files of each side.  The caller decides
- * which are the same.  Then replace the ids of all rows.
+ * First note all rows of both profiles, which collects the functions and files of each side.  Then fp_pair_same pairs
+ * the functions that are equal, which are most, and leaves to the caller those that may have a counterpart.  Then
+ * replace the ids of all rows.
  */
 #ifndef FP_PAIR_H
 #define FP_PAIR_H
@@ -21,6 +22,12 @@ struct fp_pair {
     uint32_t n_functions;
     uint8_t *files; /* by string: the same for the files of rows of graphs */
     uint32_t n_files;
+    /* after fp_pair_same */
+    uint8_t *left; /* by function: 0, or its sides if it has no counterpart yet but may have one */
+    uint32_t n_left;
+    uint8_t *objects; /* by object: the sides of its functions */
+    uint32_t n_objects;
+    uint32_t n_replaced; /* functions and files with a replacement */
     /* private from here on */
     uint32_t *to_function; /* by function: its replacement, 0 = none */
     uint32_t cap_to_function;
@@ -40,6 +47,11 @@ void fp_pair_free(struct fp_pair *p);
 /* Notes the functions and files of a batch of stacks or of a graph, which is of profile `side`, 0 or 1.  FP_DONE,
  * FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
 int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err);
+
+/* After the last row: pairs functions of the same object, file and name, whose lines may differ.  Of the others, `left`
+ * has those that a function of the other side resembles: it has the same name, and the same base name of the file
+ * unless some function of this name has no file.  Names like addresses always stay.  As fp_pair_note. */
+int fp_pair_same(struct fp_pair *p, struct fp_err *err);
 
 /* Replaces a function, or a file, in the following batches.  0 or FP_E_NOMEM. */
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to);

@@ -46,6 +46,7 @@ _VERSION = re.compile(
     rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])",
     re.IGNORECASE,
 )
+_MARKED = re.compile(rb"[^\0]")
 _LONGEST = 4096  # bytes of a name compared
 
 
@@ -78,12 +79,6 @@ def _unversioned(f: _Function) -> bytes:
     return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
 
 
-def _of_common_names(olds: list[_Function], news: list[_Function]) -> tuple[list[_Function], list[_Function]]:
-    """The functions whose names occur on both sides: every rule requires equal names."""
-    names = {*map(_unversioned, olds)} & {*map(_unversioned, news)}
-    return [f for f in olds if _unversioned(f) in names], [f for f in news if _unversioned(f) in names]
-
-
 class Pairs:
     """Pairs functions: pass all rows of both sides through `noted`, call `find`, then pass them through `replaced`.
 
@@ -97,11 +92,10 @@ class Pairs:
         self._err = ffi.new("struct fp_err *")
         self.counts: Counter[str] = Counter()
         self.replacements: dict[int, int] = {}
-        self._any = False
 
     def __bool__(self) -> bool:
         """Whether rows need new ids."""
-        return self._any
+        return bool(self._c.n_replaced)
 
     def noted(self, batches: Iterable[Batch], side: int) -> Iterator[Batch]:
         """The same rows; records their functions for side 0 or 1."""
@@ -129,15 +123,16 @@ class Pairs:
         if by == "file":
             self._files()
             return
-        olds, news = self._sides(self._c.functions, self._c.n_functions, self._function)
-        objects = self._objects({f.object for f in olds}, {f.object for f in news})
+        self._check(lib.fp_pair_same(self._c, self._err))
+        objects = self._objects(*self._sides(self._c.objects, self._c.n_objects, int, first=0))
         if by == "object":
+            olds, news = self._sides(self._c.functions, self._c.n_functions, self._function)
             by_object = {f.object: ids for f, ids in news.items()}
             for f, ids in olds.items():
                 to, rule = objects.get(f.object, (0, ""))
                 self._replace(ids, by_object[to], rule) if to != f.object and to in by_object else None
             return
-        self._functions(olds, news, objects)
+        self._functions(*self._sides(self._c.left, self._c.n_left, self._function), objects)
         if by == "line":
             self._files(counted=False)
 
@@ -146,17 +141,17 @@ class Pairs:
         return _Function(object_, self._model.string(file), self._model.string(name))
 
     def _sides(
-        self, marks: Pointer[int], n: int, key: Callable[[int], T]
+        self, marks: Pointer[int], n: int, key: Callable[[int], T], first: int = 1
     ) -> tuple[dict[T, list[int]], dict[T, list[int]]]:
         """The ids of each side, by key."""
         olds: dict[T, list[int]] = {}
         news: dict[T, list[int]] = {}
-        for i, mark in enumerate(bytes(ffi.buffer(marks, n)) if n else b""):
-            if mark and i:
-                its = key(i)
-                for bit, side in ((1, olds), (2, news)):
-                    if mark & bit:
-                        side.setdefault(its, []).append(i)
+        for found in _MARKED.finditer(bytes(ffi.buffer(marks, n)) if n else b"", first):
+            i = found.start()
+            its = key(i)
+            for bit, side in ((1, olds), (2, news)):
+                if found[0][0] & bit:
+                    side.setdefault(its, []).append(i)
         return olds, news
 
     def _replace(self, olds: list[int], news: list[int], rule: str, *, files: bool = False) -> None:
@@ -164,7 +159,6 @@ class Pairs:
         replace = lib.fp_pair_file if files else lib.fp_pair_function
         for i in olds:
             if i not in news:
-                self._any = True
                 if not files:
                     self.replacements[i] = news[0]
                 if replace(self._c, i, news[0]):
@@ -172,8 +166,9 @@ class Pairs:
         if rule:
             self.counts[rule] += 1
 
-    def _objects(self, olds: set[int], news: set[int]) -> dict[int, tuple[int, str]]:
+    def _objects(self, olds: Iterable[int], news: Iterable[int]) -> dict[int, tuple[int, str]]:
         """The new side's object for each object of the old side, and the rule."""
+        olds, news = {*olds}, {*news}
         found = {i: (i, "") for i in olds & news}
         texts = {i: _Object(*map(self._model.string, self._model.row("objects", i))) for i in olds | news if i}
         left = [i for i in sorted(olds - news) if i], [i for i in sorted(news - olds) if i]
@@ -191,9 +186,8 @@ class Pairs:
     def _functions(
         self, olds: dict[_Function, list[int]], news: dict[_Function, list[int]], objects: dict[int, tuple[int, str]]
     ) -> None:
-        for same in olds.keys() & news.keys():  # their lines may differ
-            self._replace(olds[same], news[same], "")
-        left = _of_common_names([f for f in olds if f not in news], [f for f in news if f not in olds])
+        left = [*olds], [*news]
+        no_file = {_unversioned(f) for side in left for f in side if f.file in _NO_FILE}
         paired: set[_Function] = set()
 
         def moved(f: _Function) -> int:
@@ -203,7 +197,7 @@ class Pairs:
         rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
             ("", lambda f: (moved(f), _unversioned(f), f.file), lambda f: True),
             (FILE, lambda f: (moved(f), _unversioned(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
-            (NO_FILE, lambda f: (moved(f), _unversioned(f)), lambda f: True),
+            (NO_FILE, lambda f: (moved(f), _unversioned(f)), lambda f: _unversioned(f) in no_file),
         )
         for rule, key, applies in rules:
             free = [
