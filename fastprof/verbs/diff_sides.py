@@ -322,7 +322,8 @@ class Both(Input):
         self, table: Table, columns: list[list[int]], kept: list[int]
     ) -> Iterator[tuple[Batch, list[list[int]]]]:
         """The rows of a table, and which of their columns are the costs of old and new in the events `kept`."""
-        n_columns, combined = len(table.value_types), []
+        n_columns = len(table.value_types)
+        combined: list[tuple[int, list[int], int]] = []  # event, factors, divisor
         sides: list[list[int]] = [[], []]
         for side, signs in zip(sides, ((1, 0), (0, 1)), strict=True):
             for e in kept:

@@ -123,15 +123,16 @@ class Pairs:
         if by == "file":
             self._files()
             return
-        self._check(lib.fp_pair_same(self._c, self._err))
-        objects = self._objects(*self._sides(self._c.objects, self._c.n_objects, int, first=0))
         if by == "object":
             olds, news = self._sides(self._c.functions, self._c.n_functions, self._function)
+            objects = self._objects({f.object for f in olds}, {f.object for f in news})
             by_object = {f.object: ids for f, ids in news.items()}
             for f, ids in olds.items():
                 to, rule = objects.get(f.object, (0, ""))
                 self._replace(ids, by_object[to], rule) if to != f.object and to in by_object else None
             return
+        self._check(lib.fp_pair_same(self._c, self._err))
+        objects = self._objects(*map(set, self._sides(self._c.objects, self._c.n_objects, int, first=0)))
         self._functions(*self._sides(self._c.left, self._c.n_left, self._function), objects)
         if by == "line":
             self._files(counted=False)
@@ -166,9 +167,8 @@ class Pairs:
         if rule:
             self.counts[rule] += 1
 
-    def _objects(self, olds: Iterable[int], news: Iterable[int]) -> dict[int, tuple[int, str]]:
+    def _objects(self, olds: set[int], news: set[int]) -> dict[int, tuple[int, str]]:
         """The new side's object for each object of the old side, and the rule."""
-        olds, news = {*olds}, {*news}
         found = {i: (i, "") for i in olds & news}
         texts = {i: _Object(*map(self._model.string, self._model.row("objects", i))) for i in olds | news if i}
         left = [i for i in sorted(olds - news) if i], [i for i in sorted(news - olds) if i]
