@@ -443,26 +443,36 @@ def options_of(end: End) -> list[Option[Any]]:
     return [*end.options, *(option for option in known_options() if option in found and option.key not in own)]
 
 
+def options_after(end: End, views: Iterable[str]) -> list[Option[Any]]:
+    """The options that apply to rows of one of these views, which need no bridge, on their way to an end."""
+    found = {option for one in _after(end, views) for option in one.options} - end.fixes.keys()
+    return [*end.options, *(option for option in known_options() if option in found and option not in end.options)]
+
+
 def _reachable(end: End) -> Iterator[Operator]:
     """The operators that any plan for this end may have."""
-    views, unmerged, done = [*bridges.SELECT], end.holds.unmerged, {one.place for one in end.does}
+    views = [*bridges.SELECT]
     targets = [end.view] if end.view in views else views
     pairs = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
-
-    def facts(pairs: Iterable[tuple[str, Any]]) -> list[Facts]:
-        several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=3)]
-        return [
-            Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
-            for (source, target), one, n, rest in product(pairs, several, profiles, flags)
-        ]
-
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
     yield from _of_each_input(targets)
-    for operators, cases in (
-        (bridges.BEFORE, facts(pairs)),
-        (bridges.AFTER, facts((target, target) for target in targets)),
-    ):
-        yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
+    yield from _placed(end, bridges.BEFORE, pairs)
+    yield from _after(end, targets)
+
+
+def _after(end: End, views: Iterable[str]) -> Iterator[Operator]:
+    return _placed(end, bridges.AFTER, [(view, view) for view in views])
+
+
+def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, Any]]) -> Iterator[Operator]:
+    """The operators that some plan for this end has for rows of one view on their way to another."""
+    unmerged, done = end.holds.unmerged, {one.place for one in end.does}
+    several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=3)]
+    cases = [
+        Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
+        for (source, target), one, n, rest in product(pairs, several, profiles, flags)
+    ]
+    yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
 
 
 def _of_each_input(targets: Iterable[str]) -> Iterator[Operator]:

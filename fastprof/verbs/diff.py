@@ -7,7 +7,7 @@ rows by |difference|: f 40 -> 30, g 0 -> 5, main 10 -> 10
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
@@ -76,8 +76,6 @@ _PRINTED = (N, SORT, THRESHOLD, SIGNIFICANCE)
 # Options of the comparison.
 _COMPARED = (PAIR, *scaling.OPTIONS, FAIL_OVER)
 
-# Operators that apply to the difference; the others apply to its sides.
-_LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
 # All rows of a profile are added up by BY; inlined functions have their own rows.
 _FIXED: dict[Option[Any], Any] = {
     bridges.PER_THREAD: False,
@@ -137,7 +135,7 @@ def diff(
     paths = _paths(old), _paths(new)
     names = _names(paths[0]), _names(paths[1])
     _check(given, target, names)
-    last = (*_LAST, *_last_of(target))
+    last = _last_of(target)
     if target or given[BY] != "function":
         end = plan.End(
             target.name if target else "diff",
@@ -234,12 +232,10 @@ def written(
     return result._replace(failed=failed(result, options[FAIL_OVER] or (), None, how.alpha))
 
 
-def _last_of(target: Format | None) -> Iterator[Option[Any]]:
-    """The options that apply between the difference and an output."""
-    if target:
-        yield from target.writes
-        yield from bridges.SHALLOW.options if target.holds.repeats_frames else ()
-        yield from (bridges.TABLE,) if target.holds.table else ()
+def _last_of(target: Format | None) -> list[Option[Any]]:
+    """The options that apply to the difference.  The others apply to its sides."""
+    end = plan.writing(target) if target else plan.End("diff")
+    return plan.options_after(end._replace(fixes=_FIXED), ("stacks", "graph"))
 
 
 def _view(target: Format | None, views: Iterable[str]) -> str:
