@@ -40,7 +40,7 @@ _LEAST = 0.005  # share of a function's inclusive cost below which --tree adds u
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
-  fastprof top trace.xray -s ./program --sort total
+  fastprof top trace.xray -s ./program --sort inclusive
   fastprof top *.prof --threshold 1% -o top.csv
 """
 

@@ -34,8 +34,8 @@ SORT = Option(
     Text("KEY"),
     "self",
     group="rows",
-    help="sort by self (default), total, calls or a value type",
-    details="`total` is the inclusive cost; the name of a value type sorts by self cost in that type.  Largest first.",
+    help="sort by self (default), inclusive, calls or a value",
+    details="The name of a value type sorts by self cost in that type.  Largest first.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
@@ -127,7 +127,7 @@ END = plan.End(
 )
 _GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")
 Patterns = Sequence[tuple[re.Pattern[str], bool]]  # a pattern, and whether names must match it
-_COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
+_COLUMNS = ("self", "inclusive", "calls")
 
 
 class Call(NamedTuple):
@@ -224,13 +224,13 @@ def top(
     Errors: FastprofError and its kinds.
 
     >>> import fastprof
-    >>> found = fastprof.top("tests/corpus/callgrind/good/cfi.callgrind", sort="total")
+    >>> found = fastprof.top("tests/corpus/callgrind/good/cfi.callgrind", sort="inclusive")
     >>> [(row.name, row.self, row.inclusive) for row in found.rows], found.total
     ([('f', 5, 14), ('g', 9, 9)], 14)
     """
     chosen = checked(given, options())
     patterns = [(re.compile(chosen[o]), o is FOCUS) for o in (FOCUS, IGNORE) if chosen[o] is not None]
-    if chosen[CUMULATIVE] and chosen[SORT] in ("total", "calls"):
+    if chosen[CUMULATIVE] and chosen[SORT] in ("inclusive", "calls"):
         raise UsageError(
             Message(
                 "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=chosen[SORT]
@@ -281,7 +281,7 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
 def _warn(costs: Costs, chosen: Options, log: Log) -> None:
     """Warn of figures that the rows lack.  Errors: UsageError if they were requested."""
     model, value = costs.model, costs.value
-    if costs.self_alone and (chosen[TREE] or chosen[SORT] in ("total", "calls")):
+    if costs.self_alone and (chosen[TREE] or chosen[SORT] in ("inclusive", "calls")):
         flag = spelled("--tree", "name") if chosen[TREE] else spelled("--sort", "=") + chosen[SORT]
         what = "{inputs}{flag}: the profile has only self costs, no calls"
         raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
@@ -329,7 +329,7 @@ class Finder:
         """`same`: a Finder of the same model, whose names are reused."""
         self._model, self._costs, self._chosen, self._patterns = model, costs, chosen, patterns
         self._value, self._second = value, second
-        self._key = _COLUMNS.get(chosen[SORT], "second")
+        self._key = chosen[SORT] if chosen[SORT] in _COLUMNS else "second"
         self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
         self._places: dict[int, _Place] = same._places if same else {}
         self._cycles = self._numbered_cycles()

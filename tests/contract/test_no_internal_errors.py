@@ -96,7 +96,7 @@ _VERBS: dict[str, list[tuple[tuple[str, ...], ...]]] = {
     "info": [((), ("--json",), ("--lenient",), ("--json", "--lenient"))],
     "top": [
         (_NONE, *((f"--by={what}",) for what in ("function", "line", "file", "object", "thread", "label"))),
-        (_NONE, ("--sort=self",), ("--sort=total",), ("--sort=calls",), ("--sort", "VALUE"), ("--sort", "no-such")),
+        (_NONE, ("--sort=self",), ("--sort=inclusive",), ("--sort=calls",), ("--sort", "VALUE"), ("--sort", "no-such")),
         (("--value", "VALUE"),),
         (_NONE, _NONE, ("--json",), ("--csv",), ("--tree=both",), ("--tree=caller", "--json"), ("--no-cycles",)),
         (_NONE, ("-n0",), ("-n1",), ("--threshold=10%",), ("--cumulative",), ("--focus=a",), ("OTHER",)),

@@ -198,7 +198,7 @@ def test_the_inclusive_costs_by_frames() -> None:
             "with f as (select distinct stack_id, function from frames) "
             "select f.function, sum(cpu)::bigint from samples join f using (stack_id) group by 1"
         )
-        top = fastprof.top(LABELS, n=0, value="cpu", sort="total").rows
+        top = fastprof.top(LABELS, n=0, value="cpu", sort="inclusive").rows
         assert dict(found.fetchall()) == {row.name: row.inclusive for row in top}
 
 

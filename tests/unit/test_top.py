@@ -78,7 +78,7 @@ def test_cachegrind_has_self_costs_alone(tmp_path: Path) -> None:
         assert (row.inclusive, row.inclusive_share, row.calls) == (None, None, None)
     for asked, flag in (
         ({"tree": "both"}, "tree"),
-        ({"sort": "total"}, "sort=total"),
+        ({"sort": "inclusive"}, "sort=inclusive"),
         ({"sort": "calls"}, "sort=calls"),
     ):
         for input_, from_ in ((path, "cachegrind"), (archived, "archive")):
@@ -101,14 +101,14 @@ def test_the_most_expensive_come_first(graph: Path) -> None:
 @pytest.mark.parametrize(
     "options, expected",
     [
-        ({"sort": "total"}, ["main", "work", "leaf", "idle"]),
+        ({"sort": "inclusive"}, ["main", "work", "leaf", "idle"]),
         ({"sort": "calls"}, ["leaf", "work", "idle", "main"]),
         ({"sort": "Dr"}, ["leaf", "work", "main", "idle"]),
         ({"value": "Dr"}, ["leaf", "work", "main", "idle"]),
         ({"value": "Dr", "sort": "Ir"}, ["work", "leaf", "main", "idle"]),
         ({"n": 2}, ["work", "leaf"]),
         ({"threshold": 0.2}, ["work", "leaf"]),
-        ({"threshold": 0.9, "sort": "total"}, ["main"]),
+        ({"threshold": 0.9, "sort": "inclusive"}, ["main"]),
         ({"threshold": 0.1, "n": 1}, ["work"]),
         ({"cumulative": True}, ["work", "leaf", "main"]),
         ({"cumulative": True, "threshold": 0.632}, ["work", "leaf"]),  # 0.6316: not yet enough
@@ -286,9 +286,9 @@ def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest
     path = tmp_path / "x.callgrind"
     path.write_text("events: ns\nfn=main\n1 2000\ncfn=f\ncalls=1 1\n1 12000000\nfn=f\n1 12000000\n")
     for n in ("1", "2"):  # by inclusive cost the first is main, whose self cost is small
-        shown = printed(capsys, str(path), "--sort", "total", "-n", n)
+        shown = printed(capsys, str(path), "--sort", "inclusive", "-n", n)
         assert "self ms" in shown and "inclusive ms" in shown and "    0.0     0.0    0.0          12.0" in shown
-        assert "self ms  inclusive ms" in printed(capsys, str(path), "--sort", "total", "-n", n, "--tree", "calling")
+        assert "self ms  inclusive ms" in printed(capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "calling")
 
 
 def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
