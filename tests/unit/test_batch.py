@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -308,6 +309,14 @@ def test_an_unreadable_folder_is_one_error(tmp_path: Path, monkeypatch: pytest.M
     log = fastprof.batch_convert(inputs, tmp_path / "out", to="folded")
     assert repr(log) == "BatchLog(files=105, earlier=0, error=1, ok=104)"
     assert log.failed == [{"status": "error", "error": {"message": f"{inputs}/host1: Permission denied"}}]
+
+
+@pytest.mark.parametrize("name", ["batch_convert", "batch_merge", "batch_archive"])
+def test_what_has_no_path_is_refused(name: str, tmp_path: Path) -> None:
+    of_name = {"to": "folded"} if name == "batch_convert" else {}
+    for inputs in (io.BytesIO(b"f 1\n"), [io.BytesIO(b"f 1\n")], b"f 1\n"):
+        with pytest.raises(fastprof.UsageError, match="a batch takes paths"):
+            getattr(fastprof, name)(inputs, tmp_path / "out", **of_name)
 
 
 def test_collisions_are_refused_before_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,7 +288,9 @@ def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest
     for n in ("1", "2"):  # by inclusive cost the first is main, whose self cost is small
         shown = printed(capsys, str(path), "--sort", "inclusive", "-n", n)
         assert "self ms" in shown and "inclusive ms" in shown and "    0.0     0.0    0.0          12.0" in shown
-        assert "self ms  inclusive ms" in printed(capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "calling")
+        assert "self ms  inclusive ms" in printed(
+            capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "calling"
+        )
 
 
 def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:

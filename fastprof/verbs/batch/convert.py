@@ -50,6 +50,7 @@ from fastprof.verbs.batch.jobs import (
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests_for, records_by_output, refuse_other_shards
 from fastprof.verbs.batch.shards import Plan, of_shard, write_plan
 from fastprof.verbs.convert import target_of
+from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -266,7 +267,13 @@ def _files_of(
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    return [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    """The paths as text.  Errors: UsageError for what is not a path."""
+    paths = listed(inputs)
+    if any(not isinstance(path, str) for path in paths):
+        raise UsageError(
+            "a batch takes paths; `fastprof.convert` and `fastprof.merge` also take file objects and bytes"
+        )
+    return paths
 
 
 def _refuse_within(paths: list[str], outdir: str) -> None:

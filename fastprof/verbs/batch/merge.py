@@ -36,7 +36,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import open_reader
 from fastprof.store.compact import verify
-from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
+from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each, paths_of
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
@@ -103,7 +103,7 @@ def batch_merge(
     def failed(error: FastprofError) -> None:
         raise error
 
-    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    paths = paths_of(inputs)
     files = find(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
     if not files:
         raise UsageError(f"no input files {'match' if chosen[INCLUDE] or chosen[EXCLUDE] else 'found'}")
