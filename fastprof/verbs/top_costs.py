@@ -62,7 +62,7 @@ class Durations(NamedTuple):
 class Costs:
     """Adds up the rows of each view; call `end` after the last row.
 
-    `inclusive_only`: only inclusive costs are asked for, so nothing is added up once they are unknown.
+    `inclusive_only`: the caller reads only inclusive costs; once they are unknown, nothing is added up.
     """
 
     def __init__(

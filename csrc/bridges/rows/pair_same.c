@@ -14,22 +14,22 @@
 enum { OLD = 1, NEW = 2, BOTH = 3, NO_FILE = 4, ALONE = 8, LONGEST = 4096 /* bytes of a path compared */ };
 
 /* Rows of words, and the sides of each. */
-struct sides {
+struct pair_sides {
     struct fp_table rows;
     uint8_t *marks;
     uint32_t cap;
 };
 
-struct same {
+struct pair_same {
     uint8_t *names; /* by string: its sides; whether a function of one side alone has it, or one without a file */
-    struct sides functions; /* object, file, name */
-    uint32_t *first;        /* by row of `functions`: the first function of the new side */
+    struct pair_sides functions; /* object, file, name */
+    uint32_t *first;             /* by row of `functions`: the first function of the new side */
     uint32_t cap_first;
-    struct sides places; /* name, hash of the file's base name */
+    struct pair_sides places; /* name, hash of the file's base name */
 };
 
 /* The row's id after marking it.  FP_NO_ID when memory ran out. */
-static uint32_t mark(struct sides *s, const uint32_t *row, uint8_t bits) {
+static uint32_t mark(struct pair_sides *s, const uint32_t *row, uint8_t bits) {
     const uint32_t id = fp_table_intern(&s->rows, row);
     if (id == FP_NO_ID || fp_array_zeroed(&s->marks, &s->cap, (uint64_t)id + 1, 1)) return FP_NO_ID;
     s->marks[id] |= bits;
@@ -58,22 +58,22 @@ static int like_address(const struct fp_model *m, uint32_t name) {
     return n > 0 && (p[0] == '[' || p[0] == '0');
 }
 
-struct key {
+struct pair_key {
     uint32_t object, file, name;
 };
 
-static struct key key_of(const struct fp_pair *p, uint32_t function) {
+static struct pair_key key_of(const struct fp_pair *p, uint32_t function) {
     const uint32_t *row = fp_table_row(&p->model->functions, function);
-    return (struct key){row[FP_FUNCTION_OBJECT], row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME]};
+    return (struct pair_key){row[FP_FUNCTION_OBJECT], row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME]};
 }
 
 /* Collects names and objects. */
-static int collect(struct fp_pair *p, struct same *s, struct fp_err *err) {
+static int collect(struct fp_pair *p, struct pair_same *s, struct fp_err *err) {
     const uint32_t n_objects = p->model->objects.n, n_strings = p->model->strings.n;
     for (uint32_t i = 1; i < p->n_functions; i++) {
         const uint8_t sides = p->functions[i];
         if (!sides) continue;
-        const struct key key = key_of(p, i);
+        const struct pair_key key = key_of(p, i);
         if (key.object >= n_objects) return fp_unknown_id(err, "an object", key.object, n_objects);
         if (key.name >= n_strings) return fp_unknown_id(err, "the name of a function", key.name, n_strings);
         if (key.file >= n_strings) return fp_unknown_id(err, "the name of a file", key.file, n_strings);
@@ -84,10 +84,10 @@ static int collect(struct fp_pair *p, struct same *s, struct fp_err *err) {
 }
 
 /* Collects the functions of names that occur on both sides, unless all of these do. */
-static int collect_functions(struct fp_pair *p, struct same *s) {
+static int collect_functions(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->functions[i]) continue;
-        const struct key key = key_of(p, i);
+        const struct pair_key key = key_of(p, i);
         if ((s->names[key.name] & (BOTH | ALONE)) != (BOTH | ALONE)) continue;
         const uint32_t id = mark(&s->functions, (uint32_t[]){key.object, key.file, key.name}, p->functions[i]);
         if (id == FP_NO_ID || fp_array_zeroed(&s->first, &s->cap_first, (uint64_t)id + 1, sizeof *s->first))
@@ -98,10 +98,10 @@ static int collect_functions(struct fp_pair *p, struct same *s) {
 }
 
 /* Pairs equal functions; others that may have a counterpart are left. */
-static int pair(struct fp_pair *p, struct same *s) {
+static int pair(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->functions[i] || p->functions[i] == BOTH) continue;
-        const struct key key = key_of(p, i);
+        const struct pair_key key = key_of(p, i);
         if ((s->names[key.name] & BOTH) == BOTH) {
             const uint32_t id = fp_table_find(&s->functions.rows, (uint32_t[]){key.object, key.file, key.name});
             if (s->functions.marks[id] == BOTH) {
@@ -120,10 +120,10 @@ static int pair(struct fp_pair *p, struct same *s) {
 
 /* Of functions that are left, those without a counterpart by name and base name of the file stay only if their name
  * suffices. */
-static void drop(struct fp_pair *p, const struct same *s) {
+static void drop(struct fp_pair *p, const struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->left[i]) continue;
-        const struct key key = key_of(p, i);
+        const struct pair_key key = key_of(p, i);
         const uint32_t place = fp_table_find(&s->places.rows, (uint32_t[]){key.name, base_hash(p->model, key.file)});
         if (s->places.marks[place] != BOTH && !(s->names[key.name] & NO_FILE) && !like_address(p->model, key.name))
             p->left[i] = 0;
@@ -131,7 +131,7 @@ static void drop(struct fp_pair *p, const struct same *s) {
 }
 
 int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
-    struct same s;
+    struct pair_same s;
     memset(&s, 0, sizeof s);
     s.names = calloc(p->model->strings.n, 1);
     int status = s.names ? FP_DONE : FP_E_NOMEM;
