@@ -233,6 +233,7 @@ class Model:
 
     def __init__(self) -> None:
         self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
+        self._strings = ffi.addressof(self.c, "strings")
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
@@ -266,7 +267,7 @@ class Model:
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-        return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
+        return self._id(lib.fp_strings_intern(self._strings, data, len(data)))
 
     # These methods return the id of a row, added if new.  Errors: MemoryError; IndexError for an unknown id;
     # FastprofError for a number that does not fit its column.

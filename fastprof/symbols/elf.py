@@ -88,6 +88,8 @@ class ElfFile:
         self.frame_header: int | None = None  # the address of .eh_frame_hdr
         self.segments: tuple[Segment, ...] = ()
         self.sections: tuple[Section, ...] = ()
+        self.is_kernel = False  # a vmlinux: code in the upper half of the addresses
+        self.is_module = False  # of the Linux kernel, or its debug file
         self._bytes: Bytes = b""
         self.reason = self._open(content)
 
@@ -135,6 +137,9 @@ class ElfFile:
         self._name_sections(list(self._table("section headers", section, shoff, count, shentsize)), shstrndx)
         if self.kind == ET_REL:
             self._place_sections()
+            self.is_module = self.section(".gnu.linkonce.this_module") is not None
+        is_linked = self.kind in (ET_EXEC, _ET_DYN)
+        self.is_kernel = is_linked and any(s.executable and s.address >> self.bits - 1 for s in self.segments)
         for one in self.sections:
             if one.kind in (SHT_SYMTAB, SHT_STRTAB, SHT_DYNSYM):
                 self._check_inside(one)
@@ -201,17 +206,6 @@ class ElfFile:
 
     def _build_id_in(self, offset: int, size: int, align: int) -> str:
         return build_id_in(self._bytes[offset : offset + size], align, self.order)
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether it is a kernel (vmlinux): code in the upper half of the addresses."""
-        is_linked = self.kind in (ET_EXEC, _ET_DYN)
-        return is_linked and any(s.executable and s.address >> self.bits - 1 for s in self.segments)
-
-    @property
-    def is_module(self) -> bool:
-        """Whether it is a module of the Linux kernel, or its debug file."""
-        return self.kind == ET_REL and self.section(".gnu.linkonce.this_module") is not None
 
     def module_to_link(self, at: int) -> int | None:
         """The address of byte `at` of a loaded module's code, None outside.  The kernel loads executable sections in

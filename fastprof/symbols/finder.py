@@ -11,7 +11,7 @@ from fastprof.core.streams import Damaged, compression_of_bytes, decompressed
 from fastprof.symbols import kernel
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
-from fastprof.symbols.file_cache import FileCache
+from fastprof.symbols.file_cache import FileCache, FolderCache
 from fastprof.symbols.jitdump import JitDump, is_jitdump
 from fastprof.symbols.objects import DEBUG_DIRS, MAX_CACHED, ElfObject, cached_object
 from fastprof.symbols.perf_map import PerfMap, is_perf_map
@@ -31,6 +31,7 @@ _KERNEL_FILES = ("vmlinux", "kallsyms", "System.map")
 _MODULE_SUFFIX = ".ko"
 _LARGEST_MODULE = 1 << 28  # bytes, decompressed
 _others = FileCache["Names"](MAX_CACHED)  # than ELF files
+_indexes = FolderCache[dict[str, list[str]]](4)
 
 
 class Finder:
@@ -191,19 +192,25 @@ class Finder:
         return sorted(fitting, key=lambda file: (not _same(file.build_id, build_id), not file.path.endswith(path)))
 
     def _index_directories(self) -> dict[str, list[str]]:
-        """The paths in the user's directories by file name, only for names of mapped files.  So the index is small,
-        however many files the directories hold."""
+        """The paths in the user's directories by file name."""
+        return _indexes.get((tuple(self._directories), frozenset(self._expected)), self._walk)
+
+    def _walk(self) -> tuple[dict[str, list[str]], list[str]]:
+        """An index only for names of mapped files, so it is small, however many files the directories hold; and all
+        folders in the directories."""
         wanted = {name + suffix for name in self._expected for suffix in ("", *_DEBUG_SUFFIXES)} | {*_KERNEL_FILES}
         modules = {module for name in self._expected if (module := kernel.module_of(name))}
         index: dict[str, list[str]] = {}
+        folders = []
         for directory in self._directories:
             for folder, _, names in os.walk(directory):
+                folders.append(folder)
                 for name in sorted(wanted.intersection(names)):
                     index.setdefault(name, []).append(os.path.join(folder, name))
                 for name in sorted(names) if modules else ():
                     if _MODULE_SUFFIX in name and (module := kernel.module_of(name)) in modules:
                         index.setdefault(_key(module), []).append(os.path.join(folder, name))
-        return index
+        return index, folders
 
     # ---- the kernel
 

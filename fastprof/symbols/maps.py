@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fastprof.core._typing import NamedTuple
 
@@ -14,6 +14,11 @@ _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
 _MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?$"
+# the same as written by the kernel, which is most lines of most files
+_KERNELS_LINE = (
+    rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-]([x-])[ps] ([0-9a-f]{1,16}) "
+    rb"[0-9a-f]++:[0-9a-f]++ \d++(?= |\n?$) *+([^$\r\n]*+)\n?$"
+)
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
 _BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s)|(?!\s++[-rwxps]{3,5}+\s))\s++(\S.*+)$"
 _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
@@ -44,8 +49,15 @@ class MapsText:
         self.objects: list[MappedObject] = []
         self.unknown = 0
         self._variables: dict[bytes, bytes] = {}
+        self._match: Callable[[bytes], re.Match[bytes] | None] = re.compile(_KERNELS_LINE).match
 
     def line(self, line: bytes) -> None:
+        if m := self._match(line):
+            start, limit, offset = int(m[1], 16), int(m[2], 16), int(m[4], 16)
+            if start < limit:
+                path = m[5].strip().removesuffix(b" (deleted)")
+                self.objects.append(MappedObject(start, limit, offset, path, b"", m[3] == b"x"))
+                return
         line = line.rstrip(b"\r\n")
         if not line.strip():
             return

@@ -10,6 +10,7 @@ from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.symbols.demangle import demangle
 
 if TYPE_CHECKING:
+    from fastprof.symbols.chains import Chains
     from fastprof.symbols.demangle import Demangle
 
 
@@ -40,6 +41,7 @@ class NameTable:
         self.reason = ""
         self.note = ""
         self.refused: set[str] = set()
+        self.chains: Chains | None = None  # see chains_of
         self._demangle = demangle
 
     def link_address(self, address: int, start: int, offset: int) -> int | None:

@@ -28,6 +28,7 @@ from fastprof.symbols.names import Symbol
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_symtab
+    from fastprof.symbols.chains import Chains
     from fastprof.symbols.demangle import Demangle
     from fastprof.symbols.elf import Bytes
 
@@ -71,6 +72,7 @@ class ElfObject(ElfFile):
         self._begins: dict[int, tuple[str, int]] = {}
         self.note = ""
         self.refused: set[str] = set()
+        self.chains: Chains | None = None  # see chains_of
         if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
             self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
 

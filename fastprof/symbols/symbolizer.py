@@ -15,9 +15,11 @@ from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.symbols.chains import EMPTY, chains_of
 from fastprof.symbols.finder import Finder
 
 if TYPE_CHECKING:
+    from fastprof.symbols.chains import Chains
     from fastprof.symbols.finder import Names
     from fastprof.symbols.names import Symbol
 
@@ -155,18 +157,6 @@ def _is_program(path: str) -> bool:
     return bool(path) and not path.startswith(("[", "//")) and ".so" not in os.path.basename(path)
 
 
-class Location(NamedTuple):
-    """The mapping and symbols of one address.
-
-    `mapping` is an index into the mappings, -1 for none; `link_address` is the address as in the ELF file, or the
-    run-time address where no file is known; `symbols` is the inline chain, innermost first, () when unknown.
-    """
-
-    mapping: int
-    link_address: int
-    symbols: tuple[Symbol, ...]
-
-
 def link_address(names: Names, address: int, mapping: Mapping) -> int | None:
     """The link-time address of a run-time address in a mapping, or None."""
     if mapping.from_base:
@@ -183,7 +173,7 @@ class Symbolizer:
     def __init__(self, mappings: Iterable[Mapping], finder: Finder | None = None) -> None:
         self.mappings = Mappings(())
         self._finder = finder or Finder()
-        self._known: dict[int, Location] = {}
+        self._failed: set[int] = set()
         self._failures: Counter[tuple[str, str]] = Counter()
         self.add(mappings)
 
@@ -193,16 +183,47 @@ class Symbolizer:
         self.mappings.add(mappings)
         self._finder.expect(self.mappings[index] for index in range(known, len(self.mappings)))
 
-    def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
-        """The locations of run-time addresses, in order.  All new addresses of an object are looked up together.
-
-        `returns` marks all addresses, or each, as return addresses: the byte before is looked up, which is inside the
-        call. The next instruction may belong to another line or even another function.
-        """
+    def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[tuple[Symbol, ...]]:
+        """The inline chains of run-time addresses, in order, innermost first; () for unknown ones.  `returns`: as for
+        `look_up`, or the same for all."""
         flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
-        wanted = [address - 1 if flag and address else address for address, flag in zip(addresses, flags, strict=True)]
-        self._resolve_new(dict.fromkeys(address for address in wanted if address not in self._known))
-        return [self._known[address] for address in wanted]
+        found: list[tuple[Symbol, ...]] = [()] * len(addresses)
+        for chains, positions, answers in self.look_up(addresses, flags):
+            for at, chain in zip(positions, answers, strict=True):
+                found[at] = chains.symbols(chain)
+        return found
+
+    def look_up(
+        self, addresses: Sequence[int], returns: Iterable[object]
+    ) -> Iterator[tuple[Chains, list[int], list[bytes]]]:
+        """For each mapping with symbols: the chains of its file, positions in `addresses`, and their chains.
+
+        `returns` marks return addresses: the byte before is looked up, which is inside the call. The next instruction
+        may belong to another line or even another function.
+        """
+        pairs = zip(addresses, returns, strict=True)
+        wanted = [address - 1 if flag and address else address for address, flag in pairs]
+        places: dict[int | None, list[int]] = {}
+        for at, address in enumerate(wanted):
+            places.setdefault(self.mappings.find(address), []).append(at)
+        for index, positions in places.items():
+            if index is None:
+                for at in positions:
+                    self._fail(wanted[at], "", "address outside all mappings")
+                continue
+            mapping = self.mappings[index]
+            names, reason = self.object_of(index)
+            links = {at: link_address(names, wanted[at], mapping) if names else None for at in positions}
+            inside = {at: link for at, link in links.items() if link is not None}
+            for at in links.keys() - inside if len(inside) < len(links) else ():
+                self._fail(wanted[at], mapping.path, reason or "address outside of the object's segments")
+            if names is None or not inside:
+                continue
+            chains, found = chains_of(names, list(inside.values()))
+            for at, chain in zip(inside, found, strict=True):
+                if chain == EMPTY:
+                    self._fail(wanted[at], mapping.path, names.reason or "no symbol at the address")
+            yield chains, list(inside), found
 
     def unresolved(self) -> list[tuple[str, str, int]]:
         """(object, reason, number of distinct unresolved addresses), most addresses first."""
@@ -212,31 +233,10 @@ class Symbolizer:
         """As Finder.notes."""
         return self._finder.notes()
 
-    def _resolve_new(self, addresses: Iterable[int]) -> None:
-        work: dict[int, tuple[Names, list[tuple[int, int, int]]]] = {}
-        for address in addresses:
-            index = self.mappings.find(address)
-            if index is None:
-                self._fail(address, -1, "", "address outside all mappings")
-                continue
-            mapping = self.mappings[index]
-            names, reason = self.object_of(index)
-            link = link_address(names, address, mapping) if names else None
-            if names is None or link is None:
-                self._fail(address, index, mapping.path, reason or "address outside of the object's segments")
-            else:
-                work.setdefault(id(names), (names, []))[1].append((address, index, link))
-        for names, questions in work.values():
-            answers = names.lookup_many([link for _, _, link in questions])
-            for (address, index, link), chain in zip(questions, answers, strict=True):
-                self._known[address] = Location(index, link, chain)
-                if not chain:
-                    reason = names.reason or "no symbol at the address"
-                    self._failures[self.mappings[index].path, reason] += 1
-
-    def _fail(self, address: int, index: int, path: str, reason: str) -> None:
-        self._known[address] = Location(index, address, ())
-        self._failures[path, reason] += 1
+    def _fail(self, address: int, path: str, reason: str) -> None:
+        if address not in self._failed:
+            self._failed.add(address)
+            self._failures[path, reason] += 1
 
     def object_of(self, index: int) -> tuple[Names | None, str]:
         """The names of a mapping's object, or None and the reason."""

@@ -84,10 +84,10 @@ def run(
             return result_of(made, model, options, log, given)
 
     if not keep_going and repeatable([path for paths in found for path in paths]):
-        from copy import deepcopy
-
+        first = Log()
+        first.take_all(log)
         try:
-            return attempt(deepcopy(log), optimistic=True)
+            return attempt(first, optimistic=True)
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)

@@ -373,10 +373,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (keep & 128) renumber(&g, m, samples, keep & 1, options & 8);
     fill_samples(&g, m, samples, options & 8);
     add(&before, samples);
-    /* a frame that replaces another, like one with symbols */
-    const uint32_t frame = m->frames.n - 1, other = id_of(&g, &m->frames, 0);
-    if (frame && other && fp_restack_frame(restack, frame, other)) abort();
-    int status = fp_restack_batch(restack, samples, &err);
+    /* a frame that gets lines */
+    const uint32_t frame = m->frames.n - 1, chain[] = {2, 0, keep, 1, options}, lines[] = {keep % 5, 0};
+    const uint64_t ends[] = {0, 1, 3, 3, 3, 5, 6};
+    uint32_t functions[2] = {0};
+    const struct fp_restack_named named = {&frame, chain,    (const uint8_t *)"anames", ends, lines, functions,
+                                           1,      keep % 6, keep % 3,                  m->objects.n - 1};
+    int status = fp_restack_chains(restack, &named, &err);
+    if (status == FP_E_MALFORMED) status = FP_DONE; /* too few functions or words */
+    if (status == FP_DONE) status = fp_restack_batch(restack, samples, &err);
     if (status == FP_DONE && keep & 64) { /* only names */
         struct fp_restack *names = fp_restack_new(m);
         status = fp_restack_names(names, &err);

@@ -82,7 +82,7 @@ def test_mappings_that_are_no_files(name: str, reason: str, tmp_path: Path) -> N
     """The pipe blocked, and the NUL byte was an internal error."""
     os.mkfifo(tmp_path / "pipe")
     symbolizer = Symbolizer([Mapping(0x1000, 0x2000, 0, f"{tmp_path}/{name}", "ab\0cd")])
-    assert symbolizer.resolve([0x1100])[0].symbols == ()
+    assert symbolizer.resolve([0x1100])[0] == ()
     assert symbolizer.unresolved() == [(f"{tmp_path}/{name}", reason, 1)]
 
 

@@ -122,7 +122,7 @@ def test_named_by_where_the_code_stands_in_the_dump(tmp_path: Path) -> None:
     for found in (Finder(symbols=[path]), Finder(symbols=[tmp_path])):
         for offset, name in ((first, "first"), (second, "second")):
             tool = Symbolizer([Mapping(0x1000, 0x1010, offset, "/srv/jit-12.dump")], found)
-            assert tool.resolve([0x1008])[0].symbols[0].name == name
+            assert tool.resolve([0x1008])[0][0].name == name
 
 
 def test_damaged_records_are_counted_and_skipped(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def kernel_map(shift: int = 0, build_id: str = "", offset: int | None = None) ->
 def names(mappings: list[Mapping], found: Finder, addresses: list[int]) -> list[str]:
     """Innermost names, "" for none."""
     tool = Symbolizer(mappings, found)
-    return [location.symbols[0].name if location.symbols else "" for location in tool.resolve(addresses)]
+    return [chain[0].name if chain else "" for chain in tool.resolve(addresses)]
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_the_running_kernel_if_it_is_the_recorded_one(kallsyms: Path, monkeypatc
     assert names([kernel_map(build_id="ab" * 20)], Finder(), [TEXT]) == ["_text"]
     for build_id, reason in (("cd" * 20, "wrong build id: this machine's has abab"), ("", "no build id identifies")):
         tool = Symbolizer([kernel_map(build_id=build_id)])
-        assert tool.resolve([TEXT])[0].symbols == ()
+        assert tool.resolve([TEXT])[0] == ()
         assert tool.unresolved()[0][1].startswith(reason)
 
 

@@ -49,12 +49,63 @@ static int begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {
     return push(r, n);
 }
 
-int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to) {
-    return begin_chain(r, frame, 1) || push(r, to) ? FP_E_NOMEM : 0;
-}
-
 static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the stacks of other frames");
+}
+
+/* ---- frames with lines ---- */
+
+/* Replaces a frame by the same one with `lines`. */
+static int with_lines(struct fp_restack *r, uint32_t frame, uint32_t lines, struct fp_err *err) {
+    const uint32_t *row = fp_table_row(&r->model->frames, frame);
+    const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
+    const uint32_t to = fp_model_frame(r->model, row[FP_FRAME_MAPPING], address, row[FP_FRAME_FLAGS], lines);
+    return to == FP_NO_ID || begin_chain(r, frame, 1) || push(r, to) ? no_memory(err) : 0;
+}
+
+/* Adds a function to the model; FP_NO_ID when memory ran out. */
+static uint32_t add_function(struct fp_model *m, const struct fp_restack_named *named, uint32_t number) {
+    const uint64_t *ends = named->ends + 3 * (size_t)number;
+    uint32_t texts[3];
+    for (int i = 0; i < 3; i++) {
+        texts[i] = fp_strings_intern(&m->strings, named->texts + ends[i], ends[i + 1] - ends[i]);
+        if (texts[i] == FP_NO_ID) return FP_NO_ID;
+    }
+    return fp_model_function(m, named->object, texts[0], texts[1], texts[2], named->first_lines[number]);
+}
+
+/* The innermost entry of a chain of n entries in *lines. */
+static int add_lines(struct fp_restack *r, const struct fp_restack_named *named, const uint32_t *entry, uint32_t n,
+                     uint32_t *lines, struct fp_err *err) {
+    *lines = 0;
+    for (uint32_t i = 0; i < n; i++, entry += 2) {
+        if (entry[0] >= named->n_functions) return fp_unknown_id(err, "a function", entry[0], named->n_functions);
+        uint32_t *function = named->functions + entry[0];
+        if (!*function) {
+            const uint32_t id = add_function(r->model, named, entry[0]);
+            if (id == FP_NO_ID) return no_memory(err);
+            *function = id;
+        }
+        *lines = fp_model_line(r->model, *function, entry[1], 0, *lines);
+        if (*lines == FP_NO_ID) return no_memory(err);
+    }
+    return 0;
+}
+
+int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named, struct fp_err *err) {
+    const uint32_t n_objects = r->model->objects.n;
+    if (named->object >= n_objects) return fp_unknown_id(err, "an object", named->object, n_objects);
+    for (uint32_t i = 0, at = 0; i < named->n_frames; i++) {
+        const uint32_t frame = named->frames[i], left = named->n_words - at, n = left ? named->chains[at] : 0;
+        uint32_t lines;
+        if (frame >= r->model->frames.n) return fp_unknown_id(err, "a frame", frame, r->model->frames.n);
+        if (!left || n > (left - 1) / 2) return fp_unknown_id(err, "the entries of a chain", n, left / 2);
+        int status = add_lines(r, named, named->chains + at + 1, n, &lines, err);
+        if (!status && n) status = with_lines(r, frame, lines, err);
+        if (status) return status;
+        at += 1 + 2 * n;
+    }
+    return FP_DONE;
 }
 
 /* ---- frames reduced to names ---- */

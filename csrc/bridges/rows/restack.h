@@ -31,8 +31,22 @@ struct fp_restack {
 struct fp_restack *fp_restack_new(struct fp_model *model);
 void fp_restack_free(struct fp_restack *r);
 
-/* Replaces `frame` by `to`; call before the first batch whose stacks have that frame.  0 or FP_E_NOMEM. */
-int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to);
+/* Frames and their chains (symbols/chains.py). */
+struct fp_restack_named {
+    const uint32_t *frames;
+    const uint32_t *chains; /* by frame: a count, then a function's number and a line for each entry, outermost first */
+    const uint8_t *texts;   /* by function: file, name, system name */
+    const uint64_t *ends;   /* of these, after a 0 */
+    const uint32_t *first_lines; /* by function */
+    uint32_t *functions;         /* by number: its id in the model, 0: not added yet */
+    uint32_t n_frames, n_words, n_functions;
+    uint32_t object; /* of the functions */
+};
+
+/* Replaces frames by the same ones with lines; a chain without entries replaces nothing.  Call before the first batch
+ * whose stacks have these frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model or the table does not
+ * have). */
+int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named, struct fp_err *err);
 
 /* Reduces the frames that the model has so far to names: each function of a frame becomes a separate frame, without
  * address, object, file and line; an address without a symbol becomes a function with a name by core/address.h.  Call

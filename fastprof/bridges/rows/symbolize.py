@@ -10,12 +10,14 @@ states how many addresses have no symbol, and why.
 from __future__ import annotations
 
 import bisect
+import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -26,6 +28,10 @@ from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_restack
+    from fastprof.symbols.chains import Chains
 
 _WIDTH = lib.FP_FRAME_WIDTH
 _LATEST = 4096
@@ -44,9 +50,7 @@ def symbolize(
     names = _Names(model, options)
     err = ffi.new("struct fp_err *")
     for batch in batches:
-        for frame, named in names.new_frames():
-            if lib.fp_restack_frame(restack, frame, named):
-                raise MemoryError("no memory for symbols")
+        names.replace_new(restack)
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "symbols")
         yield batch
     names.log_to(log)
@@ -100,51 +104,53 @@ class _Names:
         self._process_of = array("I", [0])  # by mapping: index of its symbolizer
         self._taken = _Ranges()  # mappings of the last process
         self._texts: dict[int, tuple[str, str]] = {}  # by object: name and build id
-        self._functions: dict[tuple[int, str, str, str, int], int] = {}  # ids of functions in the model
+        # by chains and object: ids in the model, by number
+        self._functions: dict[tuple[Chains, int], array[int]] = {}
+        self._err = ffi.new("struct fp_err *")
         self._failures: Counter[tuple[str, str]] = Counter()
 
-    def new_frames(self) -> Iterator[tuple[int, int]]:
-        """(frame, the frame with lines that replaces it) for each frame that could be resolved."""
+    def replace_new(self, restack: fp_restack) -> None:
+        """Replace the frames added since the last call by frames with lines, where these are known."""
         frames = self._model.c.frames
         n = int(frames.n)
         if n == self._seen:
             return
-        words = memoryview(ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)).cast("I")
-        # by mapping; copied, because adding frames may move the table
-        pending: dict[int, list[tuple[int, int, int]]] = {}
-        for i in range(n - self._seen):
-            mapping, low, high, flags, lines = words[i * _WIDTH : (i + 1) * _WIDTH]
+        words = ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)[:]
+        rows = enumerate(struct.iter_unpack(f"={_WIDTH}I", words), self._seen)
+        # by mapping: frames, addresses and whether these are return addresses
+        pending: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        for frame, (mapping, low, high, flags, lines) in rows:
             if not lines:
-                pending.setdefault(mapping, []).append((self._seen + i, low | high << 32, flags))
-        del words
+                new = pending.get(mapping) or pending.setdefault(mapping, ([], [], []))
+                new[0].append(frame)
+                new[1].append(low | high << 32)
+                new[2].append(flags & lib.FP_FRAME_RETURN_ADDRESS)
         self._map()
-        for mapping, items in pending.items():
-            yield from self._resolve(mapping, items)
+        for mapping, (new_frames, addresses, returns) in pending.items():
+            if not mapping:
+                self._failures["", "address outside all mappings"] += len(new_frames)
+                continue
+            object_id = self._model.row("mappings", mapping)[0]
+            symbolizer = self._symbolizers[self._process_of[mapping]]
+            for chains, positions, found in symbolizer.look_up(addresses, returns):
+                with chains.lock:
+                    self._replace(restack, [new_frames[at] for at in positions], chains, found, object_id)
         self._seen = int(self._model.c.frames.n)
 
-    def _resolve(self, mapping: int, items: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-        if not mapping:
-            self._failures["", "address outside all mappings"] += len(items)
-            return
-        model = self._model
-        locations = self._symbolizers[self._process_of[mapping]].resolve(
-            [address for _, address, _ in items],
-            [bool(flags & lib.FP_FRAME_RETURN_ADDRESS) for _, _, flags in items],
-        )
-        object_id = model.row("mappings", mapping)[0]
-        for (frame, address, flags), location in zip(items, locations, strict=True):
-            line = 0
-            for s in reversed(location.symbols):
-                key = object_id, s.name, s.file, s.system_name, s.start_line
-                function = self._functions.get(key)
-                if function is None:
-                    system_name = "" if s.system_name == s.name else s.system_name
-                    function = model.function(s.name, s.file, object_id, system_name, s.start_line)
-                    self._functions[key] = function
-                line = model.line(function, s.line, outer=line)
-            if not line:
-                continue
-            yield frame, model.frame(mapping, address, flags, line)
+    def _replace(
+        self, restack: fp_restack, frames: list[int], chains: Chains, found: list[bytes], object_id: int
+    ) -> None:
+        ids = self._functions.setdefault((chains, object_id), array("I"))
+        ids.extend([0] * (len(chains.first_lines) - len(ids)))
+        named = ffi.new("struct fp_restack_named *", {"object": object_id, "n_functions": len(ids)})
+        words = ffi.from_buffer("uint32_t[]", b"".join(found))
+        rows = ffi.new("uint32_t[]", frames), ffi.from_buffer("uint32_t[]", ids)
+        texts, ends = ffi.from_buffer("uint8_t[]", chains.texts), ffi.from_buffer("uint64_t[]", chains.ends)
+        first_lines = ffi.from_buffer("uint32_t[]", chains.first_lines)
+        named.frames, named.functions = rows
+        named.chains, named.texts, named.ends, named.first_lines = words, texts, ends, first_lines
+        named.n_frames, named.n_words = len(frames), len(words)
+        check_sums(lib.fp_restack_chains(restack, named, self._err), self._err, self._model, "symbols")
 
     def _map(self) -> None:
         """Assign each new mapping to the last process, or to a new process if it overlaps a mapping there."""

@@ -1,0 +1,107 @@
+"""The functions and lines of addresses that were looked up, kept for the next profiles of the same program.
+
+A batch of profiles asks for the same addresses again and again.  Each file of symbols keeps its answers:
+
+    link-time address 0x1196 in ./game  ->  2, (move, 88), (lerp, 12)      lerp geo.h:12, inlined into move game.cpp:88
+
+Functions are numbers in a table of the file, so that csrc/bridges/rows/restack.h adds them to a model as they are.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from threading import Lock
+from weakref import WeakSet
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.errors import SymbolError
+from fastprof.symbols.names import Symbol
+
+if TYPE_CHECKING:
+    from fastprof.symbols.finder import Names
+
+MOST = 1 << 17  # addresses kept by a process, of about 250 bytes each
+EMPTY = array("I", [0]).tobytes()
+
+
+class Chains:
+    """The chains of one file of symbols.
+
+    A chain is a count, then a function and a line for each of its entries, outermost first, in 32-bit words.
+    """
+
+    def __init__(self) -> None:
+        self.at: dict[int, bytes] = {}  # by link-time address
+        self.texts = bytearray()  # by function: file, name and system name ("" if that is the name)
+        self.ends = array("Q", [0])  # of each text in `texts`, after a 0
+        self.first_lines = array("I")  # by function
+        self.lock = Lock()  # hold it while C reads the tables
+        self._numbers: dict[tuple[str, str, str, int], int] = {}
+
+    def pack(self, symbols: Sequence[Symbol]) -> bytes:
+        """A chain of symbols, which are innermost first."""
+        if not symbols:
+            return EMPTY
+        words = array("I", [len(symbols)])
+        for name, system_name, file, line, start_line in reversed(symbols):
+            texts = file, name, "" if system_name == name else system_name
+            number = self._numbers.setdefault((*texts, start_line), len(self.first_lines))
+            if number == len(self.first_lines):
+                self.first_lines.append(start_line)
+                for text in texts:
+                    self.texts += text.encode("utf-8", "surrogateescape")
+                    self.ends.append(len(self.texts))
+            words.extend((number, line))
+        return words.tobytes()
+
+    def symbols(self, chain: bytes) -> tuple[Symbol, ...]:
+        """The reverse of `pack`."""
+        words = array("I", chain)
+        return tuple(self._symbol(number, line) for number, line in zip(words[-2:0:-2], words[:0:-2], strict=True))
+
+    def _symbol(self, number: int, line: int) -> Symbol:
+        file, name, system_name = (
+            self.texts[self.ends[i] : self.ends[i + 1]].decode("utf-8", "surrogateescape")
+            for i in range(3 * number, 3 * number + 3)
+        )
+        return Symbol(name, system_name or name, file, line, self.first_lines[number])
+
+
+_lock = Lock()
+_holders: WeakSet[Names] = WeakSet()
+_n_kept = 0
+
+
+def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[bytes]]:
+    """The chains of link-time addresses, in order; EMPTY for unknown ones.  New addresses are looked up together.
+
+    Errors: SymbolError.
+    """
+    chains = names.chains or Chains()
+    known = chains.at
+    if new := list(dict.fromkeys(address for address in addresses if address not in known)):
+        answers = names.lookup_many(new)
+        try:
+            with chains.lock:
+                known.update(zip(new, map(chains.pack, answers), strict=True))
+        except OverflowError:
+            raise SymbolError(f"{names.path}: a line number beyond 32 bits") from None
+        with _lock:
+            _keep(names, chains, len(new))
+    return chains, [known[address] for address in addresses]
+
+
+def _keep(names: Names, chains: Chains, n: int) -> None:
+    """Keep the chains of a file, instead of all others if those are too many."""
+    global _n_kept
+    if _n_kept + n > MOST:
+        for holder in _holders:
+            holder.chains = None
+        _holders.clear()
+        _n_kept = 0
+        n = len(chains.at)
+    if n <= MOST:
+        names.chains = chains
+        _holders.add(names)
+        _n_kept += n
