@@ -377,8 +377,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     const uint32_t frame = m->frames.n - 1, chain[] = {2, 0, keep, 1, options}, lines[] = {keep % 5, 0};
     const uint64_t ends[] = {0, 1, 3, 3, 3, 5, 6};
     uint32_t functions[2] = {0};
-    const struct fp_restack_named named = {&frame, chain,    (const uint8_t *)"anames", ends, lines, functions,
-                                           1,      keep % 6, keep % 3,                  m->objects.n - 1};
+    const struct fp_restack_named named = {&frame,   chain,    (const uint8_t *)"anames", ends, lines, functions, 1,
+                                           keep % 6, keep % 3, m->objects.n - 1};
     int status = fp_restack_chains(restack, &named, &err);
     if (status == FP_E_MALFORMED) status = FP_DONE; /* too few functions or words */
     if (status == FP_DONE) status = fp_restack_batch(restack, samples, &err);
