@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastprof
-from fastprof import formats
 from fastprof.core.errors import FastprofError
-from fastprof.core.source import Source
 from tests.differential import pprof_raw
 from tests.support.paths import SHARED, needs_shared, shared_data
 
@@ -20,22 +19,23 @@ FOLDERS = ("callgrind", "gperftools", "pprof", "xray")
 OF_THE_FILE = {"file", "format", "archive_version", "chunks", "recorded", "recorded_repairs", "recorded_losses"}
 
 
-def samples(*wanted: str) -> list[Path]:
-    """The readable files of the wanted formats, in the FOLDERS of the sample data."""
+@cache
+def readable() -> list[tuple[Path, str]]:
+    """The readable files in the FOLDERS of the sample data, and their formats."""
     found = []
     folders = [shared_data(folder) for folder in FOLDERS] if SHARED else []
     for path in sorted(path for folder in folders for path in folder.rglob("*")):
         if not path.is_file() or path.stat().st_size > 4 << 20:
             continue
         try:
-            with Source(str(path)) as source:
-                format_ = formats.detect(source)
-            if format_.name in wanted:
-                fastprof.info(str(path))
-                found.append(path)
+            found.append((path, fastprof.info(str(path)).facts["format"]))
         except FastprofError:
             continue
     return found
+
+
+def samples(*wanted: str) -> list[Path]:
+    return [path for path, format_ in readable() if format_ in wanted]
 
 
 def name(path: Path) -> str:

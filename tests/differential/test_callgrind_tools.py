@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import fastprof
+from fastprof.core.engine import read
 from fastprof.core.options import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
 from tests.reference.cg_annotate import Annotated, Refused, listed
 from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import SHARED, needs_shared, shared_data
+from tests.support.product import open_input
 
 pytestmark = needs_shared
 # callgrind_annotate reads hex counts as 0 and keeps the file of fi= over fn=; for this file its figures differ from
@@ -42,8 +45,10 @@ def figures(text: str) -> Counter[str]:
     return Counter(line.replace(" (calculated)", "") for line in lines if re.search(r"\d|\[", line))
 
 
+@cache
 def one_part(path: Path) -> bool:
-    return len(read_parts(path)[0]) == 1
+    """Asked at import, by each test process: no rows are kept."""
+    return len({batch.part for batch in read(open_input(path).reader)}) == 1
 
 
 def without_doubtful_objects(counted: Counter[str], path: Path) -> Counter[str]:
