@@ -10,6 +10,8 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -103,11 +105,16 @@ def test_commands_are_understood(
 ) -> None:
     for i, command in enumerate(COMMANDS[page]):
         words = shlex.split(command)
-        if words[0] == "batch" or re.search(r"://|\.fpa:", command):  # processes, machines, members
+        if re.search("://|/data/", command):  # test_remote.py, test_batch_dask.py, test_batch_shards.py
             continue
         folder = tmp_path / str(i)
         folder.mkdir()
         monkeypatch.chdir(folder)
+        if "nightly.fpa:" in command:
+            for member in ("host1/mon.prof", "host1/tue.prof", "host2/mon.prof"):
+                Path("runs", member).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(CORPUS / INPUTS[".prof"], Path("runs", member))
+            assert main(["archive", "add", "-q", "nightly.fpa", "runs"]) == 0
         for before, word in itertools.pairwise(words):
             source = next((INPUTS[part] for part in INPUTS if word.endswith(part) or word.startswith(part)), "")
             if source and before != "-o" and ":" not in word:
@@ -120,6 +127,18 @@ def test_commands_are_understood(
         code = main(words)
         said = capsys.readouterr().err
         assert not code or re.search(LACKS, said), f"{command}: {code}: {said}"
+
+
+def test_targets_of_make_and_extras_exist() -> None:
+    """Of the lines that other tests cannot run: they would compile, test and measure everything."""
+    text = "".join(page.read_text() for page in PAGES)
+    targets = sorted({target for line in re.findall(r"^make ([^#\n]+)", text, re.MULTILINE) for target in line.split()})
+    assert len(targets) > 8
+    done = subprocess.run(["make", "-n", *targets], cwd=REPO, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    extras = {name for names in re.findall(r"pip install (?:-e )?'\.\[([\w,]+)\]'", text) for name in names.split(",")}
+    assert len(extras) > 4
+    assert extras <= tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
 
 
 def test_the_python_of_the_readme(
