@@ -349,7 +349,8 @@ def _pipeline(
         together[key].inputs.append(input_)
     several = (merge or len(inputs) > 1) and view != "timeline"
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
-    joined = placed(bridges.AFTER, facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan)))
+    facts = facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan))
+    joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     _check(inputs, view, holds, options)
     if several:
         used.update(bridges.COMMON_VALUES.options)
@@ -371,6 +372,13 @@ def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
         return 1
     # bridges have already merged several inputs into one profile
     return sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
+
+
+def _is_distinct(branches: list[Branch]) -> bool:
+    """The `distinct` of Facts."""
+    inputs = [input_ for branch in branches for input_ in branch.inputs]
+    kept = all({one.place for one in branch.operators} <= bridges.KEEP_DISTINCT for branch in branches)
+    return len(inputs) == 1 and inputs[0].distinct and kept and not branches[0].bridge
 
 
 def _in_order(plan: Plan) -> bool:

@@ -46,6 +46,39 @@ static inline unsigned fp_nibble(uint8_t c) {
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
+/* Moves *p past the hexadecimal digits before `end` and appends them to *v, eight at a time.
+ *
+ *     55cb1f98 0000 5|  digits in a word: bit 7 of each byte, up to the first other byte; a letter counts 9 more
+ *     nibbles to bytes, bytes to pairs, pairs to fours, as in fp_digits8
+ *
+ * Returns whether *v was or becomes too large. */
+static inline int fp_hexadecimal(const uint8_t **p, const uint8_t *end, uint64_t *v) {
+    int overflows = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - *p >= 8) {
+        const uint64_t ones = 0x0101010101010101, w = fp_u64(*p), low = w & 0x7f * ones, lower = low | 0x20 * ones;
+        const uint64_t digits = (low + 0x50 * ones) & ~(low + 0x46 * ones); /* '0' + 0x50, '9' + 1 + 0x46 are 0x80 */
+        const uint64_t letters = (lower + 0x1f * ones) & ~(lower + 0x19 * ones) & ~w & 0x80 * ones;
+        const uint64_t others = ~((digits & ~w) | letters) & 0x80 * ones;
+        const unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
+        if (!n) return overflows;
+        uint64_t h = ((w & 0x0f * ones) + (letters >> 7) * 9) << (64 - 8 * n);
+        h = (h << 4 | h >> 8) & 0x00ff00ff00ff00ff;
+        h = (h << 8 | h >> 16) & 0x0000ffff0000ffff;
+        h = (h << 16 | h >> 32) & 0x00000000ffffffff;
+        overflows |= *v >> (64 - 4 * n) != 0;
+        *v = *v << 4 * n | h;
+        *p += n;
+        if (n < 8) return overflows;
+    }
+#endif
+    for (; *p < end && fp_nibble(**p) < 16; ++*p) {
+        overflows |= *v >> 60 != 0;
+        *v = *v << 4 | fp_nibble(**p);
+    }
+    return overflows;
+}
+
 /* A number of the form 0x7f12, of 1 to 16 digits, and nothing else.  Whether the text is such. */
 static inline int fp_is_hex(const uint8_t *p, size_t n, uint64_t *to) {
     *to = 0;

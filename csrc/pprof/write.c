@@ -147,7 +147,7 @@ static int follow(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out) 
 static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out, size_t *n) {
     const struct fp_model *m = w->model;
     if (fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n) ||
-        fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n))
+        (!w->few_again && fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n)))
         return NULL;
     if (!node) {
         const uint32_t location = fp_pprof_no_stack(w, out);
@@ -155,8 +155,14 @@ static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct
         *n = (size_t)(fp_varint(w->none, location) - w->none);
         return location ? w->none : NULL;
     }
-    uint32_t *memo = m->n_emptied ? NULL : &w->memo_stacks[node]; /* ids of stacks may be reused */
-    if (memo && *memo) return memo_get(w, *memo, n);
+    /* ids of stacks may be reused */
+    uint32_t *memo = m->n_emptied || w->few_again ? NULL : &w->memo_stacks[node];
+    if (memo && *memo) {
+        w->n_again++;
+        return memo_get(w, *memo, n);
+    }
+    enum { MANY = 1 << 14, SELDOM = 16 };
+    w->few_again |= ++w->n_first > MANY && w->n_again < w->n_first / SELDOM;
     if (w->n_emptied != m->n_emptied) w->n_path = 0;
     w->n_emptied = m->n_emptied;
     if (follow(w, node, out)) return NULL;
@@ -165,19 +171,36 @@ static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct
     return memo && memo_put(w, memo, ids, *n) ? NULL : ids;
 }
 
+/* Stacks come unsorted.  Prefetches the bytes of those written before, and the innermost nodes of the others, which are
+ * far apart, each a few rows after its callee: further callers are shared by many stacks. */
+static inline void prefetch(struct fp_pprof_writer *w, const struct fp_batch *in, uint32_t i) {
+    enum { AHEAD = FP_PPROF_AHEAD / FP_PPROF_NODES };
+    const struct fp_table *stacks = &w->model->stacks;
+    if (!i) memset(w->ahead, 0, sizeof w->ahead);
+    if (!w->few_again) {
+        if (i + 2 * AHEAD < in->n) __builtin_prefetch(&w->memo_stacks[in->stack[i + 2 * AHEAD]]);
+        if (i + AHEAD >= in->n || !w->memo_stacks[in->stack[i + AHEAD]]) return;
+        const uint8_t *ahead = w->memo.p + w->memo_stacks[in->stack[i + AHEAD]];
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + 64);
+        return;
+    }
+    for (uint32_t n = 0; n < FP_PPROF_NODES; n++) {
+        const uint32_t row = i + (FP_PPROF_NODES - n) * AHEAD;
+        uint32_t *node = &w->ahead[row % FP_PPROF_AHEAD];
+        *node = n ? fp_table_row(stacks, *node)[FP_STACK_PARENT] : row < in->n ? in->stack[row] : 0;
+        __builtin_prefetch(fp_table_row(stacks, *node));
+    }
+}
+
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  struct fp_buf *out, struct fp_err *err) {
-    if (fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, w->model->stacks.n)) return fp_no_memory(err);
+    if (!w->few_again && fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, w->model->stacks.n))
+        return fp_no_memory(err);
     for (; w->row < in->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row;
-        /* stacks come unsorted, so prefetch their bytes */
-        if (i + 16 < in->n) __builtin_prefetch(&w->memo_stacks[in->stack[i + 16]]);
-        if (i + 8 < in->n && w->memo_stacks[in->stack[i + 8]]) {
-            const uint8_t *ahead = w->memo.p + w->memo_stacks[in->stack[i + 8]];
-            __builtin_prefetch(ahead);
-            __builtin_prefetch(ahead + 64);
-        }
+        prefetch(w, in, i);
         /* the values, packed, and the labels */
         w->rest.n = 0;
         if (fp_buf_reserve(&w->rest, FP_WIRE_HEAD + (size_t)n_columns * 10)) return fp_no_memory(err);

@@ -26,7 +26,7 @@
 
 /* cffi-begin */
 
-enum { FP_PPROF_MEMO_BYTES = 1 << 24 };
+enum { FP_PPROF_MEMO_BYTES = 1 << 24, FP_PPROF_NODES = 8, FP_PPROF_AHEAD = 64 };
 
 struct fp_pprof_write_stats {
     uint64_t samples;
@@ -70,6 +70,9 @@ struct fp_pprof_writer {
     uint32_t *memo_stacks,
         *memo_labels; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
     uint32_t cap_memo_stacks, cap_memo_labels;
+    uint32_t n_first, n_again;      /* stacks written for the first time, and those found in the memo */
+    int few_again;                  /* hardly any is found, so none is looked up or stored any more */
+    uint32_t ahead[FP_PPROF_AHEAD]; /* by row: the node prefetched last */
     /* The last stack, caller after caller, and the ids of its locations, leaf first: at the end of `ids`, so that a
      * callee's can be prepended.   main > f: 02 01   main > f > g: 03 02 01 */
     struct fp_pprof_node *path;

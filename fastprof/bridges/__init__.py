@@ -317,6 +317,7 @@ class Facts(NamedTuple):
     in_order: bool = False  # rows of each input are sorted by function and line
     addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
+    distinct: bool = False  # stacks: the rows of one input, with different stacks and labels
 
 
 class Operator(NamedTuple):
@@ -398,6 +399,9 @@ COMPUTE = _in(
 )
 BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE)
 
+# Operators that keep distinct stacks distinct: frames keep their addresses.
+KEEP_DISTINCT = {NAME_ADDRESSES.place, FUNCTIONS.place}
+
 # From one view to another.  A pair of views has at most one bridge.
 FOLD_TO_GRAPH = Operator(
     "timeline",
@@ -450,13 +454,20 @@ ONLY_NAMES = _in(
     when=lambda f: f.profiles > 0 and not f.holds.places,
 )
 _SEPARATED = (PER_THREAD, LABELS, MAX_MEMORY)
+
+
+def _is_summed(f: Facts) -> bool:
+    """Whether the rows are distinct in the form that the target holds."""
+    return f.distinct and f.holds.labels and f.holds.places and not any(one in f.options for one in _SEPARATED)
+
+
 SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _SEPARATED, when=lambda f: f.profiles > 1)
 EQUAL_STACKS = _in(
     "stacks",
     "sums.sum:repeated",
     "stacks to a format without times",
     _SEPARATED,
-    when=lambda f: f.profiles == 1 and not f.holds.times,
+    when=lambda f: f.profiles == 1 and not f.holds.times and not _is_summed(f),
 )
 SUM_LINES = _in(
     "graph",

@@ -91,6 +91,8 @@ class Input:
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
+    # stacks: one part, in which no two rows have the same stack of addresses and labels, so sums need not look for them
+    distinct: bool = False
     renews_stacks: bool = False  # adds its stacks again after Model.empty_stacks
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far

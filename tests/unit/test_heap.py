@@ -42,6 +42,37 @@ def names(found: Dump) -> list[list[str]]:
     return [[line[0].decode() for frame in stack for line in frame[3]] for stack, _, _ in found.rows]
 
 
+def test_many_stacks_are_written_once(tmp_path: Path) -> None:
+    """More distinct stacks than the writer of pprof remembers when hardly any returns; then some that do."""
+    sites = [[k % 7 + 1, k // 7 % 90 + 100, k // 630 + 1000, k % 11 + 5000] for k in range(20_000)]
+    sites += sites[:50]
+    rows = [f"1: {8 * (k % 3 + 1)} [0: 0] @ {' '.join(map(hex, site))}" for k, site in enumerate(sites)]
+    (tmp_path / "a.heap").write_text("\n".join(["heap profile: 9: 99 [0: 0] @ heapprofile", *rows, ""]))
+    fastprof.convert(tmp_path / "a.heap", tmp_path / "a.pb", symbolize=False)
+    written = stacks(dump((tmp_path / "a.pb").read_bytes(), "pprof"))
+    expected = Counter((*(address - 1 for address in site), 8 * (k % 3 + 1)) for k, site in enumerate(sites))
+    assert {(*addresses, labels["bytes"]): values[0] for addresses, labels, values in written} == expected
+
+
+@pytest.mark.parametrize("n", range(1, 19))
+@pytest.mark.parametrize("after", ["", " ", " 0x1", " 0xabcdef0123 0x1"])
+def test_addresses_of_all_lengths(n: int, after: str) -> None:
+    """Digits are read eight at a time where eight bytes of the line are left."""
+    text = f"x profile: total 1\n1 @ 0x{'1aF94cB0d7E2835610'[:n]}{after}\n"
+    if n > 16:
+        with pytest.raises(FormatError, match="addresses below 2\\^64"):
+            read(text)
+        return
+    first = int("1aF94cB0d7E28356"[:n], 16)
+    assert stacks(read(text))[0][0] == [first, *(int(word, 16) for word in after.split())]
+
+
+@pytest.mark.parametrize("text", ["0x", "0xg", "0x1g", "0x12345678/", "0x12345678:", "0x1234567\x10", "0x1\x801234567"])
+def test_no_address(text: str) -> None:
+    with pytest.raises(FormatError, match="addresses after the @"):
+        read(f"x profile: total 1\n1 @ {text} 0x1234567890\n")
+
+
 @pytest.mark.parametrize("path", sorted(GOOD.iterdir()), ids=lambda p: p.name)
 def test_each_kind_is_recognized(path: Path) -> None:
     with Source(path.read_bytes()) as source:

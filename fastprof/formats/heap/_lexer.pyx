@@ -58,11 +58,19 @@ cdef struct Address:
     uint32_t hash
 
 
+# A closed row.  It is added up after the next one is closed, so that its index slot is prefetched meanwhile.
+cdef struct Held:
+    bint is_row
+    uint32_t n_values, hash
+    uint32_t *key  # as `pcs` of the open row
+    uint32_t n_pcs, cap_pcs
+    int64_t values[N_VALUES]
+    uint64_t line, at
+
+
 # The name of an address of the current row, from a comment.
 cdef struct Name:
-    uint32_t pc
-    uint32_t function
-    uint32_t line
+    uint32_t pc, function, line
 
 
 cdef class Lexer:
@@ -91,6 +99,7 @@ cdef class Lexer:
     cdef uint32_t n_pcs, cap_pcs
     cdef Address *raw  # its addresses; the first n_pcs have ids
     cdef uint32_t n_raw, cap_raw
+    cdef Held held
     cdef Name names[MOST_NAMES]
     cdef uint32_t n_names
     # JEMALLOC: the context's rows
@@ -108,6 +117,7 @@ cdef class Lexer:
     def __dealloc__(self):
         store_clear(&self.store)
         free(self.pcs)
+        free(self.held.key)
         free(self.raw)
 
     # ---- for the reader ---------------------------------------------------------
@@ -241,6 +251,8 @@ cdef class Lexer:
         if not in_.eof:
             return FP_MORE
         status = self.close(err)
+        if status == OK:
+            status = self.add_held(err)
         self.line_n = 0
         return status if status < 0 else FP_ASK
 
@@ -417,29 +429,8 @@ cdef class Lexer:
         memcpy(self.values, v, sizeof(v))
         if not all_:
             # `t1: 13: 39775 [13: 39775] worker` has the label text `t1: worker`
-            status = self.thread_text(id_, skip_blanks(q, stop), stop)
-        return OK if status == OK else fp_fail(err, status, 0, "memory")
-
-    cdef int thread_text(self, const uint8_t *id_, const uint8_t *name, const uint8_t *stop) noexcept nogil:
-        """Intern the label text of a thread: its number, a colon and its name."""
-        cdef uint8_t digits[32]
-        cdef size_t n = 0
-        cdef uint8_t *to = NULL
-        cdef size_t cap = 0
-        while n < 20 and id_[n] != c':':
-            digits[n] = id_[n]
-            n += 1
-        if name == stop:
-            self.text = fp_strings_intern(&self.store.texts, digits, n)
-            return FP_E_NOMEM if self.text == FP_NO_ID else OK
-        if fp_bytes_room(&to, &cap, n + 1 + (stop - name)):
-            return FP_E_NOMEM
-        memcpy(to, digits, n)
-        to[n] = c':'
-        memcpy(to + n + 1, name, stop - name)
-        self.text = fp_strings_intern(&self.store.texts, to, n + 1 + (stop - name))
-        free(to)
-        return FP_E_NOMEM if self.text == FP_NO_ID else OK
+            self.text = store_thread(&self.store, id_, skip_blanks(q, stop), stop)
+        return OK if self.text != FP_NO_ID else fp_fail(err, FP_E_NOMEM, 0, "memory")
 
     cdef int thread_line(self, const uint8_t *first, const uint8_t *p, const uint8_t *stop, bint whole,
                          fp_err *err) noexcept nogil:
@@ -486,25 +477,13 @@ cdef class Lexer:
             if status == BAD:
                 return self.bad(err, whole, self.line_p, stop, b"addresses, as 0x7fbd1344524a")
             if status == OK and p != stop and p[0] == c':':
-                status = self.named_frame(skip_blanks(p + 1, stop), stop)
+                q = skip_blanks(p + 1, stop)
+                status = store_frame_name(&self.store, self.pcs[KEY_WORDS + self.n_pcs - 1], q, stop - q)
                 p = stop
             if status != OK:
                 return fp_fail(err, status, 0, "memory")
             p = skip_blanks(p, stop)
         return self.too_large(err, self.line_p, stop) if overflows else OK
-
-    cdef int named_frame(self, const uint8_t *name, const uint8_t *stop) noexcept nogil:
-        """Add the name of the row's last address.  OK or FP_E_NOMEM."""
-        cdef uint32_t id_ = self.pcs[KEY_WORDS + self.n_pcs - 1], string, function, line
-        if name == stop or self.store.lines[id_] != 0:
-            return OK
-        string = fp_strings_intern(&self.model.strings, name, stop - name)
-        function = FP_NO_ID if string == FP_NO_ID else fp_model_function(self.model, 0, 0, string, 0, 0)
-        line = FP_NO_ID if function == FP_NO_ID else fp_model_line(self.model, function, 0, 0, 0)
-        if line == FP_NO_ID:
-            return FP_E_NOMEM
-        self.store.lines[id_] = line
-        return OK
 
     # ---- comments: Go's names and labels ------------------------------------------
 
@@ -561,10 +540,9 @@ cdef class Lexer:
     # ---- sums -------------------------------------------------------------------
 
     cdef int close(self, fp_err *err) noexcept nogil:
-        """Add the open row, if any, to the sums."""
+        """Scale the open row, if any, and hold it."""
         cdef int64_t nbytes = 0
         cdef int64_t *v = self.values
-        cdef uint32_t id_
         if not self.open_row:
             return OK
         self.open_row = False
@@ -573,26 +551,50 @@ cdef class Lexer:
                 v[2] = v[3] = 0
             self.allocated = self.allocated or (v[2] != v[0] and v[2] != 0) or (v[3] != v[1] and v[3] != 0)
             nbytes = bytes_of_object(v)
-            if not scale(&v[0], &v[1], self.rate) or not scale(&v[2], &v[3], self.rate):
-                return self.beyond(err)
+            if not scale_pairs(v, self.rate):
+                return self.beyond(self.row_line, self.row_at, err)
         elif self.mode == M_PAIRS and not contention(v, self.period, self.hertz, self.java):
-            return self.beyond(err)
+            return self.beyond(self.row_line, self.row_at, err)
         if self.chain_names():
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        id_ = store_key(&self.store, self.pcs, self.n_pcs, self.text, nbytes)
-        if id_ == FP_NO_ID:
+        return self.hold(v, nbytes, err)
+
+    cdef int hold(self, const int64_t *v, int64_t nbytes, fp_err *err) noexcept nogil:
+        """Add the row held so far to the sums and hold the open row."""
+        cdef Held *h = &self.held
+        cdef uint32_t hash_ = store_hash(&self.store, self.pcs, self.n_pcs, self.text, nbytes)
+        cdef int status = self.add_held(err)
+        if status != OK:
+            return status
+        if fp_array_room(&h.key, &h.cap_pcs, KEY_WORDS + <uint64_t>self.n_pcs, sizeof(uint32_t)):
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        self.last_key = id_
-        if not store_add(&self.store, id_, v, self.n_values):
-            return self.beyond(err)
+        memcpy(h.key, self.pcs, (KEY_WORDS + <size_t>self.n_pcs) * sizeof(uint32_t))  # jemalloc: of several rows
+        h.n_pcs, h.hash = self.n_pcs, hash_
+        h.n_values, h.line, h.at = self.n_values, self.row_line, self.row_at
+        memcpy(h.values, v, sizeof(h.values))
+        h.is_row = True
+        # the next line may refer to the row: `[same as previous thread]`
+        return self.add_held(err) if self.mode == M_THREADS else OK
+
+    cdef int add_held(self, fp_err *err) noexcept nogil:
+        """Add the row held, if any, to the sums."""
+        cdef Held *h = &self.held
+        if not h.is_row:
+            return OK
+        h.is_row = False
+        self.last_key = store_key(&self.store, h.key, h.n_pcs, h.hash)
+        if self.last_key == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if not store_add(&self.store, self.last_key, h.values, h.n_values):
+            return self.beyond(h.line, h.at, err)
         self.seen.rows += 1
         return OK
 
-    cdef int beyond(self, fp_err *err) noexcept nogil:
+    cdef int beyond(self, uint64_t line, uint64_t at, fp_err *err) noexcept nogil:
         """Report a value, or a sum of rows, of 2^63 or more."""
         if self.lenient:
             self.seen.skipped += 1
             return OK
-        fp_fail(err, FP_E_OVERFLOW, self.row_at, "a value, or the sum of a stack's values, is 2^63 or more")
-        err.line = self.row_line
+        fp_fail(err, FP_E_OVERFLOW, at, "a value, or the sum of a stack's values, is 2^63 or more")
+        err.line = line
         return FP_E_OVERFLOW

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, strlen
 
 from fastprof.core.blanks cimport is_blank, skip_blanks
-from fastprof.core.fp cimport fp_is_digit, fp_nibble
+from fastprof.core.fp cimport fp_hexadecimal, fp_is_digit, fp_nibble
 
 
 cdef extern from *:
@@ -58,22 +58,14 @@ cdef inline const uint8_t *whole_number(const uint8_t *p, const uint8_t *stop, i
 cdef inline const uint8_t *hex_number(const uint8_t *p, const uint8_t *stop, uint64_t *to,
                                       bint *overflows) noexcept nogil:
     """0x7fbd1344524a"""
-    cdef uint64_t v = 0
-    cdef unsigned int digit
     cdef const uint8_t *first
+    to[0] = 0
     if stop - p < 3 or p[0] != c'0' or p[1] != c'x':
         return NULL
     p += 2
     first = p
-    while p != stop:
-        digit = fp_nibble(p[0])
-        if digit > 15:
-            break
-        if v >> 60:
-            overflows[0] = True
-        v = v << 4 | digit
-        p += 1
-    to[0] = v
+    if fp_hexadecimal(&p, stop, to):
+        overflows[0] = True
     if p == first:
         return NULL
     return p

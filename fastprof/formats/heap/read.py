@@ -54,6 +54,7 @@ class HeapReader(Reader):
     format = "heap"
     view = "stacks"
     addresses = True
+    distinct = True
     remarks = frozenset({"comments"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:

@@ -34,6 +34,17 @@ cdef inline bint scale(int64_t *count, int64_t *size, int64_t rate) noexcept nog
     return True
 
 
+cdef inline bint scale_pairs(int64_t *v, int64_t rate) noexcept nogil:
+    """Both pairs of a row, which are often equal.  Whether they fit."""
+    cdef bint equal = v[2] == v[0] and v[3] == v[1]
+    if not scale(&v[0], &v[1], rate):
+        return False
+    if equal:
+        v[2], v[3] = v[0], v[1]
+        return True
+    return scale(&v[2], &v[3], rate)
+
+
 cdef inline bint contention(int64_t *v, int64_t period, int64_t hertz, bint java) noexcept nogil:
     """v: contentions, delay.  Whether the scaled ones fit."""
     cdef double delay

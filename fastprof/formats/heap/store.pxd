@@ -104,13 +104,20 @@ cdef inline int store_name(Store *s, uint64_t address, uint32_t lines) noexcept 
     return 0
 
 
-cdef inline uint32_t store_key(Store *s, uint32_t *key, uint32_t n, uint32_t text, int64_t nbytes) noexcept nogil:
-    """The id of a stack with its labels and the bytes of an object; FP_NO_ID when memory ran out.
+cdef inline uint32_t store_hash(Store *s, uint32_t *key, uint32_t n, uint32_t text, int64_t nbytes) noexcept nogil:
+    """The hash of a stack with its labels and the bytes of an object, whose index slot is prefetched.
 
     `key` is KEY_WORDS words, which are filled, and n addresses."""
-    cdef uint32_t id_
+    cdef uint32_t hash_
     key[0], key[1], key[2] = text, <uint32_t>nbytes, <uint32_t>(<uint64_t>nbytes >> 32)
-    id_ = fp_strings_intern(&s.keys, key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t))
+    hash_ = fp_strings_hash(key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t))
+    fp_strings_prefetch(&s.keys, hash_)
+    return hash_
+
+
+cdef inline uint32_t store_key(Store *s, const uint32_t *key, uint32_t n, uint32_t hash_) noexcept nogil:
+    """The id of a key with its store_hash; FP_NO_ID when memory ran out."""
+    cdef uint32_t id_ = fp_strings_intern_hashed(&s.keys, key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t), hash_)
     if id_ != FP_NO_ID and fp_array_zeroed(&s.sums, &s.cap_sums, <uint64_t>id_ + 1, sizeof(Sums)):
         return FP_NO_ID
     return id_
@@ -126,6 +133,42 @@ cdef inline bint store_add(Store *s, uint32_t key, const int64_t *v, uint32_t n)
             return False
     memcpy(s.sums[key].v, sums, n * sizeof(int64_t))
     return True
+
+
+cdef inline uint32_t store_thread(Store *s, const uint8_t *id_, const uint8_t *name,
+                                  const uint8_t *stop) noexcept nogil:
+    """The label text of a thread: its number, a colon and its name, if any.  FP_NO_ID when memory ran out."""
+    cdef uint8_t digits[32]
+    cdef size_t n = 0, cap = 0
+    cdef uint8_t *to = NULL
+    cdef uint32_t text
+    while n < 20 and id_[n] != c':':
+        digits[n] = id_[n]
+        n += 1
+    if name == stop:
+        return fp_strings_intern(&s.texts, digits, n)
+    if fp_bytes_room(&to, &cap, n + 1 + (stop - name)):
+        return FP_NO_ID
+    memcpy(to, digits, n)
+    to[n] = c':'
+    memcpy(to + n + 1, name, stop - name)
+    text = fp_strings_intern(&s.texts, to, n + 1 + (stop - name))
+    free(to)
+    return text
+
+
+cdef inline int store_frame_name(Store *s, uint32_t address, const uint8_t *name, size_t n) noexcept nogil:
+    """Set the name of an address that has none yet.  0 or FP_E_NOMEM."""
+    cdef uint32_t string, function, line
+    if n == 0 or s.lines[address] != 0:
+        return 0
+    string = fp_strings_intern(&s.model.strings, name, n)
+    function = FP_NO_ID if string == FP_NO_ID else fp_model_function(s.model, 0, 0, string, 0, 0)
+    line = FP_NO_ID if function == FP_NO_ID else fp_model_line(s.model, function, 0, 0, 0)
+    if line == FP_NO_ID:
+        return FP_E_NOMEM
+    s.lines[address] = line
+    return 0
 
 
 # ---- rows ---------------------------------------------------------------------
