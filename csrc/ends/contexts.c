@@ -302,22 +302,22 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     return status;
 }
 
-/* Marks the contexts to keep with 1.  NULL when memory ran out. */
-static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most) {
+/* Marks the contexts to keep with 1; sets `above` as share_above does.  NULL when memory ran out. */
+static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most, double *above) {
     uint8_t *kept = calloc(c->nodes.n, 1);
-    double above;
-    if (!kept || share_above(c, most, &above)) {
+    if (!kept || share_above(c, most, above)) {
         free(kept);
         return NULL;
     }
     kept[0] = 1;
-    for (uint32_t i = 1; i < c->nodes.n; i++) kept[i] = c->share[i] >= least && c->share[i] > above;
+    for (uint32_t i = 1; i < c->nodes.n; i++) kept[i] = c->share[i] >= least && c->share[i] > *above;
     return kept;
 }
 
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
     const size_t nbytes = c->nodes.n * values_of(c);
-    uint8_t *kept = choose(c, least, most);
+    double above;
+    uint8_t *kept = choose(c, least, most, &above);
     int64_t *const cut = c->cut, *copy = malloc(nbytes); /* a copy, because the next call may keep these */
     int status = kept && copy ? 0 : no_memory(err);
     if (!status) {
@@ -375,7 +375,7 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err) {
     int status = find_shares(c, err);
     if (status != FP_DONE) return status;
-    uint8_t *kept = share_above(c, most, &c->above) ? NULL : choose(c, 0, most);
+    uint8_t *kept = choose(c, 0, most, &c->above);
     status = kept ? move_up(c, kept, err) : no_memory(err);
     if (!status) status = rebuild(c, kept, err);
     free(kept);

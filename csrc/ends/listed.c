@@ -83,9 +83,20 @@ int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err 
     return FP_DONE;
 }
 
-uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, struct fp_listed_arc *arcs) {
+/* A few items. */
+static void sort(struct fp_listed_arc *arcs, uint32_t n, int k) {
+    for (uint32_t i = 1; i < n; i++) {
+        const struct fp_listed_arc arc = arcs[i];
+        uint32_t at = i;
+        for (; at && is_less(&arcs[at - 1], &arc, k); at--) arcs[at] = arcs[at - 1];
+        arcs[at] = arc;
+    }
+}
+
+uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, uint32_t by,
+                       struct fp_listed_arc *arcs) {
     uint32_t n = 0;
-    if (((uint64_t)function + 1) * 2 * FP_LISTED_VALUES > l->cap_heaps) return 0;
+    if (by >= FP_LISTED_VALUES || ((uint64_t)function + 1) * 2 * FP_LISTED_VALUES > l->cap_heaps) return 0;
     for (int k = 0; k < FP_LISTED_VALUES; k++) {
         const struct fp_listed_heap *h = &heaps_of(l, function, into)[k];
         const uint32_t before = n;
@@ -95,5 +106,6 @@ uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, s
             if (at == before) arcs[n++] = h->arcs[i];
         }
     }
+    sort(arcs, n, (int)by);
     return n;
 }

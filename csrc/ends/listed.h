@@ -16,8 +16,7 @@ enum { FP_LISTED = 15, FP_LISTED_VALUES = 2 };
 
 /* An arc of a function. */
 struct fp_listed_arc {
-    uint32_t other; /* the other function */
-    uint32_t unused;
+    uint64_t other; /* the other function */
     int64_t costs[FP_LISTED_VALUES];
     int64_t calls;
 };
@@ -35,9 +34,9 @@ void fp_listed_clear(struct fp_listed *l);
  * FP_E_OVERFLOW. */
 int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err *err);
 
-/* The callers (`into`) or callees of a function that are among the most expensive ones in any column, in any order,
- * each once.  `arcs` has room for FP_LISTED * FP_LISTED_VALUES.  Returns their number. */
-uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, struct fp_listed_arc *arcs);
+/* The callers (`into`) or callees of a function that are among the most expensive ones in any column, each once, by
+ * falling |cost| in column `by`.  `arcs` has room for FP_LISTED * FP_LISTED_VALUES.  Returns their number. */
+uint32_t fp_listed_get(const struct fp_listed *l, uint32_t function, int into, uint32_t by, struct fp_listed_arc *arcs);
 
 /* cffi-end */
 

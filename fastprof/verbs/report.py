@@ -74,6 +74,7 @@ _CONTEXTS = 45_000  # first attempt
 _CELLS = 70_000  # rows times value columns, first attempt
 _CALLS = 50_000  # of a timeline, first attempt
 _NEARLY = 0.95  # share of the size limit at which a page is accepted
+_SPARE = 30_000  # bytes that a page with fewer calls should leave
 _TRIES = 20  # maximum attempts; then the last page is written even if it is too large
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
@@ -325,6 +326,8 @@ class _Page:
             elif best:
                 grown, n_rows = True, fitted_rows  # too large: the next page that fits is final
                 n_contexts = max(fitted, int(n_contexts + spare / _each(content, "context") / _NEARLY))
+            elif -2 * spare < (size := content.columns.nbytes("call ")):  # fewer calls are quicker than another tree
+                n_calls = int(content.n_calls * (1 + (spare - _SPARE) / size))
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (_LARGEST / len(page)) ** 1.5)

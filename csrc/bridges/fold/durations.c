@@ -6,9 +6,11 @@
 
 enum { FUNCTION = 0, PAGE = 1, WIDTH = 2 }; /* columns of `pages` */
 #if defined(FP_DEBUG)
-enum { MANY_CALLS = 4 }; /* so that tests and fuzzers reach it */
+enum { SOME_CALLS = 2, MANY_CALLS = 4, INDEXES = 2 }; /* so that tests and fuzzers reach them */
 #else
-enum { MANY_CALLS = 512 }; /* of a function with an index, which takes 4 bytes for each of them */
+/* A function gets an index of 2 KB at SOME_CALLS while no more than INDEXES have one, 8 MB; then at MANY_CALLS, so that
+ * the index takes no more than 4 bytes for each of them. */
+enum { SOME_CALLS = 16, MANY_CALLS = 512, INDEXES = 4096 };
 #endif
 
 _Static_assert(FP_DURATIONS_PAGES *FP_DURATIONS_PAGE >= (64 - FP_DURATIONS_BITS + 1) << FP_DURATIONS_BITS,
@@ -49,7 +51,10 @@ static uint32_t indexed_row(struct fp_durations *d, uint32_t function, uint32_t 
     struct fp_durations_function *const f = &d->by_function[function];
     if (f->rows && f->rows[page]) return f->rows[page];
     const uint32_t row = row_of(d, function, page);
-    if (!f->rows && f->calls >= MANY_CALLS) f->rows = calloc(FP_DURATIONS_PAGES, sizeof *f->rows); /* NULL: as before */
+    if (!f->rows && f->calls >= (d->n_indexes < INDEXES ? SOME_CALLS : MANY_CALLS)) {
+        f->rows = calloc(FP_DURATIONS_PAGES, sizeof *f->rows); /* NULL: as before */
+        d->n_indexes++;
+    }
     if (f->rows) f->rows[page] = row;
     return row;
 }

@@ -45,7 +45,7 @@ struct fp_durations {
     uint64_t *carries; /* row * FP_DURATIONS_PAGE + place of a count, once for each 2^32 calls */
     uint32_t n_carries, cap_carries;
     struct fp_durations_function *by_function; /* by id */
-    uint32_t n_functions;
+    uint32_t n_functions, n_indexes;
     /* Counts are all over memory, so calls are counted many at a time, which the cache fetches side by side. */
     struct fp_durations_call waiting[FP_DURATIONS_WAITING];
     uint32_t n_waiting;

@@ -8,7 +8,7 @@ const GROUP = {
   dark: hue => [`hsl(${hue} 42% 33%)`, "#ffffff"],
 };
 
-// page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, change(box): share}
+// page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share}
 class Colours {
   constructor(page) {
     this.page = page;
@@ -52,9 +52,7 @@ class Colours {
   // Fill and text.
   of(box) {
     const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;
-    if (matches) {
-      return page.functions(box).some(f => f !== NONE && matches[f]) ? MATCH[theme] : GREY[theme];
-    }
+    if (matches) return page.isMatch(box) ? MATCH[theme] : GREY[theme];
     if (fn === NONE && !many) return GREY[theme];
     if (this.kind === "change") return this.changed(page.change(box));
     if (many) return MANY[theme];

@@ -61,11 +61,18 @@ class Content:
         other, times = self._copy(), self._shown.times
         if times is not None and not times.mixed:
             other._calls(times, n)
-        for name in Place._fields:
-            other.columns.add(f"function {name}", "I", [other._text(getattr(f, name)) for f in other._functions])
+        texts = other._texts
+        for k, name in enumerate(Place._fields):
+            numbers = [texts.setdefault(place[k], len(texts)) for place in other._functions]
+            other.columns.add(f"function {name}", "I", numbers)
         other.columns.add("function line", "I", [self._places.lines.get(f, 0) for f in other._functions])
         other.head["texts"] = [*other._texts]
         return other
+
+    @property
+    def n_calls(self) -> int:
+        """The number of calls in time order."""
+        return len(self.columns["call thread"]) if "time" in self.head else 0
 
     def name(self, function: int) -> str:
         return str(self.head["texts"][self.columns["function name"][function]])
@@ -109,7 +116,9 @@ class Content:
     def _arcs(self, by_row: list[Arcs]) -> None:
         sizes = [len(arcs.places) for arcs in by_row]
         self.columns.add("arc row", "I", [*chain.from_iterable(map(repeat, count(), sizes))])
-        self.columns.add("arc function", "I", [self._function(place) for arcs in by_row for place in arcs.places])
+        functions = self._functions
+        others = [functions.setdefault(place, len(functions)) for arcs in by_row for place in arcs.places]
+        self.columns.add("arc function", "I", others)
         callers = [arcs.n_callers for arcs in by_row]
         callees = (bytes(n) + b"\1" * (size - n) for n, size in zip(callers, sizes, strict=True))
         self.columns.add("arc callee", "B", b"".join(callees))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from struct import iter_unpack
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
@@ -257,11 +256,12 @@ class Shown:
         own = zip(self.columns, self.costs, strict=True)
         return all(costs.is_zero for column, costs in own if column.event == self.default)
 
-    def listed_arcs(self, function: int, into: bool) -> Iterator[tuple[int, int, int, int]]:
-        """The arcs in `listed`: the other function, time, inclusive calls, and calls."""
+    def listed_arcs(self, function: int, into: bool, column: int) -> array[int]:
+        """The arcs in `listed`, the most expensive in a value column first: the other function, time, inclusive calls,
+        and calls, one arc after the other."""
         assert self.listed is not None
-        n = lib.fp_listed_get(self.listed, function, into, self._arcs)
-        return iter_unpack("=I4xqqq", ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_listed_arc")))
+        n = lib.fp_listed_get(self.listed, function, into, column, self._arcs)
+        return array("q", bytes(ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_listed_arc"))))
 
     def first_line(self, function: int) -> int:
         """The first line of a function; 0 if unknown."""

@@ -17,6 +17,11 @@ const inflate = async bytes => {
 
 // A column's bytes are in planes: the lowest byte of each item first.
 const fromPlanes = (planes, Type, n) => {
+  if (Type === Uint32Array) {
+    const items = new Type(n);
+    for (let i = 0; i < n; i++) items[i] = planes[i] | planes[n + i] << 8 | planes[2 * n + i] << 16 | planes[3 * n + i] << 24;
+    return items;
+  }
   const width = Type.BYTES_PER_ELEMENT;
   const bytes = new Uint8Array(n * width);
   for (let k = 0; k < width; k++)
@@ -28,13 +33,17 @@ const readData = async () => {
   const bytes = await inflate(bytesOfBase64(document.getElementById("data").textContent));
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  const columns = new Map();
+  const packed = new Map(), columns = new Map();  // those that were used
   let at = 4 + length;
   for (const [name, type, n] of head.columns) {
     const Type = TYPES[type], size = n * Type.BYTES_PER_ELEMENT;
-    columns.set(name, fromPlanes(bytes.subarray(at, at + size), Type, n));
+    packed.set(name, [bytes.subarray(at, at + size), Type, n]);
     at += size;
   }
   const empty = new Float64Array(0);
-  return {head, column: name => columns.get(name) || empty, has: name => columns.has(name)};
+  const column = name => {
+    if (!columns.has(name)) columns.set(name, packed.has(name) ? fromPlanes(...packed.get(name)) : empty);
+    return columns.get(name);
+  };
+  return {head, column, has: name => packed.has(name)};
 };

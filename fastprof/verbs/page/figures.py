@@ -18,6 +18,7 @@ from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
 from fastprof.verbs.top_costs import Durations, durations_of
 
+_LISTED = 4  # figures of an arc in Shown.listed_arcs
 _CALLS = 15  # number of callers and of callees shown per function, the most expensive ones
 
 
@@ -27,21 +28,19 @@ class Place(NamedTuple):
     object: str
 
 
-class Places:
+class Places(dict[int, Place]):
     """Functions of a model, each looked up once, and their first lines."""
 
     def __init__(self, model: Model, shown: Shown) -> None:
+        super().__init__()
         self._model, self._shown = model, shown
-        self._known: dict[int, Place] = {}
         self.lines: dict[Place, int] = {}
 
-    def __getitem__(self, function: int) -> Place:
-        place = self._known.get(function)
-        if place is None:
-            f = self._model.get_function(function)
-            place = self._known[function] = Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
-            line = f.line or self._shown.first_line(function)
-            self.lines[place] = min(line, self.lines.get(place) or line)
+    def __missing__(self, function: int) -> Place:
+        f = self._model.get_function(function)
+        place = self[function] = Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
+        line = f.line or self._shown.first_line(function)
+        self.lines[place] = min(line, self.lines.get(place) or line)
         return place
 
 
@@ -181,18 +180,14 @@ class Table:
 
     def _listed(self, function: int) -> Arcs:
         """The same for a timeline, whose value columns are time and calls."""
-        both = list[list[_Arc]]()
-        kept, places = self._kept, self._places
-        for into in (True, False):
-            by_place = dict[Place, _Arc]()
-            for other, *values, calls in self._shown.listed_arcs(function, into):
-                arc = places[other], [values[c] for c in kept], [calls, 0]
-                before = by_place.setdefault(arc[0], arc)
-                if before is not arc:
-                    before[1][:] = map(add, before[1], arc[1])
-                    before[2][0] += calls
-            both.append(sorted(by_place.values(), key=_by_cost))
-        return _columns(both, len(kept))
+        first = self._kept[0]
+        callers, callees = (self._shown.listed_arcs(function, into, first) for into in (True, False))
+        n, both = len(callers) // _LISTED, callers + callees
+        places = [self._places[other] for other in both[::_LISTED]]
+        arcs = Arcs(places, n, [both[1 + c :: _LISTED] for c in self._kept], [both[3::_LISTED], [0] * len(places)])
+        if len({*places[:n]}) == n and len({*places[n:]}) == len(places) - n:
+            return arcs
+        return _merged(arcs, len(self._kept))  # functions with the same place
 
     def _arcs_of(self, function: int, found: dict[int, int | Row]) -> Arcs:
         """The same without cycles, where each other function has one arc."""
@@ -243,6 +238,21 @@ class Table:
 
 def _by_cost(arc: _Arc) -> tuple[int, Place]:
     return -abs(arc[1][0]), arc[0]
+
+
+def _merged(arcs: Arcs, n_values: int) -> Arcs:
+    """The same with one arc per place."""
+    both, n = list[list[_Arc]](), arcs.n_callers
+    for of in (range(n), range(n, len(arcs.places))):
+        by_place = dict[Place, _Arc]()
+        for i in of:
+            arc = arcs.places[i], [column[i] for column in arcs.costs], [column[i] for column in arcs.calls]
+            before = by_place.setdefault(arc[0], arc)
+            if before is not arc:
+                for sums, more in zip(before[1:], arc[1:], strict=True):
+                    sums[:] = map(add, sums, more)
+        both.append(sorted(by_place.values(), key=_by_cost))
+    return _columns(both, n_values)
 
 
 def _columns(both: list[list[_Arc]], n_values: int) -> Arcs:

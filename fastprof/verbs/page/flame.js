@@ -53,16 +53,27 @@ class TreeBoxes {
     const left = x[many[0]];
     let row = depth[many[0]], range;
     while (many.length) {
-      const all = many.reduce((sum, i) => sum + width[i], 0);
+      let all = 0, most = 0, n = 0;
+      for (let m = 0; m < many.length; m++) {
+        const i = many[m];
+        all += width[i];
+        most += child[i + 1] - child[i];
+      }
       range ??= [left, left + all];
       found.push({x: left, width: all, row: row++, id: runId(many[0]), fn: NONE, many, range});
-      const below = [];
-      for (const i of many) for (let c = child[i]; c < child[i + 1]; c++) if (width[children[c]]) below.push(children[c]);
-      many = below;
+      const below = new Uint32Array(most);
+      for (let m = 0; m < many.length; m++) {
+        const i = many[m];
+        for (let c = child[i]; c < child[i + 1]; c++) {
+          below[n] = children[c];
+          if (width[children[c]]) n++;
+        }
+      }
+      many = below.subarray(0, n);
     }
   }
   cost(box, k) { return sumOf(box, this.tree.total[k]); }
-  functions(box) { return box.many ? box.many.map(i => this.tree.fn[i]) : [box.fn]; }
+  matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }
   fnOf(i) { return this.tree.fn[i]; }
   range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
   row(i) { return this.tree.depth[i]; }
@@ -141,7 +152,7 @@ class TimeBoxes {
     for (const row of [...runs.keys()]) end(row);
     return found;
   }
-  functions(box) { return box.many ? box.many.map(i => this.fn[i]) : [box.fn]; }
+  matches(box, matches) { return box.many ? box.many.some(i => matches[this.fn[i]]) : matches[box.fn]; }
   fnOf(i) { return this.fn[i]; }
   // Self and inclusive time and calls of the first `n` functions from one point to another, in ticks.
   within([from, to], n) {

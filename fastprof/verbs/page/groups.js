@@ -110,7 +110,7 @@ class GroupBoxes {
     }
   }
   cost(box, k) { return (box.from || this.groups[box.id].from).reduce((sum, i) => sum + this.figures[k][i], 0); }
-  functions(box) { return box.many ? box.many.map(i => this.tree.fn[i]) : [box.fn]; }
+  matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }
   fnOf(id) { return this.groups[id].fn; }
   range(id) { return [this.groups[id].x, this.groups[id].x + this.groups[id].width]; }
   row(id) { return this.groups[id].row; }

@@ -68,7 +68,7 @@ const begin = async () => {
     data, nameOf,
     theme: () => root.dataset.theme,
     matches: () => state.matches,
-    functions: box => flame.boxes.functions(box),
+    isMatch: box => flame.boxes.matches(box, state.matches),
     change(box) {  // as a share of the zoomed box
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : flame.boxes.cost(box, k));
       return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);

@@ -34,8 +34,9 @@ const scaleOf = (largest, unit, figures = [], counts = COUNT) => {
     return {unit: "", write: value => value ? figure(value, unit, COUNT_ALONE) : "0"};
   return {unit: name, write: value => fixed(value * factor / divisor, places)};
 };
-const fixed = (value, places) =>
-  value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places}).replace(/^-(?=0(\.0*)?$)/, "");
+const numberFormat = places => new Intl.NumberFormat("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
+const numberFormats = [];  // by decimal places; making one takes longer than hundreds of numbers
+const fixed = (value, places) => (numberFormats[places] ??= numberFormat(places)).format(value).replace(/^-(?=0(\.0*)?$)/, "");
 const withUnit = (value, scale) => scale.write(value) + (scale.unit && " " + scale.unit);
 const figure = (value, unit, counts) => withUnit(value, scaleOf(value, unit, [], counts));
 // Figures to compare, in one unit.
@@ -43,7 +44,8 @@ const pair = (values, unit) => {
   const scale = scaleOf(Math.max(...values.map(Math.abs)), unit);
   return values.map(value => withUnit(value, scale));
 };
-const exact = value => value.toLocaleString("en-US");
+const exactFormat = new Intl.NumberFormat("en-US");
+const exact = value => exactFormat.format(value);
 const percent = (value, total) => total ? (100 * value / total).toFixed(1).replace(/^-0\.0$/, "0.0") + " %" : "-";
 const signed = (value, text) => (value > 0 ? "+" : "") + text;
 

@@ -1,3 +1,17 @@
+// Sorts part of an array, which usually has few items.
+const sort = (items, from, to, before) => {
+  if (to - from > 16) {
+    items.subarray(from, to).sort(before);
+    return;
+  }
+  for (let i = from + 1; i < to; i++) {
+    const item = items[i];
+    let at = i;
+    for (; at > from && before(items[at - 1], item) > 0; at--) items[at] = items[at - 1];
+    items[at] = item;
+  }
+};
+
 // The context tree of one thread or of all, its totals, and where each context lies from 0 to 1.
 //
 //   parent, fn, depth    by node; node 0 is everything, parents come before their children
@@ -11,30 +25,33 @@ class Tree {
     const {head, column} = data;
     const up = column("context up"), fns = column("context function"), threads = column("context thread");
     const n = up.length, node = this.node = new Int32Array(n);  // by context: its node, -1: of another thread
-    const parent = [0], fn = [NONE], from = [];
-    const known = new Map();
+    this.n = 1;
+    this.parent = new Int32Array(n + 1);
+    this.fn = new Uint32Array(n + 1);
+    this.fn[0] = NONE;
     const one = thread >= 0 || head.threads.length < 2;
+    this.index = new Int32Array(2 ** Math.ceil(Math.log2(2 * n + 2)));  // of nodes that several contexts may have
     for (let i = 0; i < n; i++) {
       if (!up[i]) {
         node[i] = thread < 0 || threads[i] === thread ? 0 : -1;
-        if (!node[i] && head.threads[threads[i]] === "[pruned]") node[i] = this.enter(parent, fn, known, 0, NONE, one);
+        if (!node[i] && head.threads[threads[i]] === "[pruned]") node[i] = this.enter(0, NONE, one);
         continue;
       }
       const above = node[i - up[i]];
-      node[i] = above < 0 ? -1 : this.enter(parent, fn, known, above, fns[i], one);
+      node[i] = above < 0 ? -1 : this.enter(above, fns[i], one);
     }
-    const size = this.n = parent.length;
-    this.parent = Int32Array.from(parent);
-    this.fn = Uint32Array.from(fn);
-    this.depth = new Uint16Array(size);
-    for (let i = 1; i < size; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
+    this.index = null;
+    this.parent = this.parent.subarray(0, this.n);
+    this.fn = this.fn.subarray(0, this.n);
+    this.depth = new Uint16Array(this.n);
+    for (let i = 1; i < this.n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
 
   // values: the self costs of contexts, by value column
   take(values) {
-    const {node} = this;
+    const {node, n} = this;
     this.self = values.map(costs => {
-      const self = new Float64Array(this.n);
+      const self = new Float64Array(n);
       for (let i = 0; i < node.length; i++) if (node[i] >= 0) self[node[i]] += costs[i];
       return self;
     });
@@ -42,52 +59,52 @@ class Tree {
   }
 
   // Contexts of one thread are distinct; those of several threads merge if their functions are the same.
-  enter(parent, fn, known, above, f, distinct) {
-    const key = above * 4294967296 + f;
-    let found = distinct && f !== NONE ? undefined : known.get(key);
-    if (found === undefined) {
-      found = parent.length;
-      parent.push(above);
-      fn.push(f);
-      if (!distinct || f === NONE) known.set(key, found);
+  enter(above, f, distinct) {
+    const {parent, fn, index} = this;
+    if (!distinct || f === NONE) {
+      const mask = index.length - 1;
+      let at = Math.imul(Math.imul(above, 0x9e3779b1) ^ f, 0x85ebca6b);
+      at = (at ^ at >>> 15) & mask;
+      for (let i; (i = index[at]); at = at + 1 & mask) if (parent[i] === above && fn[i] === f) return i;
+      index[at] = this.n;
     }
-    return found;
+    parent[this.n] = above;
+    fn[this.n] = f;
+    return this.n++;
   }
 
   summed(self) {
-    const total = Float64Array.from(self);
-    for (let i = this.n - 1; i > 0; i--) total[this.parent[i]] += total[i];
+    const {parent} = this, total = Float64Array.from(self);
+    for (let i = this.n - 1; i > 0; i--) total[parent[i]] += total[i];
     return total;
   }
 
   // columns: those of the shown value, one or old and new.
   arrange(columns, byName, nameOf) {
-    const n = this.n, own = this.own = new Float64Array(n);
-    for (let i = 0; i < n; i++) for (const k of columns) own[i] = Math.max(own[i], Math.abs(this.self[k][i]));
-    this.weight = this.summed(own);
-    const count = new Uint32Array(n + 1);
-    for (let i = 1; i < n; i++) count[this.parent[i] + 1]++;
+    const {n, parent, fn, depth} = this, own = this.own = new Float64Array(n);
+    for (const k of columns) {
+      const self = this.self[k];
+      for (let i = 0; i < n; i++) own[i] = Math.max(own[i], Math.abs(self[i]));
+    }
+    const weight = this.weight = this.summed(own), count = new Uint32Array(n + 1);
+    for (let i = 1; i < n; i++) count[parent[i] + 1]++;
     for (let i = 0; i < n; i++) count[i + 1] += count[i];
-    this.child = count.slice();
-    this.children = new Uint32Array(Math.max(0, n - 1));
-    for (let i = 1; i < n; i++) this.children[count[this.parent[i]]++] = i;
-    const {weight, fn} = this;
+    const child = this.child = count.slice(), children = this.children = new Uint32Array(Math.max(0, n - 1));
+    for (let i = 1; i < n; i++) children[count[parent[i]]++] = i;
     const before = byName
       ? (a, b) => nameOf(fn[a]) < nameOf(fn[b]) ? -1 : nameOf(fn[a]) > nameOf(fn[b]) ? 1 : a - b
       : (a, b) => weight[b] - weight[a] || a - b;
-    this.x = new Float64Array(n);
-    this.width = new Float64Array(n);
+    const x = this.x = new Float64Array(n), width = this.width = new Float64Array(n);
     const whole = weight[0] || 1;
-    this.width[0] = 1;
+    width[0] = 1;
     this.deepest = 0;  // of what costs something
     for (let i = 0; i < n; i++) {
-      if (weight[i]) this.deepest = Math.max(this.deepest, this.depth[i]);
-      const mine = this.children.subarray(this.child[i], this.child[i + 1]);
-      if (mine.length > 1) mine.sort(before);
-      let x = this.x[i];
-      for (const c of mine) {
-        this.x[c] = x;
-        x += this.width[c] = weight[c] / whole;
+      if (weight[i] && depth[i] > this.deepest) this.deepest = depth[i];
+      sort(children, child[i], child[i + 1], before);
+      for (let c = child[i], at = x[i]; c < child[i + 1]; c++) {
+        const j = children[c];
+        x[j] = at;
+        at += width[j] = weight[j] / whole;
       }
     }
   }
