@@ -1,13 +1,16 @@
 // Makes the pictures of viewers.md again: `make pictures`.  Each viewer shows the same profile.
-//   .viewers/node docs/make_pictures.mjs [--into FOLDER] [VIEWER ...]
+//   .viewers/node docs/make_pictures.mjs [--into FOLDER] [--texts] [VIEWER ...]
+//
+// Next to each picture is a text of what it shows.  A test makes the texts again and compares, so that no picture stays when
+// its viewer or the profile written for it changes; --texts writes only those of other viewers, without running them.
 //
 // Needs the viewers of tests/viewers/install and Debian's dbus-daemon fonts-noto-color-emoji golang-go graphviz imagemagick
 // kcachegrind pngquant xauth xdotool xvfb.
 import {execFileSync, spawn} from 'node:child_process';
-import {createReadStream, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {createReadStream, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {tmpdir} from 'node:os';
-import {extname, join, resolve} from 'node:path';
+import {basename, extname, join, resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {withPage} from '../tests/viewers/browser.mjs';
 
@@ -17,6 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
 const made = name => join(folder, name);
 const words = process.argv.slice(2);
 const target = words[0] === '--into' ? resolve(words.splice(0, 2)[1]) : join(import.meta.dirname, 'pictures');
+const textsOnly = words[0] === '--texts' && Boolean(words.shift());
 const picture = name => join(target, name + '.png');
 const run = (program, ...words) => execFileSync(program, words, {cwd: folder, timeout: 120_000, encoding: 'utf8'});
 const fastprof = (...words) => run(join(ROOT, '.venv/bin/fastprof'), ...words, '-q');
@@ -46,7 +50,7 @@ async function click(page, x, y) {
 }
 
 // What a picture of our page shows, whatever the fonts: its texts, and boxes wider than 4 pixels as row, place and width in
-// thousandths, name.  A test makes it again and compares, so that a picture of an older page is noticed.
+// thousandths, name.
 const SHOWN = `(() => {
   const {flame, view} = fastprof, share = x => Math.round(1000 * x / flame.holder.clientWidth);
   const boxes = flame.drawn.filter(d => d.w > 4).map(d => [d.row, share(d.x), share(d.w),
@@ -70,7 +74,6 @@ async function report() {
 }
 
 async function speedscope() {
-  fastprof('convert', 'pool.fpa', '-o', 'pool.speedscope.json');
   const release = join(ROOT, '.viewers/node_modules/speedscope/dist/release/index.html');
   await shot('speedscope', 420, pathToFileURL(release).href, async page => {
     await page.until(`!!document.querySelector('#file')`);
@@ -82,7 +85,6 @@ async function speedscope() {
 }
 
 async function perfetto() {
-  fastprof('convert', 'pool.fpa', '-o', 'pool.pftrace');
   const types = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm'};
   const server = createServer(({url}, answer) => {
     const name = new URL(url, 'http://x').pathname;
@@ -108,7 +110,6 @@ async function perfetto() {
 }
 
 async function pprof() {
-  fastprof('convert', 'pool.fpa', '-o', 'pool.pb.gz');
   const go = spawn('go', ['tool', 'pprof', '-no_browser', '-http=127.0.0.1:', 'pool.pb.gz'],
     {cwd: folder, detached: true, stdio: ['ignore', 'ignore', 'pipe']});
   try {
@@ -142,20 +143,37 @@ kill %1
 `;
 
 function kcachegrind() {
-  fastprof('convert', 'pool.fpa', '-o', 'pool.callgrind');
   writeFileSync(made('window.sh'), WINDOW.replace('CLICKS', 
     [[150, 139], [615, 99], [521, 575]].map(([x, y]) => `xdotool mousemove ${x} ${y} click 1; sleep 1`).join('\n')));
   run('xvfb-run', '-a', '-s', `-screen 0 ${WIDTH}x620x24`, 'timeout', '60', 'bash', 'window.sh');
   shrink('kcachegrind');
 }
 
+// The profile that each viewer opens, and the viewer's version if tests/viewers/install chooses it.
+const profiles = {
+  speedscope: ['pool.speedscope.json', () => JSON.parse(readFileSync(join(ROOT, '.viewers/node_modules/speedscope/package.json'))).version],
+  perfetto: ['pool.pftrace', () => basename(realpathSync(join(ROOT, '.viewers/perfetto'))).split('-')[0]],
+  pprof: ['pool.pb.gz'],
+  kcachegrind: ['pool.callgrind'],
+};
+
+// Writes a viewer's profile, and the figures in it as the text next to the picture.
+function profile(name) {
+  const [file, version = () => ''] = profiles[name];
+  fastprof('convert', 'pool.fpa', '-o', file);
+  writeFileSync(join(target, name + '.txt'), `${name} ${version()}`.trim() + '\n' + fastprof('top', '-n', '0', '--csv', file));
+}
+
 const viewers = {report, speedscope, perfetto, pprof, kcachegrind};
-const wanted = words.length ? words : Object.keys(viewers);
+const wanted = words.length ? words : Object.keys(textsOnly ? profiles : viewers);
 try {
   symlinkSync(join(ROOT, 'tests'), made('tests'));  // pictures show the paths of viewers.md
   fastprof('convert', 'tests/corpus/xray/good/fdr5-pool-clang19.xray', '-s', 'tests/corpus/xray/pool-clang19',
     '--demangle', 'templates', '--thread', '29283', '--thread', '29285', '-o', 'pool.fpa');
-  for (const name of wanted) await viewers[name]();
+  for (const name of wanted) {
+    if (name in profiles) profile(name);
+    if (!textsOnly) await viewers[name]();
+  }
 } finally {
   rmSync(folder, {recursive: true, force: true});
 }
