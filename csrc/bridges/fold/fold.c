@@ -192,13 +192,19 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
     }
 }
 
+FP_INLINE int is_arc(const struct fp_fold_arc *a, uint32_t caller, uint32_t callee, uint32_t group) {
+    return FP_LIKELY(a->callee == callee && a->caller == caller && a->group == group);
+}
+
 /* The number of the arc from `caller` to `callee`.  UINT32_MAX when memory ran out. */
 FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, uint32_t callee) {
-    uint32_t at = fp_fold_slot(caller, callee, p->group, p->shift), arc;
-    for (; (arc = p->index[at]); at = (at + 1) & p->mask) {
-        const struct fp_fold_arc *a = &p->arcs[arc - 1];
-        if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == p->group)) return arc - 1;
+    uint32_t at = fp_fold_slot(caller, callee, p->group, p->shift), arc = 1;
+    if (p->tree) {
+        arc = p->index[fp_fold_near(caller, callee, p->mask)];
+        if (arc && is_arc(&p->arcs[arc - 1], caller, callee, p->group)) return arc - 1;
     }
+    for (; arc && (arc = p->index[at]); at = (at + 1) & p->mask)
+        if (is_arc(&p->arcs[arc - 1], caller, callee, p->group)) return arc - 1;
     arc = fp_fold_arc(f, caller, callee, p->group);
     reload_arcs(p, f);
     return arc;
@@ -213,11 +219,6 @@ static int too_long(const struct fp_fold *f, int failed) {
 int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
     if (f->into == FP_FOLD_TREE) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
     return fp_fail_beyond(err, FP_FOLD_TIME_OF_CALLS, FP_FOLD_TIME, "2^64 - 1 ticks");
-}
-
-/* Who calls from a frame, as arcs and contexts have it. */
-FP_INLINE uint32_t caller_of(const struct fp_fold_frame *frame, int tree) {
-    return FP_LIKELY(!tree) ? frame->function : frame->function ? frame->arc + 1 : 0;
 }
 
 /* Once the arcs have outgrown the caches, every lookup waits for memory twice.
@@ -240,30 +241,6 @@ static void predict(const struct fp_fold *f, const struct fp_fold_thread *t, con
             n--;
         else if (below->function == function && function)
             below--;
-    }
-}
-
-enum { AHEAD = 64 }; /* rows */
-
-/* The same for contexts, once most of them are new.  Callers are numbers of the table, so a few rows are played as if
- * each context were new. */
-static void fetch_contexts(const struct fp_fold *f, const struct player *p, const struct fp_batch *in, uint32_t from,
-                           uint32_t to) {
-    uint32_t entered[AHEAD], n = 0, next = f->n_arcs;
-    const struct fp_fold_frame *below = p->top;
-    for (uint32_t i = from; i < to && i - from < AHEAD; i++) {
-        const uint32_t function = in->function[i];
-        if (in->op[i] == FP_OP_ENTER || in->op[i] == FP_OP_ENTER_ARGS) {
-            const uint32_t caller = n ? entered[n - 1] : caller_of(below, 1);
-            __builtin_prefetch(&p->index[fp_fold_slot(caller, function, p->group, p->shift)], 1);
-            entered[n++] = ++next;
-        } else if (in->op[i] > FP_OP_ENTER_ARGS) {
-            continue;
-        } else if (n) {
-            n--;
-        } else if (below->function == function && function) {
-            below--;
-        }
     }
 }
 
@@ -387,8 +364,8 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     const int status = put(f, in, 0, err);
     if (status < 0) return status;
     /* If over a quarter of the rows created arcs, keeping them does not pay. */
-    f->mostly_new = f->n_arcs - had > (f->n_taken - taken) / 4;
-    return f->n_arcs > f->hard_limit || (f->n_arcs > f->soft_limit && f->mostly_new) ? FP_FULL : FP_DONE;
+    const int gains_little = f->n_arcs > f->soft_limit && f->n_arcs - had > (f->n_taken - taken) / 4;
+    return f->n_arcs > f->hard_limit || gains_little ? FP_FULL : FP_DONE;
 }
 
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
@@ -405,7 +382,7 @@ int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
 /* Enters a function.  0, or an error when memory ran out. */
 FP_INLINE int enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now,
                     struct fp_err *err) {
-    const uint32_t caller = caller_of(p->top, p->tree);
+    const uint32_t caller = FP_LIKELY(!p->tree) ? p->top->function : p->top->function ? p->top->arc + 1 : 0;
     const uint64_t from = (uint64_t)p->group << 32 | caller;
     if (FP_UNLIKELY(p->top == p->limit)) {
         const size_t depth = (size_t)(p->top - t->frames);
@@ -451,7 +428,6 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
     struct player p = player_of(f, t, group);
     uint64_t last = t->last;
     const uint32_t *predicted = NULL;
-    uint32_t fetched = p.tree && f->mostly_new ? i : to;
     if (f->n_arcs > MANY_ARCS && !p.tree) {
         if (fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted))
             return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
@@ -465,10 +441,6 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
         if (predicted && i + FAR < to) {
             __builtin_prefetch(&p.index[predicted[i + FAR] & p.mask]);
             __builtin_prefetch(&p.arcs[p.index[predicted[i + NEAR] & p.mask]]);
-        }
-        if (FP_UNLIKELY(i == fetched)) {
-            fetch_contexts(f, &p, in, i, to);
-            fetched += AHEAD;
         }
         const uint8_t op = ops[i];
         uint64_t now = time[i];

@@ -141,7 +141,6 @@ struct fp_fold {
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *predicted; /* index slots that the current batch will probe, and a scratch stack */
     uint32_t cap_predicted;
-    int32_t mostly_new; /* over a quarter of the rows of the last batch created arcs */
     uint32_t next_arc, next_node, n_ordered;
     /* Sums over pulled nodes of one group: by function, and the functions in reverse order. */
     struct fp_fold_node *nodes;

@@ -42,6 +42,10 @@ static inline int is_far(const struct fp_fold *f, uint32_t at, uint32_t first, u
     return FP_UNLIKELY(((at - first) & mask) > FAR_ARC) && !f->secret.key[0];
 }
 
+static inline int is_near_free(const struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t mask) {
+    return f->into == FP_FOLD_TREE && !f->index[fp_fold_near(caller, callee, mask)];
+}
+
 /* Fills the index, which is empty. */
 static void index_arcs(struct fp_fold *f) {
     const unsigned shift = f->index_shift;
@@ -50,6 +54,10 @@ static void index_arcs(struct fp_fold *f) {
     uint32_t *const index = f->index;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t caller = f->arcs[i].caller, callee = f->arcs[i].callee, group = f->arcs[i].group;
+        if (!has_secret && is_near_free(f, caller, callee, mask)) {
+            index[fp_fold_near(caller, callee, mask)] = i + 1;
+            continue;
+        }
         const uint32_t first = FP_UNLIKELY(has_secret) ? secret_slot(f, caller, callee, group)
                                                        : fp_fold_slot(caller, callee, group, shift);
         uint32_t at = first;
@@ -112,6 +120,8 @@ uint32_t fp_fold_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32
     if (FP_UNLIKELY(f->secret.key[0])) return arc_by_secret(f, caller, callee, group);
     const uint32_t mask = fp_fold_mask(f->index_shift), first = fp_fold_slot(caller, callee, group, f->index_shift);
     uint32_t at = first;
+    if (is_near_free(f, caller, callee, mask))
+        return add_arc(f, fp_fold_near(caller, callee, mask), caller, callee, group);
     while (f->index[at]) at = (at + 1) & mask;
     if (is_far(f, at, first, mask)) {
         index_anew(f);

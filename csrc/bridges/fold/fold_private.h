@@ -69,6 +69,12 @@ static inline uint32_t fp_fold_slot(uint32_t caller, uint32_t callee, uint32_t g
     return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
 }
 
+/* Contexts: the slot to try first, close to those of the caller's neighbours in the table, so that a new context of a
+ * new caller is found in the cache.  Only if it is taken, the context is from fp_fold_slot on. */
+static inline uint32_t fp_fold_near(uint32_t caller, uint32_t callee, uint32_t mask) {
+    return (caller * 8 + callee % 8) & mask;
+}
+
 /* Slots of the index, less one. */
 static inline uint32_t fp_fold_mask(unsigned shift) {
     return (uint32_t)(((uint64_t)1 << (64 - shift)) - 1);
