@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
 from fastprof.core.remote import shown
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, listed, load
+from fastprof.formats.archive.index import Archive, Listed, load
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import Codec, Member, SectionError
+from fastprof.formats.archive.sections import Codec, SectionError
 from fastprof.inputs.stored import Stored
 
 
@@ -85,21 +85,20 @@ class State:
     def inputs(self, patterns: Iterable[str]) -> list[Stored]:
         """The profiles of these names or patterns.  Errors: UsageError for a name without a profile."""
         # without an index, replaced profiles are found as well
-        return [*map(self.input, dict.fromkeys(member.name for member in chosen(self.path, self.archive, patterns)))]
+        with self.source(self.path) as source:
+            found = chosen(self.path, source, self.archive, patterns)
+        return [*map(self.input, dict.fromkeys(one.name for one in found))]
 
 
-def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]:
-    """The profiles with these names or patterns, in the order of the store; all if none are given.
+def chosen(path: str, source: Source, archive: Archive, patterns: Iterable[str]) -> list[Listed]:
+    """The profiles with these names or patterns, in the order in which they were added; all if none are given.
 
-    Errors: UsageError for one that no profile has.
+    Errors: UsageError for one that no profile has; FormatError.
     """
-    patterns = [*patterns]
-    numbers: set[int] = set()
-    for pattern in patterns:
-        found = archive.matching(pattern)
-        if not found:
-            there = listed(archive.members, pattern)
+    with located(path):
+        try:
+            return archive.chosen(source, patterns)
+        except LookupError as error:
+            there = archive.names(source, error.args[0])
             but = f", only {there}" if there else "; it is empty"
-            raise UsageError(f"{path}: the archive has no profile {pattern!r}{but}")
-        numbers |= {member.number for member in found}
-    return [member for member in archive.members if not patterns or member.number in numbers]
+            raise UsageError(f"{shown(path)}: the archive has no profile {error.args[0]!r}{but}") from None

@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
@@ -26,14 +26,26 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.words import Message
-from fastprof.formats.archive.index import Archive, load_at, payload, read_about, read_header, read_stored
-from fastprof.formats.archive.sections import BASED, MAX_NUMBER, OPTIONAL, Codec, Member, SectionError, with_header
+from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive.index import Archive, Key, load_at, payload, read_bases, read_header, read_stored
+from fastprof.formats.archive.sections import (
+    BASED,
+    BASES,
+    MAX_NUMBER,
+    OPTIONAL,
+    PAGE,
+    Codec,
+    Member,
+    SectionError,
+    with_header,
+)
+from fastprof.formats.archive.tree import Page
 from fastprof.formats.archive.write import ArchiveWriter, empty, packed_index
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.expand import expand, skipped
-from fastprof.inputs.state import located, open_store
+from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
-from fastprof.store.bases import Bases, Key, keyed
+from fastprof.store.bases import Bases, keyed
 from fastprof.store.reported import REPORTED
 
 
@@ -81,13 +93,13 @@ class Adding:
     def __init__(self, path: str, file: Any, source: Source, archive: Archive) -> None:
         self._path, self._file, self._source = path, file, source
         self.archive = archive  # as of the last commit
-        self._named = {member.name: member for member in archive.members}
         self._next = archive.number
-        self._bases = Bases(source, archive.members[:])
+        with located(path):
+            self._bases = Bases(source, read_bases(source, archive))
+        self._bases_before = self._bases.all()  # as of the last commit
         self._sink = Sink(file)
-        self._at_first = archive.links[-1][0]
-        self._added: list[Member] = []  # since the last commit
-        self._removed: set[int] = set()
+        self._at_first = archive.at
+        self._changes: dict[str, Member | None] = {}  # since the last commit; None: removed
         self._end = archive.end  # the end of complete data
         self.changed = False  # by a commit
         try:
@@ -96,14 +108,22 @@ class Adding:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
 
     def __contains__(self, name: str) -> bool:
-        return name in self._named
+        return self._changes[name] is not None if name in self._changes else self._member(name) is not None
+
+    def chosen(self, patterns: Iterable[str]) -> list[str]:
+        """The names of profiles with these names or patterns as of the last commit.  Errors: see `chosen`."""
+        return [one.name for one in chosen(self._path, self._source, self.archive, patterns)]
+
+    def _member(self, name: str) -> Member | None:
+        """The profile of this name as of the last commit."""
+        with located(self._path):
+            found = self.archive.find(self._source, name)
+            return None if found is None else self.archive.member(found)
 
     def is_of(self, name: str, nbytes: int, mtime: int) -> bool:
         """Whether the profile of this name was added from a file of this size and time.  Errors: FastprofError."""
-        member = self._named[name]
-        with located(self._path):
-            read_about(self._source, Codec(), member)
-        return (member.about.get("nbytes"), member.about.get("mtime")) == (nbytes, mtime)
+        member = self._changes.get(name) or self._member(name)
+        return member is not None and (member.about.get("nbytes"), member.about.get("mtime")) == (nbytes, mtime)
 
     def add(
         self,
@@ -148,7 +168,8 @@ class Adding:
             return key in self._bases.added and key not in known and self._bases.before(key) is None
 
         with open_store(path) as (source, archive):
-            piece = archive.members[0]
+            with located(path):
+                piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
                 self._take(self._copied(source, piece, self._checked_base, is_late))
@@ -178,6 +199,7 @@ class Adding:
     ) -> Member:
         codec = Codec(base_of=lambda offset: payload(source, Codec(), read_header(source, offset)))
         copied = Member(self._next, member.name, member.view)
+        copied.about, copied.summary = member.about, member.summary
         at = self._end
         for key, offset in keyed(member):
             section = read_header(source, offset)
@@ -200,11 +222,9 @@ class Adding:
 
     def remove(self, name: str) -> None:
         """Remove a profile from the store.  Its bytes stay in the file, because they may be bases of other sections."""
-        number = self._named.pop(name).number
-        if self._added and number >= self._added[0].number:  # numbers ascend
-            self._added = [member for member in self._added if member.number != number]
-        else:
-            self._removed.add(number)
+        if member := self._changes.get(name) or self._member(name):
+            self._bases.forget(member)
+        self._changes[name] = None
 
     def _check_name(self, name: str, replace: bool) -> None:
         if not name:
@@ -234,28 +254,22 @@ class Adding:
             self.remove(member.name)
         self._bases.note(member)
         self._end = self._file.tell()
-        self._named[member.name] = member
         self._next = member.number + 1
-        self._added.append(member)
+        self._changes[member.name] = member
 
     def commit(self) -> None:
         """Write the index, which makes all changes since the previous one effective.
 
         Errors: FastprofError; then none of them takes effect, and the session is over.
         """
-        if not self._added and not self._removed:
+        changes, self._changes = self._changes, {}
+        if not changes:
             return
         old = self.archive
-        new = Archive([*old.members], 0, old.links, old.number)
-        changes = new.change(self._added, self._removed)
-        highest = max((member.number for member in new.members), default=-1)
-        before = new.links[-1][0] if new.links else None
-        number = self._next if self._next != highest + 1 else 0
-        self._added, self._removed = [], set()
         try:
             self._file.seek(self._end)
-            section, trailer = packed_index(Codec(), before, changes, self._end, number)
-            self._sink.write(section)
+            with located(self._path):
+                new, trailer = self._indexed(changes)
             os.fsync(self._file.fileno())  # before the trailer refers to it
             self._sink.write(trailer)
             os.fsync(self._file.fileno())
@@ -264,9 +278,44 @@ class Adding:
             if isinstance(error, OSError):
                 raise FastprofError(f"{self._path}: {error.strerror or error}") from None
             raise
-        new.links.append((self._end, len(changes)))
         self._end = new.end = self._file.tell()
         self.archive, self.changed = new, True
+
+    def _indexed(self, changes: dict[str, Member | None]) -> tuple[Archive, bytes]:
+        """Write the pages that change, the bases if they have changed, and the INDEX.  Returns the trailer as well.
+
+        Errors: SectionError.
+        """
+        old, codec, pages = self.archive, Codec(), {}
+
+        def write(type_: int, value: Any) -> int:
+            at = self._file.tell()
+            self._sink.write(codec.pack(type_, 0, archive_cbor.dumps(value), OPTIONAL))
+            return int(at)
+
+        def write_page(page: Page) -> int:
+            at = write(PAGE, page.plain())
+            pages[at] = page
+            return at
+
+        there = {name for name in changes if old.find(self._source, name) is not None}
+        changed = {name: None if one is None else (one.number, one.to_entry()) for name, one in changes.items()}
+        with old.checked():
+            root = old.tree(self._source).changed(
+                {name: one for name, one in changed.items() if one is not None or name in there}, write_page
+            )
+        count = old.count - len(there) + sum(one is not None for one in changes.values())
+        bases, at_bases = self._bases.all(), old.bases
+        if bases != self._bases_before:
+            at_bases = write(BASES, [[*key, offset] for key, offset in sorted(bases.items())]) if bases else None
+            self._bases_before = bases
+        at = self._file.tell()
+        section, trailer = packed_index(codec, root, count, self._next, at, at_bases)
+        self._sink.write(section)
+        new = Archive(root, 0, at, count, self._next, at_bases)
+        for offset, page in [*old.pages.items(), *pages.items()]:
+            new.keep(offset, page)
+        return new, trailer
 
 
 @contextmanager
@@ -465,4 +514,4 @@ def _bases_at(store: str, index: int, device: int, inode: int) -> Bases:
     """The bases in a store by its INDEX at this offset.  The file stays open, so that its inode is not reused."""
     source = Source(store)
     with located(store):
-        return Bases(source, load_at(source, Codec(), index).members)
+        return Bases(source, read_bases(source, load_at(source, Codec(), index)))

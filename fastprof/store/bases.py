@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
 
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import payload, read_header
+from fastprof.formats.archive.index import Key, payload, read_header
 from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec, Member, SectionError
 from fastprof.formats.archive.write import BaseOf
-
-Key = tuple[str, int, int]  # of a section: view, type, position among the sections of its type in its profile
 
 
 class Bases:
@@ -21,10 +18,10 @@ class Bases:
     section needs at most one other section.
     """
 
-    def __init__(self, source: Source, found: list[Member]) -> None:
-        self._source, self._members = source, found
-        self._codec = Codec()
-        self._before: dict[Key, int | None] = {}  # offsets in `found`
+    def __init__(self, source: Source, before: dict[Key, int]) -> None:
+        self._source, self._codec = source, Codec()
+        self._before = before  # offsets in profiles present at first
+        self._usable: dict[int, bool] = {}  # by offset
         self.added: dict[Key, int] = {}  # offsets in profiles added later
 
     def of(self, view: str) -> BaseOf:
@@ -38,27 +35,27 @@ class Bases:
 
     def before(self, key: Key) -> int | None:
         """The offset of the base among the profiles present at first."""
-        if key[1] not in (TABLES, ROWS):
-            return None
-        if key not in self._before:
-            # once for all added profiles: most sections have a base, so the latest one without may be far back
-            self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
-        return self._before[key]
+        offset = self._before.get(key) if key[1] in (TABLES, ROWS) else None
+        if offset is not None and offset not in self._usable:
+            self._usable[offset] = self._is_usable(offset)
+        return offset if offset is not None and self._usable[offset] else None
+
+    def all(self) -> dict[Key, int]:
+        """The offsets by key."""
+        return {**self._before, **self.added}
+
+    def forget(self, member: Member) -> None:
+        """No new section may depend on those of a removed profile."""
+        first, (last, _, _) = member.sections[0][0], member.sections[-1]
+        for offsets in self._before, self.added:
+            for key in [key for key, offset in offsets.items() if first <= offset <= last]:
+                del offsets[key]
 
     def note(self, added: Member) -> None:
         """Register the sections of an added profile as bases of later sections."""
         for key, offset in keyed(added):
             if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset
-
-    @cached_property
-    def _sections(self) -> dict[Key, list[int]]:
-        """The offsets of all sections by key.  Made once: a new profile may have more sections than all others."""
-        found: dict[Key, list[int]] = {}
-        for member in self._members:
-            for key, offset in keyed(member):
-                found.setdefault(key, []).append(offset)
-        return found
 
     def _is_usable(self, offset: int) -> bool:
         try:

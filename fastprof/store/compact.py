@@ -17,7 +17,7 @@ from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
 from fastprof.formats.archive.write import empty
 from fastprof.inputs import open_reader
-from fastprof.inputs.state import State, chosen, located, open_store
+from fastprof.inputs.state import State, located, open_store
 from fastprof.store.adding import Adding, adding, locked
 
 Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
@@ -35,7 +35,7 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
     ['reversed.pb']
     """
     with adding(path, create=False) as session:
-        found = [member.name for member in chosen(path, session.archive, patterns)]
+        found = session.chosen(patterns)
         for name in found:
             session.remove(name)
         return found
@@ -84,9 +84,10 @@ def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done
         with open_store(new) as (written, nothing), located(path):
             session = Adding(path, file, written, nothing)
             at: dict[int, int] = {}
-            for n, member in enumerate(archive.members, 1):
-                session.copy(source, member, at)
-                done(member.name, n, len(archive.members))
+            found = archive.chosen(source)
+            for n, listed in enumerate(found, 1):
+                session.copy(source, archive.member(listed), at)
+                done(listed.name, n, len(found))
             session.commit()
         return os.fstat(file.fileno()).st_size
 
@@ -107,7 +108,9 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
     found = [str(one.name) for one in state.inputs(patterns)]
     with state.source(path) as source:
         archive = state.archive
-        names = {offset: member.name for member in archive.members for offset, _, _ in member.sections}
+        with located(path):
+            members = [archive.member(listed) for listed in archive.chosen(source)]
+        names = {offset: member.name for member in members for offset, _, _ in member.sections}
         for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
             offset = section.offset
             try:

@@ -9,9 +9,9 @@ from datetime import datetime
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import read_about, read_end, read_value_types
+from fastprof.formats.archive.index import Archive, Listed, read_summary
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import Codec, Member
+from fastprof.formats.archive.sections import Codec
 from fastprof.inputs.state import chosen, located, open_store
 
 
@@ -23,9 +23,9 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
     >>> names("two.fpa"), names("two.fpa", ["*.pb"])
     (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
     """
-    with open_store(path, lenient=lenient) as (_, archive):
+    with open_store(path, lenient=lenient) as (source, archive):
         # without an index, replaced profiles are found as well
-        return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
+        return [*dict.fromkeys(one.name for one in chosen(path, source, archive, patterns))]
 
 
 SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -51,16 +51,14 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     """
     if sort not in SORTS:
         raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
-    codec = Codec()
     with open_store(path) as (source, archive), located(path):
-        entries = [_entry(source, codec, member) for member in chosen(path, archive, patterns)]
+        entries = [_entry(source, archive, listed) for listed in chosen(path, source, archive, patterns)]
     return sorted(entries, key=SORTS[sort])
 
 
-def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
-    read_end(source, codec, member)
-    read_about(source, codec, member)
-    types = read_value_types(source, codec, member)
+def _entry(source: Source, archive: Archive, listed: Listed) -> dict[str, Any]:
+    member = archive.member(listed)
+    read_summary(source, Codec(), member)
     entry: dict[str, Any] = {
         "name": member.name,
         "view": member.view,
@@ -72,10 +70,11 @@ def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
     times = [chunk.times for chunk in member.chunks.values() if chunk.times]
     if times:
         entry["first_time"], entry["last_time"] = min(t[0] for t in times), max(t[1] for t in times)
-    end = member.end or {}
-    entry.update((key, end[key]) for key in ("totals", "facts", "repairs", "losses") if key in end)
-    if "totals" in end and len(types) >= len(end["totals"]):
-        entry["totals"] = {type_.name: n for type_, n in zip(types, end["totals"], strict=False)}
+    known = member.summary
+    entry.update((key, known[key]) for key in ("totals", "facts", "repairs", "losses") if key in known)
+    values = known.get("values", [])
+    if "totals" in known and len(values) >= len(known["totals"]):
+        entry["totals"] = dict(zip(values, known["totals"], strict=False))
     return entry
 
 
@@ -84,13 +83,10 @@ def facts(path: str) -> dict[str, Any] | None:
 
     Errors: FastprofError and its subclasses.
     """
-    codec = Codec()
     with open_store(path) as (source, archive), located(path):
-        if len(archive.members) == 1:
+        if archive.count == 1:
             return None
-        for member in archive.members:
-            read_about(source, codec, member)
-        found = archive.members
+        found = [archive.member(listed) for listed in archive.chosen(source)]
         used = sum(nbytes for member in found for _, _, nbytes in member.sections)
         times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
         facts = {

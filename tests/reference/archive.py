@@ -107,19 +107,34 @@ def read(data: bytes) -> list[Profile]:
     assert struct.unpack_from("<HHI", data, 8) == (1, 0, zlib.crc32(data[:12]))
     index, crc, magic = struct.unpack("<QI4s", data[-16:])
     assert magic == b"FPAE" and crc == zlib.crc32(data[-16:-8])
-    entries: list[Any] = []
-    while index is not None:
-        index, *some = cbor(Bytes(payload(data, index, 6, None)))
-        entries = some + entries
+    count, _, root = cbor(Bytes(payload(data, index, 6, None)))
+    members = listed(data, root)
+    assert len(members) == count and [name for _, name, _ in members] == sorted(name for _, name, _ in members)
     profiles = []
-    for number, name, view, at, types, sizes, chunks in entries:
+    for number, name, entry in sorted(members):
+        view, at, types, sizes, chunks, summary = cbor(Bytes(entry))
         profile = Profile(view, name)
         for type_, size in zip(types, sizes, strict=True):
             add(profile, type_, Bytes(payload(data, at, type_, number)))
             at += size
+        for key in ("totals", "facts", "repairs", "losses"):
+            assert "long" in summary or summary.get(key, profile.end.get(key)) == profile.end.get(key)
         assert sum(chunk[0] for chunk in chunks) == len(profile.rows) == sum(profile.end["kinds"])
         profiles.append(profile)
     return profiles
+
+
+def listed(data: bytes, page: Any) -> list[tuple[int, str, bytes]]:
+    """Number, name and entry of each member below a page."""
+    height, names, numbers, entries = page
+    if height == 0:
+        return list(zip(numbers, names, entries, strict=True))
+    found = []
+    for name, offset in zip(names, numbers, strict=True):
+        below = listed(data, cbor(Bytes(payload(data, offset, 8, None))))
+        assert below[0][1] == name
+        found += below
+    return found
 
 
 def payload(data: bytes, at: int, type_: int, member: int | None) -> bytes:

@@ -17,6 +17,7 @@ from fastprof.formats.archive import cbor
 from fastprof.formats.archive.index import read_stored
 from fastprof.formats.archive.sections import (
     BASED,
+    BASES,
     END,
     INDEX,
     MEMBER,
@@ -114,7 +115,7 @@ def test_compact_compresses_only_what_has_lost_its_base(tmp_path: Path, monkeypa
     del dumps["graph/5"]
     monkeypatch.setattr(Codec, "pack", counted)
     compact.compact(str(store))
-    assert set(packed) == {INDEX}
+    assert set(packed) == {BASES, INDEX}
     _holds(store, dumps)
     compact.remove(str(store), ["graph/0"])
     del dumps["graph/0"]
@@ -296,7 +297,7 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
     store = tmp_path / "s.fpa"
     dumps = _store(store, 3, 300)
     with open_store(str(store)) as (source, archive):
-        old = [member.name for member in archive.members]
+        old = [one.name for one in archive.chosen(source)]
         compact.remove(str(store), ["graph/*"])
         compact.compact(str(store))
         for section in scan(source.read_at, 16, archive.end):
@@ -339,7 +340,7 @@ def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
 def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
     """With valid checksums, as in hostile files."""
 
-    def store_of(changes: dict[int, Any], number: int = 0) -> Path:
+    def store_of(changes: dict[int, Any], number: int = 1) -> Path:
         """A store whose MEMBER, PARTS or END are changed."""
         path = tmp_path / "s.fpa"
         path.unlink(missing_ok=True)
@@ -354,8 +355,8 @@ def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
             offsets.append((section.type, len(stored) + 24))
             out += with_header(section, section.member, stored)
         types, sizes = bytes(type_ for type_, _ in offsets), [size for _, size in offsets]
-        entry = [0, "a", "graph", 16, types, sizes, [[20, [0], [], []]]]
-        raw = cbor.dumps([None, entry])
+        entry = ["graph", 16, types, sizes, [[20, [0], [], []]], {"long": True}]
+        raw = cbor.dumps([1, 0, [0, ["a"], [0], [cbor.dumps(entry)]]])
         index = len(out)
         out += with_header(Section(0, INDEX, 1, number, len(raw), len(raw), 0), number, raw) + trailer(index)
         path.write_bytes(out)

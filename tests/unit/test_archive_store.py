@@ -18,7 +18,7 @@ from fastprof.core.log import Log
 from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
-from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, PAGE, ROWS, Codec, SectionError, parse_header
 from fastprof.formats.archive.write import empty
 from fastprof.store import adding
 from fastprof.store import listing as archive_store
@@ -131,24 +131,32 @@ def test_a_difference_of_bytes_is_as_long_as_its_base() -> None:
 
 
 def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
+    """Each profile that is added alone writes a few pages."""
     store = tmp_path / "s.fpa"
     data, want = write_archive(timeline, rows=3)
-    sizes = []
+    name = "profile {} " + "x" * 2000
+    grown, before = [], 0
     for i in range(40):
-        _add(store, f"dump number {i}", data)
-        index = [s for s in sections(store.read_bytes()) if s.type == INDEX]
-        sizes.append(sum(s.nbytes for s in index))
-        assert names(store) == [f"dump number {k}" for k in range(i + 1)]
-    assert sizes[-1] < 45 * sizes[0]
-    assert [p.name for p in reference.read(store.read_bytes())] == names(store)
-    # a damaged index within the chain
+        _add(store, name.format(i), data)
+        index = [s for s in sections(store.read_bytes()) if s.type in (INDEX, PAGE)]
+        size = sum(s.nbytes + s.raw for s in index)
+        grown.append(size - before)
+        before = size
+    assert max(grown[20:]) < 2 * max(grown[:20])
+    assert names(store) == [name.format(i) for i in range(40)]
     whole = bytearray(store.read_bytes())
-    links = load(Source(bytes(whole)), Codec(), lenient=False).links
-    assert [n for _, n in links] == [32, 8]
-    whole[links[0][0] + 30] ^= 1
+    assert [p.name for p in reference.read(whole)] == names(store)
+    # a damaged page
+    with Source(bytes(whole)) as source:
+        archive = load(source, Codec(), lenient=False)
+        assert archive.root.height == 2
+        assert [one.name for one in archive.listed(source)] == sorted(name.format(i) for i in range(40))
+        child = archive.tree(source).root.numbers[-1]
+    whole[child + 30] ^= 1
+    assert read_dump(bytes(whole), member=name.format(1))[0] == want
     with pytest.raises(FormatError, match="does not match its checksum"):
-        read_dump(bytes(whole), member="dump number 39")
-    got, log = read_dump(bytes(whole), member="dump number 1", lenient=True)
+        read_dump(bytes(whole), member=name.format(9))
+    got, log = read_dump(bytes(whole), member=name.format(9), lenient=True)
     assert got == want and log.losses == {"archive-indexes": 1}
 
 

@@ -43,6 +43,7 @@ from fastprof.formats.archive.sections import (
     with_header,
 )
 from fastprof.formats.archive.write import ArchiveWriter
+from fastprof.store import listing
 from fastprof.verbs.convert import convert
 from fastprof.verbs.info import info
 from tests.support.paths import REPO
@@ -79,7 +80,7 @@ class Store:
 
     def __init__(self) -> None:
         self.data = bytearray(file_header())
-        self.entries: list[list[Any]] = []
+        self.entries: list[tuple[str, int, bytes]] = []
 
     def add(self, *between: bytes, chunks: list[Any] | None = None, name: str = "") -> None:
         """A member of stacks with these sections after its head."""
@@ -88,11 +89,16 @@ class Store:
         end = section(END, n, cbor.dumps({"kinds": [], "counts": [0] * 9}))
         sections = [head, *between, end]
         types, sizes = bytes(one[2] for one in sections), [len(one) for one in sections]
-        self.entries.append([n, name or f"n{n}", "stacks", len(self.data), types, sizes, chunks or []])
+        entry = ["stacks", len(self.data), types, sizes, chunks or [], {"long": True}]
+        self.entries.append((name or f"n{n}", n, cbor.dumps(entry)))
         self.data += b"".join(sections)
 
     def written(self, path: Path) -> Path:
-        index = section(INDEX, 0, cbor.dumps([None, *self.entries]))
+        names, numbers, entries = (list(column) for column in zip(*sorted(self.entries), strict=True))
+        return self.with_index(path, [len(names), 0, [0, names, numbers, entries]])
+
+    def with_index(self, path: Path, plain: Any) -> Path:
+        index = section(INDEX, len(self.entries), cbor.dumps(plain))
         path.write_bytes(bytes(self.data) + index + trailer(len(self.data)))
         return path
 
@@ -125,10 +131,16 @@ def test_sections_are_of_one_profile(tmp_path: Path) -> None:
     """A section that many profiles claimed was read for each."""
     store = Store()
     store.add(section(PARTS, 0, cbor.dumps([[0, {"comments": [b"x"] * 100_000}]])))
-    store.entries += [[n, f"n{n}", *store.entries[0][2:]] for n in range(1, 5000)]
+    entry = store.entries[0][2]
+    store.entries += [(f"n{n}", n, entry) for n in range(1, 5000)]
     path = store.written(tmp_path / "a.fpa")
-    with pytest.raises(FastprofError, match=r"index: profile number 4998 begins at byte 16, inside another profile"):
-        info(str(path))
+    with pytest.raises(FastprofError, match=r"section of profile number 0, expected 4998"):
+        info(f"{path}:n4998")
+    with pytest.raises(FastprofError, match=r"section of profile number 0, expected 1"):
+        listing.members(str(path))
+    store.entries = [(f"n{n}", 0, entry) for n in range(2)]
+    with pytest.raises(FastprofError, match=r"index: 'n0' and 'n1' both have number 0"):
+        info(str(store.written(path)))
 
 
 def test_keys_of_maps_that_meet(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_file_that_is_cut_and_grows_again_while_its_index_is_looked_for(folder
             file.truncate(end)
             adding.add("s.fpa", ["in2/0.callgrind"], name="new")
             assert end + 200 < os.path.getsize("s.fpa") < end + 4000
-            assert [member.name for member in load(source, Codec(), lenient=False).members] == [*NAMES, "new"]
+            assert [one.name for one in load(source, Codec(), lenient=False).chosen(source)] == [*NAMES, "new"]
 
 
 WRITER = """

@@ -1,11 +1,14 @@
-"""Opens an archive by its index, or finds the members without one."""
+"""Opens an archive by its index (tree.py), or finds the members without one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import translate
+from itertools import chain, islice, takewhile
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, printable
 from fastprof.core.log import Counts
 from fastprof.core.model import Part
@@ -16,6 +19,7 @@ from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
+    BASES,
     END,
     FILE_HEADER_NBYTES,
     HEADER_NBYTES,
@@ -23,6 +27,7 @@ from fastprof.formats.archive.sections import (
     MEMBER,
     NUMBERS,
     OPTIONAL,
+    PAGE,
     PARTS,
     ROWS,
     SOURCE,
@@ -34,67 +39,157 @@ from fastprof.formats.archive.sections import (
     SectionError,
     unpack_metadata,
 )
+from fastprof.formats.archive.tree import EMPTY, Page, Tree
 
+Key = tuple[str, int, int]  # of a section: view, type, position among the sections of its type in its profile
 _LISTED = 8  # names in a message
+_COMPARED = 1000  # most names that are compared with a requested one
+_PAGES = 256  # kept in memory
 _ATTEMPTS = 100  # attempts to read the index while the file changes
+
+
+class Listed(NamedTuple):
+    """A profile as the index lists it.  `entry`: its bytes there, or the member itself if there is no index."""
+
+    number: int
+    name: str
+    entry: bytes | Member
 
 
 class Archive:
     """The content of an archive.
 
-    `end`: the end of its last valid index, where data is appended.  The index is a chain of INDEX sections, one per
-    append.  `links`: the offset of each and the number of members it adds, oldest first.  `number`: the number of the
-    next member; numbers are not reused, even if their member was removed.
+    `end`: the end of its last valid index, where data is appended.  `at`: the offset of the INDEX.  `count`: the number
+    of members.  `number`: the number of the next member; numbers are not reused, even if their member was removed.
+    Pages of the index are read when they are needed, from a Source of the same file, and the latest are kept.
     """
 
     def __init__(
-        self,
-        members: list[Member],
-        end: int,
-        links: Iterable[tuple[int, int]] = (),
-        number: int = 0,
-        note: str | Message = "",
+        self, root: Page, end: int, at: int, count: int, number: int, bases: int | None, note: str | Message = ""
     ) -> None:
-        self.members = members
-        self.end = end
-        self.links = [*links]
-        self.number = max([number, *(member.number + 1 for member in members)])
+        self.root, self.end, self.at, self.count, self.number, self.bases = root, end, at, count, number, bases
         self.notes = [note] if note else []
         self.losses = Counts()
-        self._named: dict[str, list[Member]] | None = None  # `members` by name
+        self.pages: dict[int, Page] = {}  # by offset, the one used latest last
 
-    def change(self, added: list[Member], removed: set[int]) -> list[Member]:
-        """Add members and remove others, by their numbers.  Returns the entries of an INDEX after the `links`.
+    def tree(self, source: Source) -> Tree:
+        """The index, whose pages are read from `source`."""
+        return Tree(self.root, lambda offset: self._page(source, offset))
 
-        It lists the new members, those of links with a removed member, and those of links with no more members than
-        itself: so n additions write n log n entries, and log n links are read to find all members.
+    def keep(self, offset: int, page: Page) -> None:
+        """Keep a page in memory."""
+        self.pages[offset] = page
+        if len(self.pages) > _PAGES:
+            del self.pages[next(iter(self.pages))]
+
+    def _page(self, source: Source, offset: int) -> Page:
+        page = self.pages.pop(offset, None)
+        if page is None:
+            section = read_header(source, offset)
+            if section.type != PAGE:
+                raise SectionError(offset, f"section is of type {section.type}, expected a page of the index")
+            page = _page_of(unpack_metadata(section, payload(source, Codec(), section), list), offset)
+        self.keep(offset, page)
+        return page
+
+    def find(self, source: Source, name: str) -> Listed | None:
+        """The profile of this name.  Errors: SectionError."""
+        with self.checked():
+            found = self.tree(source).find(name)
+        return None if found is None else Listed(found[0], name, found[1])
+
+    def listed(self, source: Source, first: str = "") -> Iterator[Listed]:
+        """All profiles by name, from a name on.  Errors: SectionError."""
+        with self.checked():
+            for name, number, entry in self.tree(source).below(first):
+                yield Listed(number, name, entry)
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Turn an error of the index into a SectionError."""
+        try:
+            yield
+        except SectionError:
+            raise
+        except ValueError as error:
+            raise SectionError(self.at, f"index: {error}") from None
+
+    def member(self, listed: Listed) -> Member:
+        """The member of an entry.  Errors: SectionError."""
+        if isinstance(listed.entry, Member):
+            return listed.entry
+        with self.checked():
+            return Member.from_entry(listed.number, listed.name, listed.entry, self.at)
+
+    def matching(self, source: Source, pattern: str) -> list[Listed]:
+        """The profiles with this name, otherwise those that match it as a shell pattern.
+
+        Control characters of a name may be escaped as `archive list` prints them.  Errors: SectionError.
         """
-        entries, left = added, set(removed)
-        while self.links and (left or self.links[-1][1] <= len(entries)):
-            _, n = self.links.pop()
-            at = len(self.members) - n
-            left -= {member.number for member in self.members[at:]}
-            entries = [member for member in self.members[at:] if member.number not in removed] + entries
-            del self.members[at:]
-        self.members += entries
-        self._named = None
-        self.number = max([self.number, *(member.number + 1 for member in added)])
-        return entries
+        if (found := self.find(source, pattern)) is not None:
+            return self._others(found)
+        if "\\" in pattern:
+            same = self._beginning(source, pattern.partition("\\")[0])
+            if escaped := [listed for listed in same if printable(listed.name) == pattern]:
+                return escaped
+        wild = re.search(r"[*?\[]", pattern)
+        if not wild:
+            return []
+        matches = re.compile(translate(pattern)).match
+        return [listed for listed in self._beginning(source, pattern[: wild.start()]) if matches(listed.name)]
 
-    def matching(self, pattern: str) -> list[Member]:
-        """The members with this name, otherwise those that match it as a shell pattern.
+    def _others(self, found: Listed) -> list[Listed]:
+        """All profiles of the name of this one."""
+        return [found]
 
-        Control characters of a name may be escaped as `archive list` prints them.
+    def _beginning(self, source: Source, prefix: str) -> Iterator[Listed]:
+        return takewhile(lambda listed: listed.name.startswith(prefix), self.listed(source, prefix))
+
+    def chosen(self, source: Source, patterns: Iterable[str] = ()) -> list[Listed]:
+        """The profiles with these names or patterns, in the order in which they were added; all if none are given.
+
+        Errors: SectionError; LookupError with a pattern that no profile has.
         """
-        if self._named is None:
-            self._named = {}
-            for member in self.members:
-                self._named.setdefault(member.name, []).append(member)
-        return (
-            self._named.get(pattern)
-            or [member for member in self.members if printable(member.name) == pattern]
-            or [member for member in self.members if fnmatchcase(member.name, pattern)]
-        )
+        patterns = [*patterns]
+        found: dict[int, Listed] = {}
+        for pattern in patterns or [""]:
+            these = self.matching(source, pattern) if patterns else [*self.listed(source)]
+            if patterns and not these:
+                raise LookupError(pattern)
+            for listed in these:
+                if found.setdefault(listed.number, listed).name != listed.name:
+                    both = f"{found[listed.number].name!r:.80} and {listed.name!r:.80}"
+                    raise SectionError(self.at, f"index: {both} both have number {listed.number}")
+        return [found[number] for number in sorted(found)]
+
+    def names(self, source: Source, wanted: str = "") -> str:
+        """A few names for a message, the most similar to the requested one first."""
+        if self.count > _COMPARED:
+            # of many profiles, those that would be next to it
+            some = islice(chain(self.listed(source, wanted), self.listed(source)), _LISTED)
+            return in_words(some, self.count)
+        return in_words(self.chosen(source), self.count, wanted)
+
+
+class Rebuilt(Archive):
+    """An archive whose index is not readable.  Replaced and removed profiles are found as well."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(EMPTY, end, end, 0, 0, None)
+        self._all: list[Listed] = []
+
+    def take(self, members: Iterable[Member]) -> None:
+        self._all = [Listed(member.number, member.name, member) for member in members]
+        self.count = len(self._all)
+
+    def find(self, source: Source, name: str) -> Listed | None:
+        return next((listed for listed in reversed(self._all) if listed.name == name), None)
+
+    def _others(self, found: Listed) -> list[Listed]:
+        return [listed for listed in self._all if listed.name == found.name]
+
+    def listed(self, source: Source, first: str = "") -> Iterator[Listed]:
+        return iter(sorted((listed for listed in self._all if listed.name >= first), key=lambda listed: listed.name))
 
 
 _last: tuple[tuple[Any, ...], Archive] | None = None
@@ -132,7 +227,10 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
     offset = archive_sections.parse_index_offset(source.read_at(max(0, size - TRAILER.size), TRAILER.size))
     if offset is not None:
         try:
-            return _read_links(source, codec, offset, size)
+            archive = _read_index(source, codec, offset, size)
+            if lenient:
+                _check_all(source, archive)
+            return archive
         except SectionError:
             if not lenient:
                 raise
@@ -145,46 +243,59 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
     return archive
 
 
-def listed(members: Iterable[Member], wanted: str = "") -> str:
-    """A few names for a message, the most similar to the requested one first."""
-    names = [member.name or f"number {member.number}" for member in members]
+def in_words(found: Iterable[Listed], count: int, wanted: str = "") -> str:
+    """The names of the first of `count` profiles, the most similar to the requested one first."""
+    names: Iterable[str] = [listed.name or f"number {listed.number}" for listed in found]
     if wanted:
         from difflib import get_close_matches
 
-        names = [*dict.fromkeys([*get_close_matches(wanted, names), *names])]
-    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+        names = [*names]
+        names = dict.fromkeys([*get_close_matches(wanted, names), *names])
+    return ", ".join(islice(names, _LISTED)) + (f" and {count - _LISTED:,} more" if count > _LISTED else "")
 
 
 def load_at(source: Source, codec: Codec, offset: int) -> Archive:
     """The content of an archive by its INDEX at `offset`, ignoring later bytes.  Errors: SectionError."""
-    return _read_links(source, codec, offset, offset)
+    return _read_index(source, codec, offset, offset)
 
 
 def read_end(source: Source, codec: Codec, member: Member) -> None:
     """Fill in `member.end`.  Errors: SectionError."""
     offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
     if member.end is None and type_ == END:
-        section = read_header(source, offset)
+        section = _section_of(source, member, offset)
         member.end = archive_sections.unpack_end(section, payload(source, codec, section))
 
 
-def read_about(source: Source, codec: Codec, member: Member) -> None:
-    """Fill in `member.about`.  Errors: SectionError."""
+def read_summary(source: Source, codec: Codec, member: Member) -> None:
+    """Complete `member.summary`, and `member.about` if there is no index.  Errors: SectionError."""
+    if not member.summary.get("long"):
+        return
+    read_end(source, codec, member)
     offset, type_, _ = member.sections[0] if member.sections else (0, 0, 0)
-    if type_ == MEMBER:
-        section = read_header(source, offset)
+    if type_ == MEMBER and not member.about:
+        section = _section_of(source, member, offset)
         about = unpack_metadata(section, payload(source, codec, section), dict)
         member.about = {name: about[name] for name in SOURCE if name in about}
         if not fits(member.about, SOURCE):
             raise SectionError(offset, f"head of the profile: {member.about!r:.120}")
+    names = [type_.name for type_ in _value_types(source, codec, member)]
+    member.summary = {"values": names, **(member.end or {})}
 
 
-def read_value_types(source: Source, codec: Codec, member: Member) -> list[Any]:
+def _section_of(source: Source, member: Member, offset: int) -> Section:
+    section = read_header(source, offset)
+    if section.member != member.number:
+        raise SectionError(offset, f"section of profile number {section.member}, expected {member.number}")
+    return section
+
+
+def _value_types(source: Source, codec: Codec, member: Member) -> list[Any]:
     """The value types of a member's totals; [] if its parts differ.  Errors: SectionError."""
     found: dict[int, list[Any]] = {}
     for offset, type_, _ in member.sections:
         if type_ == PARTS:
-            section = read_header(source, offset)
+            section = _section_of(source, member, offset)
             for entry in unpack_metadata(section, payload(source, codec, section), list):
                 if not fits(entry, [int, dict]):
                     raise SectionError(offset, f"parts: an entry is {entry!r:.80}")
@@ -217,51 +328,44 @@ def read_stored(source: Source, section: Section) -> bytes:
     return stored
 
 
-def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str | Message = "") -> Archive:
-    """Follow the chain from the last INDEX, at `offset`, back to the first."""
-    links: list[tuple[int, int]] = []
-    members: list[Member] = []
-    at: int | None = offset
-    while at is not None:
-        section, before, found = _read_index(source, codec, at)
-        if at == offset:
-            number = section.member
-        links.append((at, len(found)))
-        members += reversed(found)
-        at = before
-    _check_apart(members, offset)
-    return Archive(members[::-1], end, links[::-1], number, note)
-
-
-def _check_apart(members: list[Member], offset: int) -> None:
-    """Check that no section is listed by two members, since it would be read once for each.  Errors: SectionError."""
-    free = FILE_HEADER_NBYTES
-    for member in sorted(members, key=lambda member: member.sections[0][0]):
-        first, (last, _, nbytes) = member.sections[0][0], member.sections[-1]
-        if first < free:
-            at = f"profile number {member.number} begins at byte {first}"
-            raise SectionError(offset, f"index: {at}, inside another profile")
-        free = last + nbytes
-
-
-def _read_index(source: Source, codec: Codec, offset: int) -> tuple[Section, int | None, list[Member]]:
-    """Read one INDEX: its header, the offset of the INDEX before it (None if there is none), and the new members."""
+def _read_index(source: Source, codec: Codec, offset: int, end: int, note: str | Message = "") -> Archive:
+    """The archive of the INDEX at `offset`.  Errors: SectionError."""
     section = read_header(source, offset)
     if section.type != INDEX:
         raise SectionError(offset, f"section is of type {section.type}, expected the index")
-    entries = unpack_metadata(section, payload(source, codec, section), list)
+    found = unpack_metadata(section, payload(source, codec, section), list)
+    if len(found) != 3 or not all(fits(n, range(1 << 63)) for n in found[:2]):
+        raise SectionError(offset, f"index: {found!r:.80} is not a number of profiles, bases and a page")
+    count, bases, plain = found
+    if bases >= offset:
+        raise SectionError(offset, f"index: bases at byte {bases} are after it")
+    return Archive(_page_of(plain, offset), end, offset, count, section.member, bases or None, note)
+
+
+def _page_of(plain: Any, offset: int) -> Page:
     try:
-        before = entries[0]
-        members = [Member.from_index(entry) for entry in entries[1:]]
-        if before is not None and not (fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
-            raise ValueError(f"offset of the previous index is {before!r:.80}")
-    except (ValueError, IndexError) as error:
+        return Page.of(plain, offset)
+    except ValueError as error:
         raise SectionError(offset, f"index: {error}") from None
-    for member in members:
-        for at, _, nbytes in member.sections:
-            if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
-                raise SectionError(offset, f"index: section at byte {at} with {nbytes} bytes is outside the profiles")
-    return section, before, members
+
+
+def read_bases(source: Source, archive: Archive) -> dict[Key, int]:
+    """The offsets of sections that new ones may be stored against, by key.  Errors: SectionError."""
+    if archive.bases is None:
+        return {}
+    section = read_header(source, archive.bases)
+    found = unpack_metadata(section, payload(source, Codec(), section), list)
+    if section.type != BASES or not fits(found, [[str, int, int, int]]):
+        raise SectionError(archive.bases, f"section is of type {section.type}, expected the bases")
+    if outside := [offset for *_, offset in found if not FILE_HEADER_NBYTES <= offset < archive.at]:
+        raise SectionError(archive.bases, f"a base at byte {outside[0]} is outside the profiles")
+    return {(view, type_, rank): offset for view, type_, rank, offset in found}
+
+
+def _check_all(source: Source, archive: Archive) -> None:
+    """Errors: SectionError, if not all profiles can be listed."""
+    for listed in archive.chosen(source):
+        archive.member(listed)
 
 
 def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
@@ -292,7 +396,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             n=size - end,
             end=end,
         )
-        return _read_links(source, codec, index.offset, end, note)
+        return _read_index(source, codec, index.offset, end, note)
     if not lenient:
         at = damage[0].offset if damage else size
         detail = damage[0].detail if damage else "the file ends without an index"
@@ -301,7 +405,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             Message("{detail}; {--lenient} recovers what is readable", detail=detail),
             not damage or damage[0].truncated,
         )
-    archive = Archive([], size)
+    archive = Rebuilt(size)
     archive.notes.append("the index is missing or damaged and was rebuilt")
     archive.losses.add(REPORTED["archive-indexes"])
     for error in damage:
@@ -313,7 +417,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
     for member in members.values():
         if member.end is None:
             archive.losses.add(REPORTED["archive-unfinished-profiles"])
-    archive.members = list(members.values())
+    archive.take(members.values())
     return archive
 
 

@@ -24,7 +24,7 @@ from fastprof.core.times import Span
 from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import Archive, listed, load, payload, read_end, read_header
+from fastprof.formats.archive.index import Archive, in_words, load, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
@@ -83,7 +83,10 @@ class ArchiveReader(Reader):
             raise self._error(error) from None
         for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
             log.warn(REPORTED["archive-notes"], file=source.name, note=message)
-        self._member = self._choose(self._archive)
+        try:
+            self._member = self._choose(self._archive)
+        except SectionError as error:
+            raise self._error(error) from None
         model.titles[self.name] = self._member.name
         try:
             read_end(source, self._codec, self._member)
@@ -128,20 +131,19 @@ class ArchiveReader(Reader):
         return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
 
     def _choose(self, archive: Archive) -> Member:
-        members, wanted = archive.members, self.options[MEMBER_NAME]
-        if wanted is None:
-            if len(members) == 1:
-                return members[0]
-            if not members:
-                raise FormatError(self.source.name, self.format, "no profile in this archive")
+        source, wanted = self.source, self.options[MEMBER_NAME]
+        if wanted is not None:
+            found = archive.matching(source, wanted)
+        elif archive.count <= 1:
+            found = archive.chosen(source)
+            if not found:
+                raise FormatError(source.name, self.format, "no profile in this archive")
         else:
-            found = archive.matching(wanted)
-            if len({m.name for m in found}) == 1:
-                return found[-1]
-            if found:
-                members, wanted = found, None
-        if wanted is None:
-            names = listed(members)
+            found = []
+        if len({one.name for one in found}) == 1:
+            return archive.member(found[-1])
+        if found or wanted is None:
+            names = in_words(found, len(found)) if found else archive.names(source)
             raise UsageError(
                 Message(
                     "{file}: the archive holds several profiles: {names}; choose one with {--member}",
@@ -149,7 +151,7 @@ class ArchiveReader(Reader):
                     names=names,
                 )
             )
-        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}, only {listed(members, wanted)}")
+        raise UsageError(f"{source.name}: the archive has no profile {wanted!r}, only {archive.names(source, wanted)}")
 
     def summary(self) -> Summary | None:
         """The totals from the member's END, without reading chunks; None with --lenient or if rows are selected."""

@@ -24,7 +24,7 @@ HEADER_NBYTES = 24
 TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
-MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS = range(1, 8)
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES = range(1, 10)
 NAMES = {
     MEMBER: "the head of a profile",
     PARTS: "a section of parts",
@@ -33,6 +33,8 @@ NAMES = {
     END: "the end of a profile",
     INDEX: "the index",
     NUMBERS: "a section of numbers",
+    PAGE: "a page of the index",
+    BASES: "the bases",
 }
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
@@ -65,7 +67,8 @@ METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
 # An empty list takes one byte, so the stored bytes limit the memory for lists.
 METADATA_ROOM, METADATA_ROOM_PER_BYTE = 64 << 20, 1024
 
-_INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
+_INDEX_ENTRY = [str, int, bytes, [int], [[int, [int], [int], [int]]], {}]
+_LONG_SUMMARY = 1000  # bytes from which the index has only the origin of a profile
 _END = {
     "kinds": [int],
     "calls": int,
@@ -81,6 +84,13 @@ _END = {
 # Fields of a MEMBER section about the file that a profile was added from: format, bytes, and modification time, in
 # nanoseconds since 1970.
 SOURCE = {"format": str, "nbytes": int, "mtime": int}
+# What the index has of a profile in addition: names of value types, fields of END.
+_SUMMARY = {
+    **SOURCE,
+    "values": [str],
+    **{name: _END[name] for name in ("totals", "facts", "repairs", "losses")},
+    "long": bool,  # only the origin is here
+}
 
 
 class SectionError(ValueError):
@@ -333,36 +343,52 @@ class Member:
         self.view = view
         self.sections: list[tuple[int, int, int]] = []
         self.chunks: dict[int, Chunk] = {}
-        self.about: dict[str, Any] = {}  # its origin, from its MEMBER section, see SOURCE
+        self.about: dict[str, Any] = {}  # its origin, see SOURCE
+        self.summary: dict[str, Any] = {"long": True}  # what the index has of it in addition, see _SUMMARY
         self.end: dict[str, Any] | None = None  # the content of its END section, once that is read
 
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks.values())
 
-    def to_index(self) -> list[Any]:
+    def summarize(self, end: dict[str, Any], values: list[str]) -> None:
+        """Note what the index has of END and of the names of value types."""
+        found = {name: value for name, value in (("values", values), *end.items()) if value and name in _SUMMARY}
+        self.end, self.about = end, {name: self.about[name] for name in SOURCE if name in self.about}
+        is_long = len(archive_cbor.dumps(found)) > _LONG_SUMMARY
+        self.summary = {"long": True} if is_long else found
+
+    def to_entry(self) -> bytes:
         """The index entry of this member.  Its sections are contiguous, so the first offset and the sizes suffice."""
-        return [
-            self.number,
-            self.name,
-            self.view,
-            self.sections[0][0],
-            bytes(type_ for _, type_, _ in self.sections),
-            [nbytes for _, _, nbytes in self.sections],
-            [[c.rows, [*c.parts], [*c.times] if c.times else [], [*c.threads]] for c in self.chunks.values()],
-        ]
+        chunks = self.chunks.values()
+        return archive_cbor.dumps(
+            [
+                self.view,
+                self.sections[0][0],
+                bytes(type_ for _, type_, _ in self.sections),
+                [nbytes for _, _, nbytes in self.sections],
+                [[c.rows, [*c.parts], [*c.times] if c.times else [], [*c.threads]] for c in chunks],
+                {**self.about, **self.summary},
+            ]
+        )
 
     @staticmethod
-    def from_index(entry: list[Any]) -> Member:
-        """The member of an index entry.  Errors: ValueError for an entry that to_index cannot return."""
-        if not fits(entry, _INDEX_ENTRY):
+    def from_entry(number: int, name: str, data: bytes, end: int) -> Member:
+        """The member of an index entry, whose sections end before `end`.
+
+        Errors: ValueError for an entry that to_entry cannot return.
+        """
+        entry = archive_cbor.loads(data, METADATA_ROOM + METADATA_ROOM_PER_BYTE * len(data))
+        if not fits(entry, _INDEX_ENTRY) or not fits(entry[-1], _SUMMARY):
             raise ValueError("an entry does not describe a profile")
-        number, name, view, offset, types, sizes, chunks = entry
-        if not 0 <= number < MAX_NUMBER:
-            raise ValueError(f"profile number is {number}, expected 0 to {MAX_NUMBER - 1}")
+        view, offset, types, sizes, chunks, summary = entry
         member = Member(number, name, view)
+        member.about = {key: value for key, value in summary.items() if key in SOURCE}
+        member.summary = {key: value for key, value in summary.items() if key not in SOURCE}
         left = list(reversed(chunks))
         for type_, nbytes in zip(types, sizes, strict=True):
+            if offset < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or offset + nbytes > end:
+                raise ValueError(f"section at byte {offset} with {nbytes} bytes is outside the profiles")
             member.sections.append((offset, type_, nbytes))
             if type_ == ROWS:
                 if not left:

@@ -38,6 +38,7 @@ from fastprof.formats.archive.sections import (
     Member,
     SectionError,
 )
+from fastprof.formats.archive.tree import EMPTY, Page
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_archive_enc
@@ -220,10 +221,14 @@ class ArchiveWriter(Writer):
         self._write_parts(self._new_parts)
         self._write_parts(self._changed_parts)
         self._write_tables()
-        self._member.end = self._end()
-        self._metadata(END, self._member.end)
+        end = self._end()
+        self._metadata(END, end)
+        types = [*{tuple(type_.name for type_ in part.value_types) for part in self._parts}]
+        self._member.summarize(end, [*types[0]] if len(types) == 1 else [])
         if not self._appends:
-            for data in packed_index(self._codec, None, [self._member], self._at):
+            member = self._member
+            page = Page(0, [member.name], [member.number], [member.to_entry()])
+            for data in packed_index(self._codec, page, 1, member.number + 1, self._at):
                 self._emit(data)
 
     def _end(self) -> dict[str, Any]:
@@ -261,17 +266,17 @@ class ArchiveWriter(Writer):
 
 
 def packed_index(
-    codec: Codec, before: int | None, members: list[Member], at: int, number: int = 0
+    codec: Codec, root: Page, count: int, number: int, at: int, bases: int | None = None
 ) -> tuple[bytes, bytes]:
-    """The INDEX section at offset `at`, with `members` and the offset of the previous INDEX, and the trailer.
+    """The INDEX section at offset `at`, and the trailer.
 
-    `number`: the number of the next member, if it is not that of the last one plus 1.
+    `count`: the number of members; `number`: that of the next one; `bases`: the offset of the BASES section.
     """
-    entries = [before, *(member.to_index() for member in members)]
-    return codec.pack(INDEX, number, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
+    raw = archive_cbor.dumps([count, bases or 0, root.plain()])
+    return codec.pack(INDEX, number, raw, OPTIONAL), archive_sections.trailer(at)
 
 
 def empty() -> bytes:
     """An empty archive."""
     header = archive_sections.file_header()
-    return header + b"".join(packed_index(Codec(), None, [], len(header)))
+    return header + b"".join(packed_index(Codec(), EMPTY, 0, 0, len(header)))
