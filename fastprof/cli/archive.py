@@ -25,7 +25,7 @@ from fastprof.core.options import Option
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
 from fastprof.inputs.state import State
-from fastprof.inputs.stored import is_archive
+from fastprof.inputs.stored import may_be_store
 from fastprof.store import adding, compact, listing
 from fastprof.verbs.convert import convert
 from fastprof.verbs.extract import extract
@@ -203,7 +203,7 @@ def _total(totals: Any) -> str:
 def _extract(args: argparse.Namespace) -> int:
     given = given_options(args, _extract_options())
     names, path = args.names, args.store
-    if is_archive(path):
+    if may_be_store(path):
         state = State(path, lenient="lenient" in given)
         names, path = [str(one.name) for one in state.inputs(names)], state.input(None)
     if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):

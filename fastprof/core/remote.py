@@ -290,14 +290,7 @@ class Download:
 
     def ranges(self) -> Ranges | None:
         """The object as a seekable stream; None if its server does not support ranges."""
-        ranges = Ranges(self._remote, self.size, self.identity)
-        if not self.size:
-            return ranges
-        ranges.seek(self.size - 1)  # formats that seek begin at the end
-        try:
-            return ranges if ranges.read(1) else None
-        except UsageError:
-            return None
+        return _checked(Ranges(self._remote, self.size, self.identity))
 
     def close(self) -> None:
         self._chunks = iter(())
@@ -307,13 +300,16 @@ class Ranges:
     """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached."""
 
     def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
-        self._remote, self.size, self._identity = remote, size, identity
+        self._remote, self.size, self.identity = remote, size, identity
         self._blocks: dict[int, memoryview] = {}
         self._at = 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._at = offset + (0, self._at, self.size)[whence]
         return self._at
+
+    def seekable(self) -> bool:
+        return True
 
     def tell(self) -> int:
         return self._at
@@ -335,7 +331,7 @@ class Ranges:
                 return got.meta, got.bytes()
 
             meta, data = self._remote._do(fetched)
-            if _identity(meta) != self._identity:
+            if _identity(meta) != self.identity:
                 raise FastprofError(f"{self._remote.name}: changed while it was read")
             if len(data) != end - start:
                 raise FastprofError(f"{self._remote.name}: got {len(data):,} bytes, expected {end - start:,}")
@@ -360,6 +356,24 @@ class Ranges:
 
     def close(self) -> None:
         self._blocks.clear()
+
+
+def ranges_of(url: str) -> Ranges | None:
+    """An object of which only parts are read; None if its server does not support ranges.  Errors: FastprofError."""
+    remote = _Remote(url)
+    identity = remote.identity()
+    return _checked(Ranges(remote, identity[2], identity))
+
+
+def _checked(ranges: Ranges) -> Ranges | None:
+    """None if the server does not support ranges."""
+    if not ranges.size:
+        return ranges
+    ranges.seek(ranges.size - 1)  # formats that seek begin at the end
+    try:
+        return ranges if ranges.read(1) else None
+    except UsageError:
+        return None
 
 
 class _Aborted(Exception):

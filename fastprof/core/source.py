@@ -13,7 +13,7 @@ from operator import index
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.folder import Folder
-from fastprof.core.remote import Download, is_url, shown
+from fastprof.core.remote import Download, Ranges, is_url, shown
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -170,7 +170,7 @@ class Source:
         return stat.S_ISREG(os.fstat(fd).st_mode)
 
     def _identity(self) -> tuple[Any, ...] | None:
-        if isinstance(self._raw, Download):
+        if isinstance(self._raw, (Download, Ranges)):
             return self._raw.identity
         if self.path is None or not self.seekable or self.folder is not None:
             return None
@@ -179,7 +179,7 @@ class Source:
 
     def look_again(self) -> bool:
         """Update size and identity from the file.  Returns whether they changed."""
-        if self.identity is None or self.pinned or isinstance(self._raw, Download):
+        if self.identity is None or self.pinned or isinstance(self._raw, (Download, Ranges)):
             return False
         before, self.identity = self.identity, self._identity()
         if self.size is not None:
@@ -448,6 +448,11 @@ class Source:
         self._raw = self._stream = ranges
         self.seekable, self.size = True, ranges.size
         self.select(start)
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """The remote object, if it is read by ranges."""
+        return self._raw if isinstance(self._raw, Ranges) else None
 
     def tell(self) -> int | None:
         """The position in the stored file, for `go_to`; None if it cannot go back."""

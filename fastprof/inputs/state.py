@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
-from fastprof.core.remote import shown
+from fastprof.core.remote import is_url, ranges_of, shown
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, Listed, load
 from fastprof.formats.archive.read import ArchiveReader
@@ -27,16 +28,24 @@ def located(path: str) -> Iterator[None]:
 @contextmanager
 def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
     """Errors: FastprofError and its subclasses."""
-    with Source(path) as source:
+    with _source_of(path) as source:
         source.use_ranges()
         if source.folder is not None:
             raise UsageError(f"{source.name}: is a directory, expected a store")
+        if not source.seekable and is_url(path) and not source.compression:
+            source.spool()
         if not source.seekable:
             compressed = ", not compressed" * bool(source.compression)
             raise UsageError(f"{source.name}: a store must be a plain file{compressed}")
         with located(path):
             archive = load(source, Codec(), lenient)
         yield source, archive
+
+
+def _source_of(path: str) -> Source:
+    """An archive behind a URL is read by ranges from the beginning, if its server supports them."""
+    ranges = ranges_of(path) if is_url(path) else None
+    return Source(path) if ranges is None else Source(ranges, shown(path))  # type: ignore[arg-type]
 
 
 class State:
@@ -52,11 +61,14 @@ class State:
     def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
         self.path = path
         self._fd: int | None = None
+        self._ranges: Any = None  # for all profiles, which share what was read
         with open_store(path, lenient=lenient) as (source, self.archive):
             assert source.identity is not None
             device, inode, _, mtime = source.identity
             self._identity = device, inode, self.archive.end, mtime
-            if keep and State._n_open < State._most:
+            if is_url(path):
+                self._ranges = source.ranges
+            elif keep and State._n_open < State._most:
                 self._fd = source.duplicate()
                 State._n_open += 1
 
@@ -67,6 +79,10 @@ class State:
 
     def source(self, name: str, lost: Callable[..., None] | None = None) -> Source:
         """The store as a Source of this name."""
+        if self._ranges is not None:
+            source = Source(self._ranges, str(name), lost=lost)
+            source.pin(self._identity[2], self._identity)
+            return source
         for path in (self.path, f"/dev/fd/{self._fd}"):  # the path may be that of another file by now
             with suppress(FileError):
                 source = Source(path, str(name), lost=lost)  # plain text instead of a Stored: names outlive inputs
@@ -78,7 +94,7 @@ class State:
 
     def input(self, name: str | None) -> Stored:
         """A profile, or the store itself, as an input."""
-        made = Stored(self.path if name is None else f"{self.path}:{name}")
+        made = Stored(self.path if name is None else f"{shown(self.path)}:{name}")
         made.state, made.name = self, name
         return made
 

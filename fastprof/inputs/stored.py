@@ -6,11 +6,14 @@ import os
 import stat
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.remote import is_url
+from fastprof.core.remote import is_url, shown
 from fastprof.formats.archive import MAGIC
 
 if TYPE_CHECKING:
     from fastprof.inputs.state import State
+
+
+_SUFFIX = ".fpa"
 
 
 class Stored(str):
@@ -24,14 +27,22 @@ class Stored(str):
 def in_store(path: Any) -> tuple[str, str] | None:
     """STORE and NAME of an input STORE:NAME, a profile of an archive; None for other inputs.
 
-    A file literally named STORE:NAME takes precedence.
+    A file literally named STORE:NAME takes precedence.  The name of an archive behind a URL ends in `.fpa`.
     """
     if isinstance(path, Stored):
         return None if path.name is None else (path.state.path, path.name)
-    if not isinstance(path, str) or ":" not in path or is_url(path) or os.path.lexists(path):
+    if isinstance(path, str) and is_url(path):
+        store, separator, name = path.partition(f"{_SUFFIX}:")
+        return (store + _SUFFIX, name) if separator and "?" not in store else None
+    if not isinstance(path, str) or ":" not in path or os.path.lexists(path):
         return None
     ends = [i for i, c in enumerate(path) if c == ":"]
     return next(((path[:i], path[i + 1 :]) for i in ends if is_archive(path[:i])), None)
+
+
+def may_be_store(path: str) -> bool:
+    """Whether this is an archive, or a URL of something named like one."""
+    return shown(path).endswith(_SUFFIX) if is_url(path) else is_archive(path)
 
 
 def is_archive(path: str) -> bool:

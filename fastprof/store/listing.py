@@ -8,6 +8,7 @@ from datetime import datetime
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
+from fastprof.core.remote import shown
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, Listed, read_summary
 from fastprof.formats.archive.read import ArchiveReader
@@ -90,7 +91,7 @@ def facts(path: str) -> dict[str, Any] | None:
         used = sum(nbytes for member in found for _, _, nbytes in member.sections)
         times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
         facts = {
-            "file": path,
+            "file": shown(path),
             "format": ArchiveReader.format,
             "profiles": len(found),
             "profiles_by_view": dict(Counter(member.view for member in found)),

@@ -14,7 +14,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.inputs import Progress
-from fastprof.inputs.stored import is_archive
+from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
 
@@ -52,7 +52,7 @@ def info(
     """
     chosen = checked(options, plan.reading_options())
     plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
-    if isinstance(plain, str) and is_archive(plain) and from_ is None and not chosen.given:
+    if isinstance(plain, str) and may_be_store(plain) and from_ is None and not chosen.given:
         from fastprof.store.listing import facts
 
         if found := facts(plain):

@@ -21,7 +21,7 @@ from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
 from fastprof.inputs.expand import expand, skipped
-from fastprof.inputs.stored import Stored, is_archive
+from fastprof.inputs.stored import Stored, may_be_store
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
 
@@ -235,7 +235,7 @@ _NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLE
 
 def _whole_store(path: Any, options: Mapping[str, Any], lenient: bool) -> list[Any]:
     """The profiles of a store without a name; otherwise the input itself."""
-    if not isinstance(path, str) or isinstance(path, Stored) or "member" in options or not is_archive(path):
+    if not isinstance(path, str) or isinstance(path, Stored) or "member" in options or not may_be_store(path):
         return [path]
     from fastprof.inputs.state import State
 

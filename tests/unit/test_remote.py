@@ -180,6 +180,56 @@ def test_an_archive_is_read_by_ranges_where_a_part_is_wanted(bucket: Bucket, tmp
         adding.add(url, [str(POOL)])
 
 
+def test_a_store_is_read_by_ranges(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_BLOCK", 256)
+    monkeypatch.setattr(remote, "_KEPT", 256)
+    path = str(tmp_path / "st.fpa")
+    with adding.adding(path) as session:
+        for n in range(40):
+            session.add(str((POOL, GRAPH)[n % 2]), f"host{n // 10}/{n}")
+    data = Path(path).read_bytes()
+    url = bucket.put("st.fpa", data)
+    n_blocks = len(data) // 256
+
+    def requests(ask: Callable[[], Any]) -> int:
+        before = len(bucket.proxy.seen)
+        ask()
+        return len(bucket.proxy.seen) - before
+
+    # 16 are the head, by which the format is recognized
+    assert n_blocks > 80 and requests(lambda: listing.members(url)) <= 24
+    assert listing.members(url, ["host3/*"]) == listing.members(path, ["host3/*"])
+    assert fastprof.info(url).facts == fastprof.info(path).facts | {"file": url}
+    assert fastprof.info(f"{url}:host1/11").facts["file"] == f"{url}:host1/11"
+    for name in ("host1/11", "host*/?1", "host2/*[13579]"):
+        for place in (url, path):
+            fastprof.merge(f"{place}:{name}", tmp_path / f"{place == url}.folded")
+        assert (tmp_path / "True.folded").read_bytes() == (tmp_path / "False.folded").read_bytes()
+    assert requests(lambda: fastprof.convert(f"{url}:host1/11", tmp_path / "one.folded")) <= 26
+    assert requests(lambda: fastprof.merge(f"{url}:host1/*[13579]", tmp_path / "five.folded")) <= 40
+    fastprof.merge([f"{bucket.http}/st.fpa:host1/11", f"{url}:host1/13"], tmp_path / "two.folded")
+    with pytest.raises(UsageError, match=r"^s3://bucket/st\.fpa:x: the archive has no profile 'x', only host"):
+        fastprof.info(f"{url}:x")
+    with fastprof.open(f"{url}:host1/11") as profile:
+        rows = sum(map(len, profile))
+        bucket.put("st.fpa", data[:-1] + b"?")
+        with pytest.raises(FastprofError, match=r"st\.fpa\S*: (the archive was replaced|changed) "):
+            assert rows and sum(map(len, fastprof.open(f"{url}:host1/11"))) and sum(map(len, profile))
+
+
+def test_a_store_whose_server_has_no_ranges(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "st.fpa")
+    with adding.adding(path) as session:
+        for name in "ab":
+            session.add(str(GRAPH), name)
+    url = bucket.put("st.fpa", Path(path).read_bytes())
+    monkeypatch.setattr(remote, "_checked", lambda _: None)
+    fastprof.merge([f"{url}:a", f"{url}:b"], tmp_path / "got.folded")
+    fastprof.merge(f"{path}:*", tmp_path / "want.folded")
+    assert (tmp_path / "got.folded").read_bytes() == (tmp_path / "want.folded").read_bytes()
+    assert fastprof.info(url).facts["profiles"] == 2
+
+
 def test_a_batch_is_of_files(tmp_path: Path) -> None:
     for inputs, out in ((["https://a:secret@host/x.prof?secret"], tmp_path / "out"), ([CPU], "s3://bucket/out")):
         with pytest.raises(UsageError, match=r"//(host|bucket)/\S+: a batch reads files") as error:
