@@ -375,7 +375,8 @@ def test_later_versions() -> None:
         stored = data[index.offset + HEADER_NBYTES : index.offset + index.nbytes]
         entries = archive_cbor.loads(Codec().unpack(index, stored))
         entries = with_entry(entries, 2, lambda types: types[:-1] + bytes((99, archive_sections.END)))
-        entries = with_entry(entries, 3, lambda sizes: [*sizes[:-1], len(unknown), sizes[-1]])
+        two = [len(unknown), end.nbytes]
+        entries = with_entry(entries, 3, lambda sizes, two=two: [*sizes[:-1], *two])
         changed = (
             data[: end.offset]
             + unknown
