@@ -38,6 +38,24 @@ if TYPE_CHECKING:
     from fastprof.core.options import Option
     from fastprof.verbs.annotate import annotate as annotate
     from fastprof.verbs.annotation import Annotation as Annotation
+    from fastprof.verbs.archive import (
+        archive_add as archive_add,
+    )
+    from fastprof.verbs.archive import (
+        archive_compact as archive_compact,
+    )
+    from fastprof.verbs.archive import (
+        archive_extract as archive_extract,
+    )
+    from fastprof.verbs.archive import (
+        archive_list as archive_list,
+    )
+    from fastprof.verbs.archive import (
+        archive_rm as archive_rm,
+    )
+    from fastprof.verbs.archive import (
+        archive_verify as archive_verify,
+    )
     from fastprof.verbs.batch.archive import batch_archive as batch_archive
     from fastprof.verbs.batch.convert import (
         BatchLog as BatchLog,
@@ -82,6 +100,12 @@ _HOMES = {
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
+    "archive_add": "verbs.archive",
+    "archive_compact": "verbs.archive",
+    "archive_extract": "verbs.archive",
+    "archive_list": "verbs.archive",
+    "archive_rm": "verbs.archive",
+    "archive_verify": "verbs.archive",
     "batch_archive": "verbs.batch.archive",
     "batch_convert": "verbs.batch.convert",
     "batch_merge": "verbs.batch.merge",
@@ -113,6 +137,8 @@ _OPTIONS = {
     "batch_convert": "verbs.batch.convert:options",
     "batch_merge": "verbs.batch.merge:options",
     "batch_archive": "verbs.batch.archive:options",
+    "archive_add": "store.adding:adding_options",
+    "archive_extract": "verbs.archive:extracting_options",
 }
 
 __all__ = sorted(["__version__", *_HOMES])

@@ -27,6 +27,7 @@ void fp_ends_columns_free(struct fp_ends_columns *c) {
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable) {
     if (fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all)) return FP_E_NOMEM;
     struct fp_ends_column *column = &c->all[c->n_columns];
+    column->width = width;
     column->items = calloc(c->cap, width);
     column->valid = nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
     if (!column->items || (nullable && !column->valid)) {
@@ -35,6 +36,24 @@ int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t null
         return FP_E_NOMEM;
     }
     c->n_columns++;
+    return 0;
+}
+
+int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap) {
+    for (uint32_t i = 0; i < c->n_columns; i++) {
+        struct fp_ends_column *column = &c->all[i];
+        const size_t before = (size_t)c->cap * column->width, bits = (size_t)c->cap / 8 + 1;
+        uint8_t *items = realloc(column->items, (size_t)cap * column->width);
+        if (!items) return FP_E_NOMEM;
+        column->items = items;
+        memset(items + before, 0, (size_t)cap * column->width - before);
+        if (!column->valid) continue;
+        uint8_t *valid = realloc(column->valid, (size_t)cap / 8 + 1);
+        if (!valid) return FP_E_NOMEM;
+        column->valid = valid;
+        memset(valid + bits, 0, (size_t)cap / 8 + 1 - bits);
+    }
+    c->cap = cap;
     return 0;
 }
 

@@ -29,6 +29,7 @@
 struct fp_ends_column {
     void *items;
     uint8_t *valid;
+    uint32_t width;
 };
 
 struct fp_ends_columns {
@@ -46,6 +47,9 @@ void fp_ends_columns_free(struct fp_ends_columns *c);
 
 /* Adds a column of items of `width` bytes.  With `nullable` the existing rows have no value.  0 or FP_E_NOMEM. */
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable);
+
+/* Makes room for `cap` rows, more than before.  0 or FP_E_NOMEM; then the columns can still be freed. */
+int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap);
 
 /* The texts of a column of names. */
 struct fp_ends_texts {

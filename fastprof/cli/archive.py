@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 
-from fastprof import plan
 from fastprof.cli import print_message
 from fastprof.cli.arguments import (
     add_input_arguments,
@@ -20,15 +19,18 @@ from fastprof.cli.messages import Progress, Steps, print_log
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError
-from fastprof.core.options import Option
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
-from fastprof.inputs.state import State
-from fastprof.inputs.stored import may_be_store
-from fastprof.store import adding, compact, listing
-from fastprof.verbs.convert import convert
-from fastprof.verbs.extract import extract
+from fastprof.store import adding, listing
+from fastprof.verbs.archive import (
+    archive_add,
+    archive_compact,
+    archive_extract,
+    archive_list,
+    archive_rm,
+    archive_verify,
+    extracting_options,
+)
 
 DESCRIPTION = """\
 Keep many profiles in one archive (a store).  Similar
@@ -79,10 +81,6 @@ examples:
 """
 
 
-def _extract_options() -> list[Option[Any]]:
-    return [option for option in plan.known_options() if option.name != "member"]
-
-
 def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -120,7 +118,7 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(get)
     add_output_arguments(get)
     add_log_arguments(get)
-    add_options(get, _extract_options())
+    add_options(get, extracting_options())
     rm = action("rm", "remove profiles; `compact` then frees their space", _RM)
     names(rm, "name of a profile", "+")
     pack = action("compact", "free the space of removed or replaced profiles", _COMPACT)
@@ -140,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
-        log = adding.add(
+        log = archive_add(
             args.store,
             args.inputs,
             name=args.name,
@@ -167,7 +165,7 @@ def _profiles(n: int) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    members = listing.members(args.store, args.names, sort=args.sort)
+    members = archive_list(args.store, args.names, sort=args.sort)
     if args.json:
         print(json_text(members, indent=2))
         return 0
@@ -201,30 +199,24 @@ def _total(totals: Any) -> str:
 
 
 def _extract(args: argparse.Namespace) -> int:
-    given = given_options(args, _extract_options())
-    names, path = args.names, args.store
-    if may_be_store(path):
-        state = State(path, lenient="lenient" in given)
-        names, path = [str(one.name) for one in state.inputs(names)], state.input(None)
-    if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
-        if args.output == "-":
-            raise UsageError(f"{args.store}: {len(names):,} profiles need an output directory: -o DIR")
-        with Steps(args.quiet, "profiles") as steps:
-            log = extract(path, names, args.output, to=args.to, done=steps, **given)
-        return print_log(args, log, f"{_profiles(len(names))} -> {args.output}")
-    log = convert(
-        [path],
-        args.output,
-        from_=args.from_ or "archive",
-        to=args.to,
-        progress=Progress(args.quiet),
-        **given | {"member": names[0]},
-    )
-    return print_log(args, log, f"{names[0]} -> {shown(args.output)}")
+    with Steps(args.quiet, "profiles") as steps:
+        log = archive_extract(
+            args.store,
+            args.names,
+            args.output,
+            from_=args.from_,
+            to=args.to,
+            progress=Progress(args.quiet),
+            done=steps,
+            **given_options(args, extracting_options()),
+        )
+    names = log.facts["extracted"]
+    what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))
+    return print_log(args, log, f"{what} -> {to}")
 
 
 def _rm(args: argparse.Namespace) -> int:
-    removed = compact.remove(args.store, args.names)
+    removed = archive_rm(args.store, args.names)
     if not args.quiet:
         print_message(f"{_profiles(len(removed))} removed from {args.store}; compact frees their space")
     return 0
@@ -232,7 +224,7 @@ def _rm(args: argparse.Namespace) -> int:
 
 def _compact(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
-        before, after = compact.compact(args.store, steps)
+        before, after = archive_compact(args.store, done=steps)
     if not args.quiet:
         print_message(f"{args.store}: {counted(before, 'byte')} -> {counted(after, 'byte')}")
     return 0
@@ -240,7 +232,7 @@ def _compact(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
-        wrong = compact.verify(args.store, args.names, steps)
+        wrong = archive_verify(args.store, args.names, done=steps)
     if args.json:
         print(json_text(wrong, indent=2))
     elif wrong:

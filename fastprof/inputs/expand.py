@@ -11,10 +11,10 @@ from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log, Warn
-from fastprof.core.remote import below, is_url
+from fastprof.core.remote import below, is_url, shown
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.inputs.reported import REPORTED
-from fastprof.inputs.stored import Stored, in_store
+from fastprof.inputs.stored import Stored, in_store, may_be_store
 
 if TYPE_CHECKING:
     from fastprof.inputs.state import State
@@ -44,7 +44,9 @@ def names_in(path: str) -> list[str]:
     return names
 
 
-def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, lenient: bool = False) -> list[Any]:
+def expand(
+    paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, lenient: bool = False, stores: bool = False
+) -> list[Any]:
     """The inputs.  Directories that are not themselves a profile are replaced by the files below them, sorted by name
     (numbers by value), and so are URLs that end in a slash.  File objects are unchanged.
 
@@ -52,6 +54,7 @@ def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, le
     other entries that are not files.  An unreadable or empty directory is an error, or passed to `failed`.
     STORE:NAME, a profile of an archive, may have a shell pattern as its name, which selects all that
     match; they are pinned to their current state.  With `lenient` a store without an index is searched for them.
+    With `stores` an archive with several profiles is replaced by these.
     An empty file NAME is skipped if NAME-01 or NAME.1-01 exists: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
@@ -79,6 +82,8 @@ def expand(paths: Iterable[Any], warn: Warn, failed: Failed | None = None, *, le
                 if failed is None or isinstance(error, UsageError):
                     raise
                 failed(error)
+        elif stores and isinstance(path, str) and not isinstance(path, Stored) and may_be_store(path):
+            found += _all_profiles(path, states, warn, lenient)
         else:
             found.append(path)
     return found if len(found) == 1 else _without_emptied(found)
@@ -91,14 +96,24 @@ def _without_emptied(found: list[Any]) -> list[Any]:
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 
 
-def _profiles(store: str, pattern: str, states: dict[str, State], warn: Warn, lenient: bool) -> list[Stored]:
+def _all_profiles(store: str, states: dict[str, State], warn: Warn, lenient: bool) -> list[Any]:
+    """The profiles of an archive, or the archive itself if it has one profile or cannot be read."""
+    try:
+        found = _profiles(store, None, states, warn, lenient)
+    except FastprofError:
+        return [store]  # it is reported when it is opened
+    return found if len(found) > 1 else [store]
+
+
+def _profiles(store: str, pattern: str | None, states: dict[str, State], warn: Warn, lenient: bool) -> list[Stored]:
     from fastprof.inputs.state import State  # loaded for archives only
 
     if store not in states:
         states[store] = State(store, lenient=lenient)
-        for note in () if lenient else states[store].archive.notes:
-            warn(REPORTED["store-notes"], path=store, note=note)
-    found = states[store].inputs([pattern])
+        several = pattern is not None or states[store].archive.count > 1
+        for note in states[store].archive.notes if several and not lenient else ():
+            warn(REPORTED["store-notes"], path=shown(store), note=note)
+    found = states[store].inputs([] if pattern is None else [pattern])
     for profile in found:
         profile.was_reported = True
     return found

@@ -449,3 +449,99 @@ class BatchArchiveOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     level: int | None
+
+
+class ArchiveAddOptions(InfoOptions, total=False):
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
+    level: int | None
+
+
+class ArchiveExtractOptions(TypedDict, total=False):
+    lenient: bool
+    cores: int | None
+    part: int | None
+    time_range: Sequence[int] | str | None
+    threads: Sequence[int]
+    label: Sequence[str]
+    set_label: Sequence[str]
+    label_path: str | None
+    label_input: bool
+    labels_from: Path | None
+    rename_value: Sequence[str]
+    symbols: Sequence[Path]
+    symbolize: bool
+    sysroot: Path
+    debug_dirs: Sequence[Path]
+    force_symbols: bool
+    demangle: Literal["full", "templates", "short", "none"]
+    function: str | None
+    object: str | None
+    mod_funcname: Sequence[str]
+    mod_filename: Sequence[str]
+    mod_object: Sequence[str]
+    tagroot: str | None
+    tagleaf: str | None
+    compute_events: bool
+    time_unit: Literal["ns", "ticks"]
+    per_thread: bool
+    max_memory: int
+    labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
+    inline_calls: bool
+    stacks: Literal["estimate", "arcs", "self"]
+    prune: float
+    frames: Literal["function", "line", "address"]
+    max_depth: int
+    aggregate: bool
+    union: bool
+    intersect: bool
+    value: str | None
+    table: Literal["spans", "events", "samples", "frames", "graph"] | None
+    program: str
+    period_us: int | None
+    keep_signal_frames: bool
+    compress_names: bool
+    compress_positions: bool
+    time_ns: int | None
+    comments: Sequence[str]
+    name_addresses: bool
+    encoding: Literal["binary", "json"] | None
+    counts: int | None
+    decimals: int
+    root: str | None
+    nanoseconds: bool
+    cpus: bool
+    comm_frames: bool
+    kinds: bool
+    signatures: bool
+    join_classes: bool
+    class_frames: bool
+    truncated_roots: bool
+    events: bool
+    budget: int | None
+    split: str | None
+    samples: bool
+    args: bool
+    markers: bool
+    data: Literal["calls", "samples", "allocations"] | None
+    level: int | None
+    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    spec: Sequence[str]
+    snapshot: int | str
+    xray: Xray
+    gperftools: Gperftools
+    callgrind: Callgrind
+    pprof: Pprof
+    otlp: Otlp
+    folded: Folded
+    perf: Perf
+    perf_script: PerfScript
+    jfr: Jfr
+    trace_event: TraceEvent
+    firefox: Firefox
+    perfetto: Perfetto
+    archive: Archive
+    oprofile: Oprofile
+    massif: Massif

@@ -20,8 +20,8 @@ from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
+from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import expand, skipped
-from fastprof.inputs.stored import Stored, may_be_store
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
 
@@ -96,13 +96,13 @@ class Answer:
             skipped(error, self._log)
 
         lenient = bool(options.get(LENIENT.name))
-        paths = [one for path in given for one in _whole_store(path, options, lenient)]
-        paths = expand(paths, self._log.warn, failed if keep_going else None, lenient=lenient)
+        stores = MEMBER.name not in options
+        paths = expand(given, self._log.warn, failed if keep_going else None, lenient=lenient, stores=stores)
         if not paths:
             raise none_can_be_read(unread[-1].message()) if unread else UsageError("no input given")
         if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
             if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
-                raise UsageError(f"{name_of(one)}: files that are queried together are read several times")
+                raise UsageError(f"{name_of(one)}: querying several profiles together needs files or URLs")
             from fastprof.verbs.together import Together  # takes a quarter of the start, for several profiles only
 
             self._together = Together(paths, from_, options, keep_going=keep_going)
@@ -231,19 +231,6 @@ class Answer:
 _TABLES = tuple(name for names in TABLES.values() for name in names)
 _WITHOUT_NUMBERS = re.compile(rf"(?i)\b(profiles|{'|'.join(_TABLES)})\b")
 _NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLES)})\b""")
-
-
-def _whole_store(path: Any, options: Mapping[str, Any], lenient: bool) -> list[Any]:
-    """The profiles of a store without a name; otherwise the input itself."""
-    if not isinstance(path, str) or isinstance(path, Stored) or "member" in options or not may_be_store(path):
-        return [path]
-    from fastprof.inputs.state import State
-
-    try:
-        found = State(path, lenient=lenient).inputs([])
-    except FastprofError:
-        return [path]  # it is reported when it is opened as an input
-    return found if len(found) > 1 else [path]
 
 
 def _quoted(name: str) -> str:

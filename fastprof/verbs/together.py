@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
 
 PROFILE = "profile"
+_KEPT = 64 << 20  # bytes of rows that are kept from the first reading
 NAME = ""  # the key of the name among the keys of labels, which are not empty
 
 
@@ -62,6 +63,8 @@ class Together:
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
         self._lock = Lock()
+        self._kept: dict[tuple[int, str], Rows] = {}  # whole tables
+        self._room = _KEPT
 
     def constants(self, table: str) -> dict[str, str]:
         """The columns of a table that are constant in each profile: their names, and the keys of their values."""
@@ -120,13 +123,31 @@ class Together:
             for name in names:
                 if name in profile.tables:
                     rows = Table(profile, name)._rows()
-                    found[name] = [_without_memory(column) for column in next(rows).columns]
-                    for _ in rows if self._keep_going else ():
+                    first = next(rows)
+                    found[name] = [_without_memory(column) for column in first.columns]
+                    is_whole = len(first) < CAPACITY
+                    for _ in rows if self._keep_going or is_whole else ():
                         pass
                     rows.close()
+                    if is_whole:
+                        self._keep(number, name, first, profile)
             self._tables[number] = (*found,)
             self._idle.update(profile.idle)
         return found
+
+    def _keep(self, number: int, name: str, rows: Rows, profile: Profile) -> None:
+        """Keep a whole table, so that a small profile is read once, if there is room for it."""
+        nbytes = _nbytes(rows)
+        if nbytes <= self._room:
+            self._room -= nbytes
+            self._kept[number, name] = rows
+            self._log_once(number, profile)
+
+    def _log_once(self, number: int, profile: Profile) -> None:
+        with self._lock:
+            if number not in self._logged:
+                self._logged.add(number)
+                self.log.take(profile.log)
 
     def _compare(self, known: Column, column: Column, other: str, number: int) -> None:
         """Errors: UsageError if values of one column have different units."""
@@ -150,12 +171,12 @@ class Together:
 
     def read(self, number: int, table: str) -> Iterator[Rows]:
         """The rows of a profile, whose log counts once."""
+        if (kept := self._kept.get((number, table))) is not None:
+            yield kept
+            return
         with self.open(number) as profile:
             yield from Table(profile, table)._rows()
-            with self._lock:
-                if number not in self._logged:
-                    self._logged.add(number)
-                    self.log.take(profile.log)
+            self._log_once(number, profile)
 
     def constants_of(self, number: int) -> dict[str, str]:
         """The name and the labels of a profile."""
@@ -213,6 +234,17 @@ class JoinedTable:
 
 
 _NOTHING = Texts.of([])
+
+
+def _nbytes_of(texts: Texts) -> int:
+    offsets = ffi.cast("int64_t *", texts.offsets)
+    return int(8 * texts.n + offsets[texts.n])
+
+
+def _nbytes(rows: Rows) -> int:
+    """About the memory of rows and their names."""
+    texts = {id(column.texts): column.texts for column in rows.columns if column.texts}
+    return int(rows.c.cap) * 9 * len(rows.columns) + sum(map(_nbytes_of, texts.values())) + 2000
 
 
 def _without_memory(column: Column) -> Column:

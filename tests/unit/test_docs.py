@@ -156,3 +156,16 @@ def test_the_python_of_the_readme(
     exec(code, {})
     printed = capsys.readouterr().out
     assert "{'unwound-frames': 3}" in printed and "\nmain 4008599 " in printed and "'format': 'archive'" in printed
+
+
+def test_the_python_of_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CORPUS / "gperftools" / "good", "runs")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (REPO / "docs/store.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec(code, {})
+    printed = capsys.readouterr().out
+    n = len([*Path("runs").iterdir()])
+    assert printed.startswith(f"added {n}\n") and "\nremoved ['small.prof'" in printed
+    assert Path("out/small.prof.folded").exists()

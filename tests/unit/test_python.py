@@ -32,6 +32,7 @@ EXAMPLES = [
     "formats",
     "store.adding",
     "verbs.annotate",
+    "verbs.archive",
     "verbs.batch.archive",
     "verbs.batch.convert",
     "verbs.batch.merge",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_ends_columns, fp_ends_texts
 
 CAPACITY = 128 * 1024  # rows
+_FIRST = 1024  # rows that there is room for at first: most of many profiles are small
 
 _WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 
@@ -158,7 +159,9 @@ class _Table:
         self._begin()
 
     def _begin(self) -> None:
-        self._rows = owned(lib.fp_ends_columns_new(CAPACITY), lib.fp_ends_columns_free, "a table")
+        self._rows = owned(
+            lib.fp_ends_columns_new(_FIRST if not self._given else CAPACITY), lib.fp_ends_columns_free, "a table"
+        )
         for kind in self._layout:
             self._add(kind)
 
@@ -176,7 +179,10 @@ class _Table:
         while True:
             status = self._put(self.c, batch.c, self._at, self._rows, self._err)
             check_sums(status, self._err, self._model, f"table {self.name}")
-            if status == lib.FP_FULL:
+            if status == lib.FP_FULL and self._rows.cap < CAPACITY:
+                if lib.fp_ends_columns_grow(self._rows, min(4 * self._rows.cap, CAPACITY)):
+                    raise MemoryError("no memory for a table")
+            elif status == lib.FP_FULL:
                 yield self._full()
                 self._begin()
             elif status == lib.FP_ASK:

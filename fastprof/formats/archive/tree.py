@@ -123,11 +123,11 @@ class Tree:
     ) -> list[Page]:
         """The pages, none or more, that replace a page."""
         if not page.height:
-            there: dict[str, tuple[int, bytes] | None] = dict(
+            entries: dict[str, tuple[int, bytes] | None] = dict(
                 zip(page.names, zip(page.numbers, page.entries, strict=True), strict=True)
             )
-            there.update(changes)
-            left = sorted((name, *found) for name, found in there.items() if found is not None)
+            entries.update(changes)
+            left = sorted((name, *entry) for name, entry in entries.items() if entry is not None)
             return _divided(Page(0, *zip(*left, strict=True))) if left else []
         names = [name for name, _ in changes]
         bounds = [0, *(bisect_left(names, name) for name in page.names[1:]), len(names)]
