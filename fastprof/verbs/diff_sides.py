@@ -64,7 +64,7 @@ class Both(Input):
         self.view, self._options = "graph" if inclusive else pipelines[0].view, pipelines[0].options
         self._inclusive = Inclusive(model, self._options, log, self._n_old, self._n_runs) if inclusive else None
         self._model, self._log = model, log
-        self._agreement = Agreement(model, self._options, log)
+        self._agreement = Agreement(model, self._options, log, pair_heaps=True)
         self._events: list[ValueType] = []  # of all runs
         self._columns: dict[int, list[int]] = {}  # by part: the events of its values
         self._totals: list[dict[int, Any]] = [{} for _ in self._names]  # by run, then by part: sums of its values

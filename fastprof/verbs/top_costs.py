@@ -32,6 +32,8 @@ from fastprof.plan import Pipeline
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_groups, fp_project, fp_top, fp_top_arc, fp_top_durations
 
+# A value type with the calls of each function, also of those without a caller in the file.
+_CALLS = "ncalls"
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
     "line": lib.FP_TOP_BY_LINE,
@@ -200,8 +202,8 @@ class Costs:
             pass
 
     def _added(self, batches: Iterable[Batch], calls: int = -1) -> Iterator[Batch]:
-        """Add batches up and pass them on."""
-        current, columns = -1, (-1, -1)
+        """Add batches up and pass them on.  `calls`: the column of calls; -1: the part's, or the calls of its arcs."""
+        current, columns, counts = -1, (-1, -1), calls
         for batch in batches:
             if batch.part != current:
                 if current >= 0:
@@ -211,10 +213,12 @@ class Costs:
                 self.begin_part(part)
                 columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
                 thread = thread_name(part.named("pid"), part.named("thread"))
+                names = [t.name for t in part.value_types]
+                counts = names.index(_CALLS) if calls < 0 and _CALLS in names else calls
             if self._inclusive_only and not self.inclusive_known:
                 pass
             elif self.by == "function":
-                self.put(batch, *columns, calls)
+                self.put(batch, *columns, counts)
             elif self.by in _BY:
                 by = _BY[self.by]
                 self._fits(

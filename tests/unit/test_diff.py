@@ -18,6 +18,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from tests.reference.callgrind import parse
 from tests.reference.profile_proto import Profile
 from tests.support.paths import CORPUS
+from tests.support.stackdump import dump
 
 OLD = b"""\
 version: 1
@@ -513,3 +514,38 @@ def test_sorted_in_percent_and_above_a_share(tmp_path: Path) -> None:
     found = fastprof.diff(old, new, sort="percent", threshold=0.05)
     assert [row.name for row in found.rows] == ["a", "c"] and found.n_changed == 2
     assert [row.name for row in fastprof.diff(old, new, sort="percent", n=1).rows] == ["d"]
+
+
+FIRST_HEAP = b"heap profile: 3: 30 [3: 30] @ heapprofile\n 3: 30 [3: 30] @ 0x1000 0x2000\n"
+LATER_HEAP = b"""heap profile: 5: 70 [9: 90] @ heapprofile
+ 3: 30 [7: 50] @ 0x1000 0x2000
+ 2: 40 [2: 40] @ 0x3000 0x2000
+"""
+
+
+@pytest.mark.parametrize("to", [None, "pprof"])
+def test_the_first_heap_of_a_program_and_a_later_one(to: str | None, tmp_path: Path) -> None:
+    """The first dump has no separate values of allocated objects, because all are still in use.  pprof refuses both."""
+    output = tmp_path / "out.pb" if to else None
+    found = fastprof.diff(FIRST_HEAP, LATER_HEAP, output, symbolize=False)
+    assert [value[:4] for value in found.values] == [("objects", "count", 3, 5), ("space", "bytes", 30, 70)]
+    assert "is compared by objects in use" in found.log.warnings[0]
+    if output:
+        written = dump(output.read_bytes(), "pprof")
+        assert [t.name for t in written.part.value_types] == ["objects", "space"]
+        assert [*map(sum, zip(*(values for _, _, values in written.rows), strict=True))] == [2, 40]
+        return
+    assert [(row.old, row.new) for row in found.rows if row.old != row.new] == [((0, 0), (2, 40))]
+
+
+def test_a_heap_and_one_of_which_all_is_in_use() -> None:
+    found = fastprof.diff(LATER_HEAP, FIRST_HEAP, symbolize=False)
+    names = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]
+    old, new = (9, 90, 5, 70), (3, 30, 3, 30)
+    assert [value[:4] for value in found.values] == [
+        (name, unit, *both)
+        for name, unit, both in zip(names, ["count", "bytes"] * 2, zip(old, new, strict=True), strict=True)
+    ]
+    assert not any("objects in use" in text for text in found.log.warnings)
+    with pytest.raises(FastprofError, match="union=True"):
+        fastprof.merge([FIRST_HEAP, LATER_HEAP], "unused.pb", symbolize=False)

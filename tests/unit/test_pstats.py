@@ -193,3 +193,12 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path: Path) -> None:
     log = fastprof.convert(tmp_path / "x.folded", tmp_path / "x.pstats", from_="folded")
     assert Counter(len(k[2]) for k in stats_of(tmp_path / "x.pstats")) == {4: 1, 1: 1, 5: 1}
     assert {entry["code"]: entry["count"] for entry in log.not_representable.entries()}["replaced-bytes"] == 2
+
+
+@pytest.mark.parametrize("path", sorted(GOOD.glob("*[!7].pstats")), ids=lambda p: p.name)
+def test_top_shows_the_calls_of_the_file(path: Path) -> None:
+    """Also of functions without callers, such as `main`."""
+    expected = {name: calls for (_, _, name), (_, calls, *_) in stats_of(path).items()}
+    assert {
+        row.name: row.calls for row in fastprof.top(path, n=0).rows if not row.name.startswith("<cycle")
+    } == expected

@@ -12,5 +12,6 @@ REPORTED = reported(
     },
     warnings={
         "different-periods": "{differ}: the period is left out",
+        "in-use-alone": "{first} has no separate values of allocated objects: {name} is compared by objects in use",
     },
 )
