@@ -241,9 +241,9 @@ def print_table(
 ) -> None:
     """Print a table.  Columns are as wide as their longest cells, those in `right` right-aligned; numbers have commas.
 
-    If the table is wider than the screen, cells of `narrow` columns are shortened in the middle, the widest column
-    first; the last of them keeps most.  Then `optional` columns are dropped one by one until the rest fits, those that
-    are the same in all rows first.
+    If the table is wider than the screen, `optional` columns that are the same in all rows are dropped first.  Then
+    cells of `narrow` columns are shortened in the middle, the widest column first; the last of them keeps most.  Then
+    the other `optional` columns are dropped one by one until the rest fits.
     A row is coloured by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
@@ -251,9 +251,12 @@ def print_table(
         _print_markdown(cells, right)
         return
     widths = [min(max(map(_wide, column)), _WIDEST) for column in zip(*cells, strict=True)]
-    # columns that distinguish rows are dropped last
-    optional = sorted(optional, key=lambda i: len({row[i] for row in cells[1:]} - {""}) > 1)
-    shown = dict(enumerate(widths)) if screen.width is None else _fit(widths, narrow, optional, screen.width)
+    shown = dict(enumerate(widths))
+    if screen.width is not None:
+        same = [i for i in optional if len(cells) > 2 and len({row[i] for row in cells[1:]} - {""}) < 2]
+        while same and _missing(shown, screen.width) > 0:
+            del shown[same.pop(0)]
+        shown = _fit(shown, narrow, [i for i in optional if i in shown], screen.width)
     lines = []
     for number, row in enumerate(cells):
         aligned = []
@@ -312,9 +315,9 @@ def table_to(path: str | None) -> Iterator[None]:
         sink.commit()
 
 
-def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:
+def _fit(left: dict[int, int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:
     """The shown columns and their widths: columns in `narrow` shrink until the table fits."""
-    left = dict(enumerate(widths))
+    left = dict(left)
     least = dict.fromkeys(narrow, _NARROW) | dict.fromkeys(narrow[-1:], _NARROW_LAST)
     for column in optional:
         if _missing(_shrunk(left, least, screen), screen) <= 0:

@@ -192,6 +192,13 @@ def test_columns_that_are_the_same_everywhere_go_first(capsys: pytest.CaptureFix
     rows = [("sum %", "object", "function"), ("10.0", "app", "work"), ("20.0", "app", "play")]
     print_table(rows, optional=(0, 1), narrow=(2,), screen=Screen(18))
     assert capsys.readouterr().out.splitlines()[1] == "10.0   work"
+    rows = [
+        ("self", "object", "function"),
+        ("1", "application", "f"),
+        ("2", "application", "... 5 more below 0.5 % of it"),
+    ]
+    print_table(rows, optional=(1,), narrow=(1, 2), screen=Screen(40))
+    assert capsys.readouterr().out.splitlines()[2] == "2     ... 5 more below 0.5 % of it"
 
 
 def test_json_that_every_reader_takes() -> None:

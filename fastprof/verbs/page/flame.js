@@ -353,6 +353,7 @@ class Flame {
   label(name, x, y, w, colour) {
     const {pen} = this, room = w - 8;
     let text = name.length > 400 ? name.slice(0, 400) : name;
+    if (pen.measureText(text).width > room) text = text.replace(/^0x0+(?=[\da-f])/i, "0x");  // an address
     if (pen.measureText(text).width > room) {
       let fits = 0, not = text.length;
       while (not - fits > 1) {
