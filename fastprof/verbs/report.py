@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
@@ -358,7 +358,8 @@ class _Page:
     def _head(self, command: str) -> dict[str, Any]:
         shown, log = self._shown, self._log
         commands = {part.command: None for part in self._model.parts if part.command}
-        return {
+        series = {} if self._compared else _series(log.facts)
+        return series | {
             "made_by": f"fastprof {__version__}",
             "command": printable(command),
             "inputs": self._inputs,
@@ -375,6 +376,13 @@ class _Page:
                 "warnings": [warning["text"] for warning in log.warned(flags=bool(command))],
             },
         }
+
+
+def _series(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Memory over time, for a profile with snapshots (series.js)."""
+    keys = ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")
+    snapshots = [[*(one[key] for key in keys), int(one["read"])] for one in facts.get("snapshots", ())]
+    return {"series": {"unit": facts.get("time_unit", ""), "snapshots": snapshots}} if snapshots else {}
 
 
 def _each(content: Content, *kinds: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fastprof import convert, report, top
+from fastprof import convert, info, report, top
 from tests.differential.test_report_browser import choose, drive, text_of, value
 from tests.support.paths import CORPUS
 
@@ -144,3 +144,20 @@ def test_profiles_without_calls_have_neither(tmp_path: Path) -> None:
         value("[[...document.querySelector('#order').options].map(o => o.text), fastprof.data.has('row ended')]"),
     )
     assert views == ["largest first", "by name"] and figures is False
+
+
+def test_the_chart_of_massif_shows_all_snapshots(tmp_path: Path) -> None:
+    """Heap, extra heap and stacks of `info`, one line for each snapshot."""
+    path = CORPUS / "massif" / "good" / "inlined.massif"
+    report(path, tmp_path / "page.html")
+    label, lines, shown, hidden = drive(
+        tmp_path / "page.html",
+        value("document.querySelector('#series svg').getAttribute('aria-label')"),
+        value("[...document.querySelectorAll('#series line title')].map(t => t.textContent)"),
+        value("document.querySelectorAll('#series .shown').length"),
+        value("document.querySelector('#series').hidden"),
+    )
+    snapshots = info(path).facts["snapshots"]
+    assert [line.split(" at ")[0] for line in lines] == [f"snapshot {one['number']}" for one in snapshots]
+    peak = max(snapshots, key=lambda one: one["total_bytes"])
+    assert label.endswith(f"in snapshot {peak['number']}") and shown == 1 and hidden is False

@@ -4,6 +4,7 @@
 const aboutPage = page => {
   const {head, state, events, unitOf, shownColumns, timeText, labels, sources} = page;
   const about = () => {
+    if (head.series) drawSeries(head.series);
     const facts = [];
     const add = (name, ...texts) => {
       for (const text of texts) facts.push(element("dt", {}, name), element("dd", {}, text));
