@@ -183,9 +183,7 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Names a process (tid -1) or a thread.  0 or FP_E_NOMEM. */
 int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak);
-/* The process of a thread, given only its tid; -1 if unknown. */
-int64_t fp_perfetto_process_of(const struct fp_perfetto_read *r, int64_t tid);
-/* The source of that process, worst to best. */
+/* The source of the process of a thread, worst to best. */
 enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE };
 int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
 /* Finds the places of all tracks.  0 or FP_E_NOMEM. */

@@ -191,13 +191,6 @@ int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid
     return 0;
 }
 
-int64_t fp_perfetto_process_of(const struct fp_perfetto_read *r, int64_t tid) {
-    const uint64_t a = (uint64_t)tid;
-    const uint32_t key[5] = {FP_PT_KERNEL, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
-    const uint32_t track = fp_table_find(&r->track_keys, key);
-    return track ? r->tracks[track].pid : -1;
-}
-
 /* ---- places ---- */
 
 uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes) {

@@ -24,9 +24,23 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_table
     from fastprof.core.times import Span
 
-# Names of enum fp_op and enum fp_kind, as printed and in SQL
-OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
-KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
+# The words of enum fp_op and enum fp_kind, as printed and in SQL
+OPS = {
+    lib.FP_OP_ENTER: "enter",
+    lib.FP_OP_EXIT: "exit",
+    lib.FP_OP_TAIL_EXIT: "tail exit",
+    lib.FP_OP_ENTER_ARGS: "enter with arguments",
+    lib.FP_OP_ARGUMENT: "argument",
+    lib.FP_OP_CUSTOM: "custom event",
+    lib.FP_OP_TYPED: "typed event",
+}
+KINDS = {
+    lib.FP_COST: "cost",
+    lib.FP_CALL: "call",
+    lib.FP_JUMP: "jump",
+    lib.FP_JCND: "conditional jump",
+    lib.FP_BLOCK: "empty block",
+}
 
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 

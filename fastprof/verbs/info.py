@@ -154,8 +154,8 @@ def _one_or_all(values: dict[Any, None]) -> Any:
 
 def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
     facts, summary = log.facts, seen.c
-    names = {"timeline": OPS, "graph": KINDS, "stacks": ("sample",)}[view]
-    rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
+    names = {"timeline": OPS, "graph": KINDS, "stacks": {0: "sample"}}[view]
+    rows = {name: int(summary.rows[i]) for i, name in names.items() if summary.rows[i]}
     facts["records"] = sum(rows.values())
     if len(rows) > 1 or view != "stacks":
         facts["records_by_kind"] = rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -168,7 +167,3 @@ def same_but_for_bad_text(ours: Record, llvm: Record) -> bool:
     if not llvm.data.endswith(REPLACEMENT) or ours._replace(data=b"") != llvm._replace(data=b""):
         return False
     return ours.data.startswith(llvm.data[: -len(REPLACEMENT)])
-
-
-def count_ops(records: Iterable[Record]) -> Counter[str]:
-    return Counter(record.op for record in records)

@@ -105,11 +105,6 @@ class Profile:
     rows: list[ProfileRow] = field(default_factory=list)
 
 
-def split_function(function: int) -> tuple[int, int]:
-    """(object, function inside it): shared objects are numbered above bit 24, 0 is the program."""
-    return function >> 24, function & 0xFFFFFF
-
-
 def read(data: bytes, *, lenient: bool = False, repair: bool = True) -> Log:
     """Read a basic or FDR log. `repair=False` keeps duplicates and backward times, as llvm does."""
     header = read_header(data)

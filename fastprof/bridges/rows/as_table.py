@@ -54,12 +54,16 @@ def _names(name: str, texts: str) -> _Kind:
     return _Kind(name, b"i", True, texts)
 
 
+def _words(words: dict[int, str]) -> list[str]:
+    return [words[number] for number in range(len(words))]
+
+
 _FUNCTION, _FILE, _OBJECT = _names("function", "functions"), _names("file", "files"), _names("object", "objects")
 _THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
 _LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
 # In the order in which csrc/ends/arrow.c numbers them.
 LAYOUTS = {
-    "events": (_time("ts"), _Kind("op", b"C", texts=[*OPS]), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
+    "events": (_time("ts"), _Kind("op", b"C", texts=_words(OPS)), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
     "spans": (
         _Kind("id", b"l"),
         *map(_time, ("ts", "dur", "self")),
@@ -71,7 +75,7 @@ LAYOUTS = {
     "samples": (_time("ts", True), _Kind("stack_id", b"I"), _FUNCTION, *_THREAD, _names("labels", "labels")),
     "frames": (_Kind("stack_id", b"I"), _Kind("depth", b"i"), _FUNCTION, _FILE, _LINE, _ADDRESS, _OBJECT),
     "graph": (
-        _Kind("kind", b"C", texts=[*KINDS]),
+        _Kind("kind", b"C", texts=_words(KINDS)),
         _FUNCTION,
         _FILE,
         _LINE,

@@ -24,6 +24,8 @@ class Wrapped(TypedDict):
     line: int
     offset: int
 
+KINDS: dict[str, int]
+
 def nearest(word: bytes) -> int | None: ...
 
 class Lexer:

@@ -37,6 +37,9 @@ from fastprof.formats.callgrind.names cimport *
 from fastprof.formats.callgrind.other_lines cimport *
 from fastprof.formats.callgrind.positions cimport *
 
+# kinds of names, each with separate numbers, by the words of lines
+KINDS = {"fn": FP_NAMED_FUNCTION, "fl": FP_NAMED_FILE, "ob": FP_NAMED_OBJECT}
+
 
 def nearest(bytes word not None):
     """A decimal number as the nearest whole one, 2^64 - 1 at most; None if it is not a number."""
@@ -197,7 +200,7 @@ cdef class Lexer:
 
     @property
     def undefined_kind(self):
-        """The kind of the number that has no name yet: FN, FL or OB of names.pxd."""
+        """The kind of the number that has no name yet: a number of KINDS."""
         return self.body.names.undefined_kind
 
     @property
@@ -220,7 +223,7 @@ cdef class Lexer:
         if e == NULL:
             raise MemoryError("no memory for name numbers")
         fp_callgrind_numbers_define(numbers, e, name)
-        if kind == OB:
+        if kind == FP_NAMED_OBJECT:
             e.object = fp_model_object(self.body.model, name, 0)
             if e.object == FP_NO_ID:
                 raise MemoryError("no memory for objects")

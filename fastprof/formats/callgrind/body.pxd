@@ -132,7 +132,7 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
     cdef uint32_t function
     cdef bint same
     if key:
-        e = fp_callgrind_numbers_find(&body.names.numbers[FN], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[FP_NAMED_FUNCTION], key - 1)
         if e == NULL:
             return FP_NO_ID
         if e.again:

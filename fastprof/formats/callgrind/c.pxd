@@ -62,7 +62,11 @@ cdef extern from "callgrind/numbers.h" nogil:
 
 
 cdef extern from "callgrind/write.h" nogil:
-    enum: FP_NAMED_KINDS
+    enum:
+        FP_NAMED_FUNCTION
+        FP_NAMED_FILE
+        FP_NAMED_OBJECT
+        FP_NAMED_KINDS
 
     struct fp_callgrind_line_names:
         uint64_t escaped

@@ -53,14 +53,14 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
                 return False
             return named_function(body, i, p + 3, stop, False) if body.names.numbered else full_name(body, p + 3)
         if (p[1] == c'i' or p[1] == c'e') and p[2] == c'=':
-            return reference(body, i, p + 3, stop, FL, &body.file)
-        if p[1] == c'l' and p[2] == c'=' and reference(body, i, p + 3, stop, FL, &body.file):
+            return reference(body, i, p + 3, stop, FP_NAMED_FILE, &body.file)
+        if p[1] == c'l' and p[2] == c'=' and reference(body, i, p + 3, stop, FP_NAMED_FILE, &body.file):
             body.block_file = body.file
             return True
     elif p[0] == c'j':
         return jump_line(body, i, p, stop)
     elif p[0] == c'o' and p[1] == c'b' and p[2] == c'=':
-        return reference(body, i, p + 3, stop, OB, &body.object)
+        return reference(body, i, p + 3, stop, FP_NAMED_OBJECT, &body.object)
     return p[0] == c'\n'
 
 
@@ -69,9 +69,9 @@ cdef inline bint callee_line(Body *body, uint32_t i, const uint8_t *p, const uin
     if p[1] == c'f' and p[2] == c'n' and p[3] == c'=':
         return named_function(body, i, p + 4, stop, True)
     if p[1] == c'f' and (p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
-        return reference(body, i, p + 4, stop, FL, &body.cfi)
+        return reference(body, i, p + 4, stop, FP_NAMED_FILE, &body.cfi)
     if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
-        return reference(body, i, p + 4, stop, OB, &body.cob)
+        return reference(body, i, p + 4, stop, FP_NAMED_OBJECT, &body.cob)
     if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
         return short_count(body, p, p + 6, FP_CALL)
     return False
@@ -84,7 +84,7 @@ cdef inline bint jump_line(Body *body, uint32_t i, const uint8_t *p, const uint8
     if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
         return short_count(body, p, p + 5, FP_JCND)
     if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
-        return reference(body, i, p + 4, stop, FL, &body.jfi)
+        return reference(body, i, p + 4, stop, FP_NAMED_FILE, &body.jfi)
     return False
 
 
@@ -94,7 +94,7 @@ cdef inline bint reference(Body *body, uint32_t i, const uint8_t *p, const uint8
     cdef fp_callgrind_number *e = numbered_name(&body.names, &body.lines, i, p, stop, kind)
     if e == NULL:
         return False
-    to[0] = e.object if kind == OB else e.name
+    to[0] = e.object if kind == FP_NAMED_OBJECT else e.name
     body.begun = True
     return True
 

@@ -13,10 +13,6 @@ from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.positions cimport *
 
 cdef enum:
-    # kinds of names; each has separate numbers
-    FN = 0
-    FL = 1
-    OB = 2
     SEEN = 256  # definitions read ahead, a power of 2
     EXPANDED_NBYTES = 1 << 16  # limit of a composed name: it may contain composed names, so it could grow exponentially
 
@@ -120,14 +116,14 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
     cdef bint fits = True
     cdef size_t n, have = 0
     cdef fp_callgrind_number *e
-    if kind != FN or not names.expands or not begins_number(p):
+    if kind != FP_NAMED_FUNCTION or not names.expands or not begins_number(p):
         return fp_strings_intern(&names.model.strings, p, stop - p)
     while q < stop:
         if begins_number(q):
             q = unsigned_number(q + 1, &id, &fits)
             if q[0] != c')' or not fits or id >> 63:
                 break
-            e = fp_callgrind_numbers_find(&names.numbers[FN], id)
+            e = fp_callgrind_numbers_find(&names.numbers[FP_NAMED_FUNCTION], id)
             if e == NULL:
                 return FP_NO_ID
             if e.name == 0:
@@ -187,7 +183,7 @@ cdef inline fp_callgrind_number *numbered_name(Names *names, const fp_callgrind_
 cdef inline fp_callgrind_number *function_name(Names *names, const fp_callgrind_lines *lines, uint32_t i, const uint8_t *p,
                                      const uint8_t *stop, uint64_t *id, bint *defined) noexcept nogil:
     """The same for functions, and also `(12) name` if `look_ahead` saw it: then the number is defined."""
-    cdef fp_callgrind_number *e = numbered_name(names, lines, i, p, stop, FN)
+    cdef fp_callgrind_number *e = numbered_name(names, lines, i, p, stop, FP_NAMED_FUNCTION)
     cdef Seen *seen
     cdef uint32_t s
     defined[0] = e == NULL
@@ -198,11 +194,11 @@ cdef inline fp_callgrind_number *function_name(Names *names, const fp_callgrind_
     if seen == NULL or seen.name[0] <= c' ' or seen.name[0] == c'(' or (stop - 1)[0] == c'\r':
         return NULL
     id[0] = seen.id
-    e = fp_callgrind_numbers_find(&names.numbers[FN], seen.id)
+    e = fp_callgrind_numbers_find(&names.numbers[FP_NAMED_FUNCTION], seen.id)
     s = fp_strings_intern_hashed(&names.model.strings, seen.name, seen.n, seen.hash)
     if e == NULL or s == FP_NO_ID:
         return NULL
-    fp_callgrind_numbers_define(&names.numbers[FN], e, s)
+    fp_callgrind_numbers_define(&names.numbers[FP_NAMED_FUNCTION], e, s)
     e.again = True
     return e
 
@@ -224,7 +220,7 @@ cdef inline void look_ahead(Names *names, const fp_callgrind_lines *lines, const
     Their numbers, and their names when they are defined, are looked up at random places of tables that no cache
     holds.  A lookup that waits for memory takes as long as reading 200 bytes of text.
     """
-    cdef fp_callgrind_numbers *t = &names.numbers[FN]
+    cdef fp_callgrind_numbers *t = &names.numbers[FP_NAMED_FUNCTION]
     cdef const uint8_t *q
     cdef const uint8_t *number
     cdef const uint8_t *stop

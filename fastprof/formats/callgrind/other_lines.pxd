@@ -123,14 +123,14 @@ cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, u
     cdef fp_callgrind_number *e
     cdef int status
     body.begun = True
-    status = name(&body.names, p, stop, OB, offset, &s, &key, NULL, err)
+    status = name(&body.names, p, stop, FP_NAMED_OBJECT, offset, &s, &key, NULL, err)
     if status != OK:
         return status
     object[0] = fp_model_object(body.model, s, 0) if s else 0
     if object[0] == FP_NO_ID:
         return FP_E_NOMEM
     if key:
-        e = fp_callgrind_numbers_find(&body.names.numbers[OB], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[FP_NAMED_OBJECT], key - 1)
         if e == NULL:
             return FP_E_NOMEM
         e.object = object[0]
@@ -140,7 +140,7 @@ cdef inline int object_line(Body *body, const uint8_t *p, const uint8_t *stop, u
 cdef inline int file_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *file,
                           fp_err *err) noexcept nogil:
     body.begun = True
-    return name(&body.names, p, stop, FL, offset, file, NULL, NULL, err)
+    return name(&body.names, p, stop, FP_NAMED_FILE, offset, file, NULL, NULL, err)
 
 
 cdef inline int fl_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
@@ -168,7 +168,7 @@ cdef inline int fn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint6
     cdef int status = flush_block(body, b)
     if status != OK:
         return status
-    status = name(&body.names, p, stop, FN, offset, &s, &key, &defined, err)
+    status = name(&body.names, p, stop, FP_NAMED_FUNCTION, offset, &s, &key, &defined, err)
     if status == OK:
         begin_function(body, s, key, defined)
     return status
@@ -178,7 +178,7 @@ cdef inline int cfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
                          fp_err *err) noexcept nogil:
     cdef uint32_t s = 0
     cdef uint64_t key = 0
-    cdef int status = name(&body.names, p, stop, FN, offset, &s, &key, NULL, err)
+    cdef int status = name(&body.names, p, stop, FP_NAMED_FUNCTION, offset, &s, &key, NULL, err)
     if status == OK:
         begin_callee(body, s, key)
     return status
@@ -191,12 +191,12 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
     cdef fp_callgrind_number *e
     cdef int status
     body.begun = True
-    status = name(&body.names, p, stop, FN, offset, &s, &key, NULL, err)
+    status = name(&body.names, p, stop, FP_NAMED_FUNCTION, offset, &s, &key, NULL, err)
     if status != OK:
         return status
     # A jump does not state its function's file, so it looks a function up but never binds it.
     if key:
-        e = fp_callgrind_numbers_find(&body.names.numbers[FN], key - 1)
+        e = fp_callgrind_numbers_find(&body.names.numbers[FP_NAMED_FUNCTION], key - 1)
         if e == NULL:
             return FP_E_NOMEM
         function = UNRESOLVED if e.again else e.function
@@ -214,7 +214,7 @@ cdef inline int context_line(Body *body, const uint8_t *p, const uint8_t *stop, 
     # --mangle-names=no: rec= and frfn= (the caller) distinguish blocks of a function, but no call states which
     # of them it enters, so all are that function.  The line may define a number.
     cdef uint32_t caller = 0
-    cdef int status = name(&body.names, p, stop, FN, offset, &caller, NULL, NULL, err)
+    cdef int status = name(&body.names, p, stop, FP_NAMED_FUNCTION, offset, &caller, NULL, NULL, err)
     if status == OK:
         begin_context(body)
     return status

@@ -14,7 +14,7 @@ from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
-from fastprof.formats.callgrind._lexer import Lexer, nearest
+from fastprof.formats.callgrind._lexer import KINDS, Lexer, nearest
 from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import take_described
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
 COMMENTS_NBYTES = 1 << 20  # limit of the comments kept from one input
-KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
 # Header keys that begin a new part once the current one has events and data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
@@ -529,7 +528,7 @@ def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
         lines = rest + more
         cut = lines.rfind(b"\n") + 1 if more else len(lines)
         for match in re.finditer(_DEFINITION, lines[:cut]):
-            kind = KINDS.index(_decode(match[1] or match[2] or match[4] or b"fl"))
+            kind = KINDS[_decode(match[1] or match[2] or match[4] or b"fl")]
             found.setdefault((kind, int(match[5])), match[6])
         if not more:
             return found
