@@ -6,11 +6,11 @@ import re
 
 from fastprof.core.engine import NO, SURE, Format
 
-_HEAD = re.compile(rb'\s*\{(?s:.{0,2000}?)"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")')
+_HEAD = rb'\s*\{(?s:.{0,2000}?)"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")'
 
 
 def sniff(head: bytes) -> int:
-    return SURE if _HEAD.match(head) else NO
+    return SURE if b'"head"' in head and re.match(_HEAD, head) else NO
 
 
 FORMATS = (

@@ -20,9 +20,9 @@ def sniff(head: bytes) -> int:
 
     from fastprof.core._c import lib
 
-    if match(rb'\s*\{\s*"(?:resourceProfiles|resource_profiles)"\s*:\s*\[', head):
+    if b'"resource' in head and match(rb'\s*\{\s*"(?:resourceProfiles|resource_profiles)"\s*:\s*\[', head):
         return SURE
-    if match(rb'\s*\{\s*"dictionary"\s*:\s*\{\s*"\w+(?:Table|_table)"\s*:\s*\[', head):
+    if b'"dictionary"' in head and match(rb'\s*\{\s*"dictionary"\s*:\s*\{\s*"\w+(?:Table|_table)"\s*:\s*\[', head):
         return SURE
     return MAYBE if lib.fp_otlp_sniff(head, len(head)) else NO
 

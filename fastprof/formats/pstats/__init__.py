@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
-from fastprof.core.model import ValueType
+
+if TYPE_CHECKING:
+    from fastprof.core.model import ValueType
 
 # A marshal dict whose first key is a tuple of three items, or an empty dict.
-_DICT = re.compile(
-    rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]"
-)
+_DICT = rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]"
 
 VALUE_TYPES = ("time", "ncalls", "primitive_calls", "cumulative_time", "own_time")
 
 
 def sniff(head: bytes) -> int:
-    return SURE if _DICT.match(head) else MAYBE if head in (b"{0", b"\xfb0") else NO
+    return SURE if head[:1] in (b"{", b"\xfb") and re.match(_DICT, head) else MAYBE if head in (b"{0", b"\xfb0") else NO
 
 
 def rank(value_type: ValueType) -> int | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from re import compile as pattern
+from re import match
 
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import Kind, Option
 
-_MASSIF = pattern(rb"desc: .*\r?\n(?:desc: .*\r?\n)*cmd: .*\r?\ntime_unit: ")
-_DHAT = pattern(rb'\s*\{\s*"dhatFileVersion"\s*:')
+_MASSIF = rb"desc: .*\r?\n(?:desc: .*\r?\n)*cmd: .*\r?\ntime_unit: "
+_DHAT = rb'\s*\{\s*"dhatFileVersion"\s*:'
 
 
 class Snapshot(Kind):
@@ -36,11 +36,11 @@ SNAPSHOT = Option(
 
 
 def sniff_massif(head: bytes) -> int:
-    return SURE if _MASSIF.match(head) else NO
+    return SURE if head.startswith(b"desc: ") and match(_MASSIF, head) else NO
 
 
 def sniff_dhat(head: bytes) -> int:
-    return SURE if _DHAT.match(head) else NO
+    return SURE if b'"dhatFileVersion"' in head and match(_DHAT, head) else NO
 
 
 FORMATS = (
