@@ -29,6 +29,9 @@ _ELSEWHERE = {
     "--verbose": "the summary has everything; --json prints it for programs",
 }
 
+# argparse does not translate its few texts: gettext would import locale and look for catalogs, 3 % of `info` of a small file.
+vars(argparse)["_"] = str
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose options are never abbreviated, so that scripts keep working when options are added."""
