@@ -29,7 +29,8 @@ _ELSEWHERE = {
     "--verbose": "the summary has everything; --json prints it for programs",
 }
 
-# argparse does not translate its few texts: gettext would import locale and look for catalogs, 3 % of `info` of a small file.
+# argparse does not translate its few texts: gettext would import locale and look for catalogs, which takes 3 % of `info`
+# of a small file.
 vars(argparse)["_"] = str
 
 
