@@ -29,8 +29,8 @@ _ELSEWHERE = {
     "--verbose": "the summary has everything; --json prints it for programs",
 }
 
-# argparse does not translate its few texts: gettext would import locale and look for catalogs, which takes 3 % of `info`
-# of a small file.
+# argparse's few texts are not translated: gettext would import locale and look for catalogs, which takes 3 % of the
+# time of `info` of a small file.
 vars(argparse)["_"] = str
 
 
