@@ -44,6 +44,10 @@ class Column(NamedTuple):
     texts: Texts | None = None
     metadata: dict[bytes, bytes] | None = None
 
+    def without_items(self) -> Column:
+        """The column of a schema, which keeps no memory."""
+        return self._replace(items=0, valid=0, texts=self.texts and Texts(0, 0, 0, None))
+
     def is_like(self, other: Column) -> bool:
         """Whether both can be batches of the same column of a stream."""
         return (self.name, self.format) == (other.name, other.format)

@@ -281,6 +281,8 @@ class Table:
     def __init__(self, profile: Profile, name: str) -> None:
         self._profile, self.name = profile, name
         self.error: BaseException | None = None  # of the last stream, since consumers of streams get only its text
+        # DuckDB asks for the schema several times, and the first batch of a small file has all of its rows
+        self._schema: tuple[list[Column], dict[bytes, bytes]] | None = None
 
     def __repr__(self) -> str:
         return f"<Table {self.name} of {self._profile.name}>"
@@ -315,11 +317,16 @@ class Table:
         return _arrow.stream(items(), [], lambda: shown[0].metadata if shown else {})
 
     def __arrow_c_schema__(self) -> object:
-        rows = self._rows()
-        try:
-            return next(rows).__arrow_c_schema__()
-        finally:
-            rows.close()
+        from fastprof.core import _arrow
+
+        if self._schema is None:
+            rows = self._rows()
+            try:
+                first = next(rows)
+                self._schema = [column.without_items() for column in first.columns], first.metadata
+            finally:
+                rows.close()
+        return _arrow.schema(*self._schema)
 
 
 def open(

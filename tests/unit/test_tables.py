@@ -205,6 +205,16 @@ def test_the_inclusive_costs_by_frames() -> None:
 # ---- schemas
 
 
+def test_a_schema_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, rows = [], Table._rows
+    monkeypatch.setattr(Table, "_rows", lambda table: (read.append(table), rows(table))[1])
+    for name in ("spans", "events"):
+        table = fastprof.open(POOL).table(name)
+        schemas = [pyarrow.schema(table) for _ in range(3)]
+        assert all(schema.equals(pyarrow.table(table).schema, check_metadata=True) for schema in schemas)
+    assert len(read) == 2 * (1 + 3)
+
+
 def test_metadata() -> None:
     schema = pyarrow.schema(fastprof.open(POOL).table("spans"))
     said = {"version": fastprof.__version__, "view": "timeline", "format": "xray", "table": "spans", "clock": "ns"}
