@@ -113,3 +113,10 @@ const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, str
     }
     return g->ids;
 }
+
+void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint32_t *stacks) {
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->stack[i] = stacks[g->ids[i]];
+        b->label[i] = 0;
+    }
+}

@@ -35,6 +35,10 @@ void fp_groups_free(struct fp_groups *g);
  * in `err`: FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
 const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, struct fp_err *err);
 
+/* Replaces the stack of each row by that of its group, and removes the labels.  `b` is the batch of the last
+ * fp_groups_ids; `stacks` has one for each group. */
+void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint32_t *stacks);
+
 /* cffi-end */
 
 #endif

@@ -29,6 +29,7 @@ from fastprof.core.remote import shown
 from fastprof.core.words import counted
 from fastprof.verbs.diff import Difference, diff, options
 from fastprof.verbs.difference import Change, Failure, Runs, growth
+from fastprof.verbs.groups import keys_of
 
 DESCRIPTION = """\
 Compare the self costs of two profiles of any formats.
@@ -135,6 +136,10 @@ def _percent_of(old: int, new: int) -> str:
 _NAMES = ("name", "file", "object", "line", "callee")
 
 
+def _columns(by: str) -> tuple[str, ...]:
+    return ("label", *_NAMES) if "function" in keys_of(by) else _NAMES
+
+
 def _print_json(found: Difference) -> None:
     def costs(row: Change) -> dict[str, Any]:
         values = zip(found.values, row.old, row.new, strict=True)
@@ -143,7 +148,8 @@ def _print_json(found: Difference) -> None:
     def inclusive(row: Change) -> dict[str, Any]:
         return {"inclusive": row.inclusive and dict(zip(("old", "new"), row.inclusive, strict=True))}
 
-    names = ({name: getattr(row, name) for name in _NAMES} for row in found.rows)
+    columns = _columns(found.by)
+    names = ({name: getattr(row, name) for name in columns} for row in found.rows)
     rows = [
         name | {"values": costs(row)} | inclusive(row) | _runs(row.runs)
         for name, row in zip(names, found.rows, strict=True)
@@ -167,13 +173,19 @@ def _runs(runs: Runs | None) -> dict[str, Any]:
 
 
 def _print_csv(found: Difference) -> None:
-    head = [*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))]
+    columns = _columns(found.by)
+    head = [*columns, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))]
     if any(row.inclusive for row in found.rows):
         head += [f"inclusive {found.values[found.shown].name} {side}" for side in ("old", "new")]
     several = any(row.runs for row in found.rows)
     head += ["old spread %", "new spread %", "p"] * several
     rows = (
-        [*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True)), *(row.inclusive or ()), *_spread(row.runs)]
+        [
+            *(getattr(row, name) for name in columns),
+            *chain.from_iterable(zip(row.old, row.new, strict=True)),
+            *(row.inclusive or ()),
+            *_spread(row.runs),
+        ]
         for row in found.rows
     )
     print_csv(chain([head], rows))
@@ -272,12 +284,16 @@ def _shortened(rows: list[Change]) -> list[Change]:
 def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
     """The columns that identify a row."""
     called = [row.name or "???" for row in rows]
+    keys = ", ".join(key for key in keys_of(by) if key != "function")
     if by in ("file", "object"):
         return [(by, called)]
+    if keys and "function" not in keys_of(by):
+        return [(keys, called)]
     if by == "arc":
         columns = [("caller", called), ("callee", [row.callee or "???" for row in rows])]
     else:
         places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file for row in rows]
-        columns = [("function", called), ("line" if by == "line" else "file", places)]
+        columns = [(keys, [row.label for row in rows])] * bool(keys)
+        columns += [("function", called), ("line" if by == "line" else "file", places)]
     columns.append(("object", [row.object for row in rows]))
     return [(title, cells) for title, cells in columns if not {*cells} <= {"", "???"}]

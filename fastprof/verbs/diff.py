@@ -28,6 +28,7 @@ from fastprof.verbs.diff_rows import RowOptions
 from fastprof.verbs.diff_sides import Both
 from fastprof.verbs.difference import Difference as Difference
 from fastprof.verbs.gate import FAIL_OVER, failed
+from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.run import listed, result_of, run
 
@@ -41,11 +42,13 @@ Path = str | os.PathLike[str]
 
 BY = Option(
     "by",
-    Words(*BY_WORDS, metavar="WHAT"),
+    Grouping(*BY_WORDS, "input"),
     "function",
     group="rows",
-    help="group by function, line, file, object or arc",
-    details="Default: function.  An arc is a call from one function to another.",
+    help="line, file, object, arc, input or a label",
+    details="Default: function.  An arc is a call from one function to another.  label:KEY groups by the value of one "
+    "label, label:KEY,KEY,... by several; the key `function` stands for the function of the sample.  `input` is "
+    "label:input with --label-input.",
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
@@ -94,6 +97,8 @@ _FUNCTIONS = plan.End(
     fixes=_FIXED,
     code="verbs.diff:found",
 )
+# Only stacks have labels, so other views become stacks.
+_LABELS = plan.End("diff", view="stacks", holds=Holds(unmerged=True), fixes=_FIXED, code="verbs.diff:found")
 
 
 @cache
@@ -114,7 +119,8 @@ def diff(
 ) -> Difference:
     """Compare the self costs of two profiles, or of several a side: files, directories or binary file objects.
 
-    `by` groups the rows: "function" (default), "line", "file", "object" or "arc".  `pair` is "name" (default), which
+    `by` groups the rows: "function" (default), "line", "file", "object", "arc", "input" or "label:KEY,...".
+    `pair` is "name" (default), which
     finds functions in another build of the program, or "exact".  Without `output` and `to` the result has the `n` rows
     with the largest differences (default: 30; 0: all).  With them the differences, new - old, are written as a profile,
     and the result has the totals.  In stacks the samples of `old` have negated values and the label pprof::base, like
@@ -136,7 +142,11 @@ def diff(
     names = _names(paths[0]), _names(paths[1])
     _check(given, target, names)
     last = _last_of(target)
-    if target or given[BY] != "function":
+    if given[BY] == "input":
+        given = given.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
+    if given[BY].startswith("label:"):
+        end = _LABELS._replace(options=(BY, *_PRINTED, *_COMPARED, *last))
+    elif target or given[BY] != "function":
         end = plan.End(
             target.name if target else "diff",
             lambda views: _view(target, views),
@@ -175,6 +185,10 @@ def _check(given: Options, target: Format | None, names: tuple[list[str], list[s
     for option in _PRINTED if target else ():
         if option in given:
             raise UsageError(Message(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all"))
+    if target and given[BY].startswith(("label:", "input")):
+        raise UsageError(
+            Message("{--by:=}{by} groups printed rows; the profile of {-o} has the labels themselves", by=given[BY])
+        )
     if [*names[0], *names[1]].count("-") > 1:
         raise UsageError("standard input (-) can be read only once")
     if SIGNIFICANCE in given and min(map(len, names)) < 2:
@@ -187,7 +201,7 @@ def _row_options(options: Options) -> RowOptions:
     watched = frozenset(name for name, _ in options[FAIL_OVER] or () if name)
     return RowOptions(
         options[BY],
-        options[PAIR] == "name",
+        options[PAIR] == "name" and (not (keys := keys_of(options[BY])) or "function" in keys),
         options[N] or None,
         options[SORT],
         options[THRESHOLD] or 0,

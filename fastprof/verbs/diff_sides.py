@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 
 from fastprof import bridges, plan
+from fastprof.bridges.project.project import to_graph
 from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
@@ -33,6 +34,7 @@ from fastprof.verbs.comparing import log_pairs, read_all
 from fastprof.verbs.diff_inclusive import Inclusive
 from fastprof.verbs.diff_rows import RowOptions, Rows, size_of
 from fastprof.verbs.difference import Change, Difference, Runs, Value
+from fastprof.verbs.groups import Groups, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
 from fastprof.verbs.significance import welch
@@ -63,6 +65,10 @@ class Both(Input):
         self._n_old, self._n_runs = len(names[0]), len(self._names)
         self.view, self._options = "graph" if inclusive else pipelines[0].view, pipelines[0].options
         self._inclusive = Inclusive(model, self._options, log, self._n_old, self._n_runs) if inclusive else None
+        keys = keys_of(how.by)
+        self._groups = Groups(model, keys) if keys else None
+        if self._groups:
+            self.view = "graph"
         self._model, self._log = model, log
         self._agreement = Agreement(model, self._options, log, pair_heaps=True)
         self._events: list[ValueType] = []  # of all runs
@@ -93,7 +99,12 @@ class Both(Input):
             yield batch
 
     def _rows_of(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        return self._inclusive.rows(pipeline) if self._inclusive else pipeline.rows(self._model, self._log)
+        if self._inclusive:
+            return self._inclusive.rows(pipeline)
+        rows = pipeline.rows(self._model, self._log)
+        if self._groups is None:
+            return rows
+        return to_graph(self._groups.as_functions(rows), self._model, pipeline.options, self._log)
 
     # ---- weights, known after the last row
 
@@ -153,7 +164,7 @@ class Both(Input):
 
     def _summed(self) -> tuple[Table, list[list[int]]]:
         """The rows of all runs, side by side, and for each event its column in each run, -1 for none."""
-        model, by = self._model, self._how.by
+        model, by = self._model, "function" if self._groups else self._how.by
         pairs = Pairs(model) if self._how.by_name else None
         table = Table(model, self._options[bridges.MAX_MEMORY])
         for run in range(self._n_runs):
@@ -299,6 +310,8 @@ class Both(Input):
         rows = Rows(how, [how.threshold * abs(total) for total in values[shown][2:4]], tested=tested)
         watched: list[Change] = []
         names = {model.intern(name.encode("utf-8", "surrogateescape")) for name in how.watched}
+        if self._groups and names:
+            names = self._groups.names_of(how.watched)
         for batch, sides in self._with_sides(table, columns, kept):
             both = by_inclusive.of(batch) if by_inclusive else _columns(batch, [side[shown] for side in sides])
             sizes = rows.sizes(batch, both)
@@ -356,7 +369,8 @@ class Both(Input):
             name, path, object_, called_name = (text.decode("utf-8", "backslashreplace") for text in texts)
             old, new = (tuple(values[i] for values in side) for side in costs)
             total = (both[0][i], both[1][i]) if both else None
-            return Change(name, path, object_, line, called_name, old, new, total, runs[i])
+            label, name = self._groups.split(name) if self._groups else ("", name)
+            return Change(name, path, object_, line, called_name, old, new, total, runs[i], label)
 
         return change
 

@@ -43,6 +43,7 @@ class Change(NamedTuple):
     new: tuple[int, ...]
     inclusive: tuple[int, int] | None = None  # by function: old and new, in values[shown]; None: unknown
     runs: Runs | None = None  # with several profiles a side: the costs by which the row is sorted
+    label: str = ""  # by label:KEY,function: the values of the labels
 
 
 class Failure(NamedTuple):
@@ -86,7 +87,7 @@ class Difference(NamedTuple):
 
         k = self.shown
         costs = "old", "new", "difference", "inclusive old", "inclusive new"
-        head = *costs, "p", "function", "callee", "file", "line", "object"
+        head = *costs, "p", "label", "function", "callee", "file", "line", "object"
         if not self.values:
             return table(head[:0], (), f"{self.old} and {self.new}: no values")
         cells = [
@@ -96,6 +97,7 @@ class Difference(NamedTuple):
                 row.new[k] - row.old[k],
                 *(row.inclusive or (None, None)),
                 row.runs.p if row.runs else None,
+                row.label,
                 row.name,
                 row.callee,
                 row.file,

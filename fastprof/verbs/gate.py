@@ -14,6 +14,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import Kind, Option
 from fastprof.core.words import Message
 from fastprof.verbs.difference import Change, Difference, Failure, Runs, exceeds
+from fastprof.verbs.groups import keys_of
 
 Limits = tuple[tuple[str, float], ...]  # names, "" for any value type, and percent
 
@@ -57,6 +58,12 @@ FAIL_OVER: Option[Any] = Option(
 )
 
 
+def _noun(by: str) -> str:
+    """What a row is."""
+    keys = keys_of(by)
+    return "function" if "function" in keys else f"value of label {', '.join(keys)}" if keys else by
+
+
 def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, alpha: float) -> tuple[Failure, ...]:
     """The costs that grew by more than their limits.  `watched`: the rows named in limits; None if a file is written.
 
@@ -81,7 +88,7 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
         mine = [row for row in rows if row.name == name]
         if not mine:
             what = "{--fail-over}: neither profile has a value type or a {by} named {name}"
-            raise UsageError(Message(what, by=found.by, name=name))
+            raise UsageError(Message(what, by=_noun(found.by), name=name))
         for row in mine:
             old, new = found.sides(row)
             if exceeds(old, new, limit) and not noise(row.runs):

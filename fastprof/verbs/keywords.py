@@ -254,7 +254,7 @@ class AnnotateOptions(InfoOptions, total=False):
 
 
 class DiffOptions(InfoOptions, total=False):
-    by: Literal["function", "line", "file", "object", "arc"]
+    by: str
     n: int
     sort: Literal["self", "inclusive", "percent"]
     threshold: float | None

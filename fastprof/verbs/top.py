@@ -14,11 +14,12 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Kind, Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.parts import zeros
 from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
+from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
 from fastprof.verbs.top_costs import Arc, Costs, Durations
@@ -55,28 +56,6 @@ CUMULATIVE = Option(
 )
 FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show only rows whose name matches")
 IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows whose name matches")
-
-
-class Grouping(Kind):
-    """One of a few words, or label:KEY with several keys separated by commas."""
-
-    metavar = "WHAT"
-    completes = "word"
-
-    def __init__(self, *words: str) -> None:
-        self.words = (*words, "label:")
-        self._whole, self.values = words, "|".join((*words, "label:KEY,..."))
-
-    def check(self, value: Any) -> Any:
-        value = super().check(value)
-        if value in self._whole:
-            return value
-        prefix, _, keys = value.partition(":")
-        if prefix != "label" or not all(keys.split(",")) or len({*keys.split(",")}) < len(keys.split(",")):
-            raise ValueError(
-                f"{value!r:.80} is not one of {', '.join(self._whole)} or label:KEY,... with distinct keys"
-            )
-        return value
 
 
 BY = Option(
@@ -405,7 +384,7 @@ class Finder:
         model, by = self._model, self._chosen[BY]
         if by.startswith("label:"):
             label, function = self._costs.group(i)
-            if "function" not in by[6:].split(","):
+            if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
             return _Place(_text(f.name), _text(f.file), 0, _text(f.object), label)

@@ -19,7 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
-from fastprof.core.labels import NONE, label_text, values_of
+from fastprof.core.labels import label_text
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -28,9 +28,10 @@ from fastprof.core.parts import match_columns
 from fastprof.core.value import Column
 from fastprof.core.words import Message
 from fastprof.plan import Pipeline
+from fastprof.verbs.groups import Groups, keys_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_groups, fp_project, fp_top, fp_top_arc, fp_top_durations
+    from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc, fp_top_durations
 
 # A value type with the calls of each function, also of those without a caller in the file.
 _CALLS = "ncalls"
@@ -92,8 +93,7 @@ class Costs:
         self.inclusive_known = by in _BY
         self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
-        self._groups: fp_groups | None = None
-        self._keys = [key for key in by[6:].split(",") if key != "function"] if by.startswith("label:") else []
+        self._groups: Groups | None = None
 
     def keep_durations(self) -> None:
         """Also summarize the durations of each function's calls; call it before the rows of a timeline."""
@@ -280,9 +280,7 @@ class Costs:
         """Add rows by the values of some labels, and by function if it is among the keys."""
         model, current = self.model, -1
         if self._groups is None:
-            ids = [model.intern(key) for key in self._keys]
-            new = lib.fp_groups_new(model.c, ids or [0], len(ids), "function" in self.by[6:].split(","))
-            self._groups = owned(new, lib.fp_groups_free, "groups of samples")
+            self._groups = Groups(model, keys_of(self.by))
         for batch in batches:
             if batch.part != current:
                 current = batch.part
@@ -291,21 +289,14 @@ class Costs:
             if value < 0:
                 continue
             c = batch.c
-            of_rows = lib.fp_groups_ids(self._groups, c, self._err)
-            if of_rows == ffi.NULL:
-                self._fits(self._err.code)
             other = c.values + second * c.cap if second >= 0 else ffi.NULL
             top = ffi.addressof(self._c)
-            self._fits(lib.fp_top_add(top, of_rows, c.values + value * c.cap, other, c.n, self._err))
+            self._fits(lib.fp_top_add(top, self._groups.ids(batch), c.values + value * c.cap, other, c.n, self._err))
 
     def group(self, i: int) -> tuple[str, int]:
         """The values of a group's labels, and its function."""
         assert self._groups is not None
-        label, function = self._groups.groups.words[2 * i : 2 * i + 2]
-        values = values_of(self.model, label)
-        if len(self._keys) == 1:
-            return values.get(self._keys[0], NONE), function
-        return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
+        return self._groups.group(i)
 
     def _named_stacks(self, sums: fp_top, part: int) -> None:
         """Add the sums of a part under their names."""

@@ -175,6 +175,60 @@ def test_printed(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "in 2 groups" in capsys.readouterr().out
 
 
+def changes(old: Any, new: Any, by: str, **options: Any) -> dict[tuple[str, str], tuple[int, int]]:
+    found = fastprof.diff(old, new, by=by, n=0, **options)
+    return {(row.label, row.name): (row.old[0], row.new[0]) for row in found.rows}
+
+
+def test_a_difference_by_labels(dumps: Path) -> None:
+    given = {"label_path": "dumps/web1/{service}-{day}.folded"}
+    old, new = "dumps/web1/api-1.folded", "dumps/web1"
+    assert changes(old, new, "label:day", **given) == {("", "2"): (0, 13), ("", "1"): (12, 12)}
+    assert changes(old, new, "label:day,function", **given) == {
+        ("2", "f"): (0, 12),
+        ("2", "g"): (0, 1),
+        ("1", "f"): (11, 11),
+        ("1", "g"): (1, 1),
+    }
+    assert changes(old, new, "label:zone,function", **given) == {
+        ("(none)", name): costs for (_, name), costs in changes(old, new, "function").items() if name != "main"
+    }
+    by_input = changes(old, new, "input")
+    assert by_input == {("", "dumps/web1/api-2.folded"): (0, 13), ("", old): (12, 12)}
+    runs = fastprof.diff([old, old], ["dumps/web1/api-2.folded"] * 2, by="label:service,function", **given)
+    assert [(row.label, row.name, row.old, row.new) for row in runs.rows] == [("api", "f", (11,), (12,))]
+
+
+def test_functions_with_labels_pair_across_builds(dumps: Path) -> None:
+    for name in ("1", "2"):
+        text = GRAPH.replace("fl=a.c", f"ob=/opt/v{name}/server-{name}\nfl=/home/{name}/a.c")
+        (dumps / f"{name}.callgrind").write_text(text)
+    given: dict[str, Any] = {"by": "label:host,function", "set_label": ["host=a"]}
+    paths = str(dumps / "1.callgrind"), str(dumps / "2.callgrind")
+    assert fastprof.diff(*paths, **given).n_changed == 0
+    assert fastprof.diff(*paths, pair="exact", **given).n_changed == 4
+
+
+def test_a_printed_difference_by_labels(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["diff", "dumps/web1", "dumps", "--label-path", PATTERN, "--by", "label:host,function"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].split()[-2:] == ["host", "function"] and lines[4].split()[-2:] == ["web2", "f"]
+    assert main([*words, "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "label,name,file,object,line,callee,samples old,samples new",
+        "web2,f,???,,0,,0,63",
+    ]
+    assert main([*words, "--fail-over", "f=5"]) == 4
+    assert "not representable" not in capsys.readouterr().err
+    assert main([*words, "--fail-over", "h=5"]) == 2
+    assert "neither profile has a value type or a function named h" in capsys.readouterr().err
+    assert main([*words, "-o", "x.pb.gz"]) == 2
+    assert "--by=label:host,function groups printed rows" in capsys.readouterr().err
+    assert main(["diff", "dumps/web1", "dumps", "--label-path", PATTERN, "--by", "label:host"]) == 0
+    assert capsys.readouterr().out.splitlines()[3].split()[-1] == "host"
+
+
 def test_inputs_that_cannot_be_read_are_skipped(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A README in a folder must not end a verb."""
     (dumps / "README").write_text("who, when and why\n")

@@ -1,0 +1,113 @@
+"""Groups of samples by labels, for --by label:KEY,..."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.errors import check_sums
+from fastprof.core.labels import NONE, values_of
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Kind
+from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
+
+_FUNCTION = "function"
+_END = "\x1f"  # of the label in the name of a function of Groups.as_functions
+
+
+class Grouping(Kind):
+    """One of a few words, or label:KEY with several keys separated by commas."""
+
+    metavar = "WHAT"
+    completes = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = (*words, "label:")
+        self._whole, self.values = words, "|".join((*words, "label:KEY,..."))
+
+    def check(self, value: Any) -> Any:
+        value = super().check(value)
+        if value in self._whole:
+            return value
+        prefix, _, keys = value.partition(":")
+        if prefix != "label" or not all(keys.split(",")) or len({*keys.split(",")}) < len(keys.split(",")):
+            raise ValueError(
+                f"{value!r:.80} is not one of {', '.join(self._whole)} or label:KEY,... with distinct keys"
+            )
+        return value
+
+
+def keys_of(by: str) -> list[str]:
+    """The keys of label:KEY,..., [] for another word."""
+    return by[6:].split(",") if by.startswith("label:") else []
+
+
+class Groups:
+    """The groups of the samples of one model by `keys`, one of which may be the function."""
+
+    def __init__(self, model: Model, keys: list[str]) -> None:
+        self._model = model
+        self._keys = [key for key in keys if key != _FUNCTION]
+        self.has_functions = _FUNCTION in keys
+        ids = [model.intern(key) for key in self._keys]
+        new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions)
+        self._c = owned(new, lib.fp_groups_free, "groups of samples")
+        self._err = ffi.new("struct fp_err *")
+        self._stacks = array("I", [0])  # by group, for as_functions
+
+    def ids(self, batch: Batch) -> Pointer[int]:
+        """The group of each row of a batch, valid until the next call."""
+        of_rows = lib.fp_groups_ids(self._c, batch.c, self._err)
+        if of_rows == ffi.NULL:
+            check_sums(self._err.code, self._err, self._model, "groups of samples")
+        return of_rows
+
+    def group(self, i: int) -> tuple[str, int]:
+        """The values of a group's labels, and its function."""
+        label, function = self._c.groups.words[2 * i : 2 * i + 2]
+        values = values_of(self._model, label)
+        if len(self._keys) == 1:
+            return values.get(self._keys[0], NONE), function
+        return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
+
+    def as_functions(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Batches changed in place: the stack of each row becomes one function, with a name for the group."""
+        for batch in batches:
+            self.ids(batch)
+            while len(self._stacks) < self._c.groups.n:
+                self._stacks.append(self._stack(len(self._stacks)))
+            lib.fp_groups_replace(self._c, batch.c, ffi.from_buffer("uint32_t[]", self._stacks))
+            yield batch
+
+    def _stack(self, i: int) -> int:
+        model = self._model
+        label, function = self.group(i)
+        if self.has_functions:
+            f = model.get_function(function)
+            name = label.encode() + _END.encode() + f.name
+            named = model.function(name, f.file, model.row("functions", function)[0], b"", f.line)
+        else:
+            named = model.function(label)
+        return model.stack(0, model.frame(0, 0, 0, model.line(named)))
+
+    def names_of(self, functions: frozenset[str]) -> set[int]:
+        """The names (strings in the model) of groups that belong to these functions; without functions, of labels."""
+        names = {name.encode("utf-8", "surrogateescape") for name in functions}
+        found = set()
+        for stack in self._stacks[1:]:
+            frame = self._model.row("stacks", stack)[1]
+            line = self._model.row("frames", frame)[-1]
+            name = self._model.row("functions", self._model.row("lines", line)[0])[2]
+            if self._model.string(name).rpartition(_END.encode())[2] in names:
+                found.add(name)
+        return found
+
+    def split(self, name: str) -> tuple[str, str]:
+        """The label and the function in a name of as_functions."""
+        label, _, function = name.partition(_END)
+        return label if self.has_functions else "", function if self.has_functions else name
