@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from itertools import chain
 
+from fastprof.cli import matrix
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_keep_going,
@@ -24,7 +25,7 @@ from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_to
 from fastprof.core._typing import Any
-from fastprof.core.errors import printable
+from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import ValueType
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
@@ -33,9 +34,8 @@ from fastprof.verbs.top_costs import Durations
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
-functions they call (inclusive).  sum % adds up self % from
-the first row.  --by ranks lines, files, objects, threads or
-labels.  Several inputs are added up."""
+functions they call (inclusive).  sum % adds up self %.
+Several inputs are added up, or compared by --matrix."""
 _LEAST = 0.005  # share of a function's inclusive cost below which --tree adds up callers and callees
 EXAMPLES = """\
 examples:
@@ -63,6 +63,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     refuse_several(args)
+    is_page = (args.output or "").endswith(".html")
+    if is_page and not hasattr(args, "matrix"):
+        raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
     choose_table(args, args.output or "")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown")
     given = given_options(args, options())
@@ -70,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     with table_to(None if args.output == "-" else args.output):
         if args.json:
             print(json_text(_as_json(found), indent=1))
+        elif found.matrix:
+            matrix.show(found, found.matrix, args, is_page=is_page)
         elif args.csv:
             _print_csv(found)
         else:
@@ -89,9 +94,11 @@ def _as_json(found: Top) -> dict[str, Any]:
         return {name: value for name, value in own.items() if found.stats or name != "durations"}
 
     stats = {"stats": found.stats._asdict()} if found.stats else {}
+    cells = {"matrix": matrix.as_json(found.matrix)} if found.matrix else {}
     return (
-        {name: value for name, value in found._asdict().items() if name != "stats"}
+        {name: value for name, value in found._asdict().items() if name not in ("stats", "matrix")}
         | stats
+        | cells
         | {
             "value": found.value._asdict(),
             "second": found.second and found.second._asdict(),

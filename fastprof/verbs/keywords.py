@@ -211,6 +211,7 @@ class TopOptions(InfoOptions, total=False):
     tree: Literal["caller", "calling", "both"] | None
     cycles: bool
     stats: bool
+    matrix: str | None
     set_label: Sequence[str]
     label_path: str | None
     label_input: bool

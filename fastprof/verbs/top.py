@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 
 from fastprof import bridges, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
 from fastprof.verbs.groups import Grouping, keys_of
+from fastprof.verbs.matrix import Matrix, matrix
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
 from fastprof.verbs.top_costs import Arc, Costs, Durations
@@ -93,7 +94,16 @@ STATS = Option(
     details="Durations of the calls of each function, including callees; for timelines.  "
     "Percentiles are at most 1 % off.",
 )
-OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS)
+MATRIX: Option[str | None] = Option(
+    "matrix",
+    Text("KEY"),
+    None,
+    group="rows",
+    help="compare values of label KEY, or input; outliers first",
+    details="Functions by values of label KEY: each function's share of the self cost of each, the functions that "
+    "differ most from the median first.  `input` compares inputs.  -o writes a heat map to .html.",
+)
+OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS, MATRIX)
 
 _ALL = (1 << 32) - 1
 END = plan.End(
@@ -157,9 +167,13 @@ class Top(NamedTuple):
     inputs: list[str]
 
     def _repr_html_(self) -> str:
-        """For notebooks: the rows, with exact figures."""
-        from fastprof.core.html import table
+        """For notebooks: the rows, with exact figures; a matrix as a heat map."""
+        from fastprof.core.html import frame, table
 
+        if self.matrix:
+            from fastprof.verbs.heat_map import page
+
+            return frame(page(self, self.matrix))
         columns: dict[str, list[Any]] = {
             self.second.name if self.second else "": [row.second for row in self.rows],
             "self": [row.self for row in self.rows],
@@ -179,6 +193,7 @@ class Top(NamedTuple):
         return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")
 
     stats: ValueType | None = None  # with --stats: the value type of durations
+    matrix: Matrix | None = None  # with --matrix
 
 
 @cache
@@ -197,7 +212,8 @@ def top(
 ) -> Top:
     """The most expensive rows of one or several inputs together: paths, bytes or binary file objects.
 
-    docs/top.md explains `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles`.
+    docs/top.md explains `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles`.  With
+    `matrix` the result has no rows, but a Matrix: functions by the values of a label.
     `value` chooses the value type; docs/options.md lists the options for reading.
     With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its kinds.
@@ -215,6 +231,8 @@ def top(
                 "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=chosen[SORT]
             )
         )
+    if chosen[MATRIX] is not None:
+        chosen = _of_matrix(chosen)
     if chosen[BY] == "input":
         chosen = chosen.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
     if chosen[TREE] and chosen[BY] != "function":
@@ -230,6 +248,20 @@ def top(
     return found
 
 
+def _of_matrix(chosen: Options) -> Options:
+    """The options of the sums for a matrix.  Errors: UsageError for options without a meaning there."""
+    for option in (SORT, CUMULATIVE, BY, TREE, CYCLES, STATS):
+        if option in chosen:
+            raise UsageError(
+                Message(f"{{{option.flag}}} does not apply to {{--matrix}}: functions by a label's values")
+            )
+    key = chosen[MATRIX] or ""
+    if not key or key == "function" or "," in key:
+        raise UsageError(Message("{--matrix:=}{key} is not the key of one label", key=key))
+    given = {BY.name: f"label:{key},function"} | ({bridges.LABEL_INPUT.name: True} if key == "input" else {})
+    return chosen.with_given(**given)
+
+
 def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:
     value = Column(chosen[bridges.VALUE], "--value")
     second = Column(chosen[SORT], "--sort") if chosen[SORT] not in _COLUMNS else None
@@ -243,9 +275,29 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
             value.of(model.parts[0], pipeline.view)
     costs.end()
     _warn(costs, chosen, log)
+    names = [input_.name for pipeline in pipelines for input_ in pipeline.inputs]
+    if (key := chosen[MATRIX]) is not None:
+        matches = partial(_matches, patterns)
+        cells = matrix(key, model, _cells(model, costs), matches, chosen[THRESHOLD] or 0, chosen[N])
+        total = costs.sum("self")
+        top_ = Top(chosen[BY], value.known(model), None, total, [], cells.n_rows, 0, 0.0, log, names)
+        return top_._replace(matrix=cells)
     finder = Finder(model, costs, chosen, patterns, value.known(model), second.known(model) if second else None)
-    found = finder.found(log, [input_.name for pipeline in pipelines for input_ in pipeline.inputs])
+    found = finder.found(log, names)
     return found._replace(stats=model.parts[-1].value_types[0]) if chosen[STATS] else found
+
+
+def _cells(model: Model, costs: Costs) -> Iterator[tuple[str, int, int]]:
+    """Value of the label, function and self cost.  Functions of the same name, file and object are one."""
+    first: dict[tuple[int, ...], int] = {}
+    own = costs.column("self")
+    for i in costs.largest("self", _ALL):
+        label, function = costs.group(i)
+        yield label, first.setdefault(tuple(model.row("functions", function)[:3]), function), own[i]
+
+
+def _matches(patterns: Patterns, name: str) -> bool:
+    return all(bool(pattern.search(name)) == wanted for pattern, wanted in patterns)
 
 
 def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
@@ -336,7 +388,11 @@ class Finder:
         items += [*self._cycle_items(), *named]
         count, cycles = costs.count + len(named) + len(self._cycles), len(self._cycles)
         if self._patterns:
-            items = [item for item in items if self._matches(item.place.name or item.place.file or item.place.object)]
+            items = [
+                item
+                for item in items
+                if _matches(self._patterns, item.place.name or item.place.file or item.place.object)
+            ]
             count, cycles = len(items), sum(item.is_cycle for item in items)
         items.sort(key=lambda item: (-abs(item.key), item.place))
         if by_share:
@@ -364,9 +420,6 @@ class Finder:
         if threshold is None:
             return items
         return [item for item in items if abs(item.key) >= abs(base) * threshold]
-
-    def _matches(self, name: str) -> bool:
-        return all(bool(pattern.search(name)) == wanted for pattern, wanted in self._patterns)
 
     # ---- groups
 

@@ -1,0 +1,86 @@
+"""What `fastprof top --matrix` prints."""
+
+from __future__ import annotations
+
+import argparse
+
+from fastprof.cli.text import Scale, Screen, percent, print_csv, print_table, short_names
+from fastprof.core._typing import Any
+from fastprof.core.errors import printable
+from fastprof.core.words import counted
+from fastprof.verbs.matrix import Matrix, Row
+from fastprof.verbs.top import Top
+
+_MOST_COLUMNS = 8  # printed as text; files have all
+
+
+def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) -> None:
+    """Print a matrix as CSV, as text or Markdown, or as a page."""
+    if args.csv:
+        _print_csv(found)
+        return
+    if not hasattr(args, "demangle"):
+        short = short_names([row.name for row in found.rows])
+        found = found._replace(rows=[r._replace(name=name) for r, name in zip(found.rows, short, strict=True)])
+    if is_page and not args.markdown:
+        from fastprof.verbs.heat_map import page
+
+        print(page(top, found), end="")
+        return
+    _print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
+
+
+def as_json(found: Matrix) -> dict[str, Any]:
+    columns = [column._asdict() for column in found.columns]
+    rows = [row._asdict() | {"shares": found.shares(row)} for row in found.rows]
+    return {"key": found.key, "columns": columns, "rows": rows, "n_rows": found.n_rows}
+
+
+def _print_csv(found: Matrix) -> None:
+    head = [*Row._fields[:-1], *(column.name for column in found.columns)]
+    print_csv([head, *([*row[:-1], *row.costs] for row in found.rows)])
+
+
+def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
+    inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
+    functions = counted(found.n_rows, "function")
+    print(printable(f"{inputs}: {functions} by {counted(len(found.columns), 'value')} of {found.key}"))
+    columns = found.columns[:_MOST_COLUMNS]
+    if columns:
+        print()
+        scale = Scale.of(max(abs(column.total) for column in columns), top.value.unit)
+        titles = (found.key, scale.title(top.value.name or "self"), "difference %")
+        cells = [(column.name, scale(column.total), percent(column.difference)) for column in columns]
+        print_table([titles, *cells], right=(1, 2), narrow=(0,), screen=screen)
+        _print_more(len(found.columns) - len(columns), screen)
+    if found.rows:
+        print()
+        has_objects = any(row.object for row in found.rows)
+        last = ["object"] * has_objects + ["function"]
+        head = ["median %", "difference", "of", *(f"{column.name} %" for column in columns), *last]
+        lines = [
+            (
+                percent(row.median),
+                f"{100 * row.difference:+.1f}",
+                row.outlier,
+                *map(percent, found.shares(row)[: len(columns)]),
+                *[row.object] * has_objects,
+                row.name,
+            )
+            for row in found.rows
+        ]
+        first = 3 + len(columns)
+        print_table(
+            [head, *lines],
+            right=(0, 1, *range(3, first)),
+            narrow=(2, *range(first, len(head))),
+            optional=range(len(head) - 2, 2, -1),
+            screen=screen,
+        )
+        _print_more(found.n_rows - len(found.rows), screen)
+
+
+def _print_more(n: int, screen: Screen) -> None:
+    if n:
+        print(end="\n" * screen.markdown)
+        print(f"... {n:,} more")
