@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from copy import copy
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
@@ -249,6 +250,18 @@ class Download:
         self._chunks: Iterator[Any] = got.stream(_CHUNK)
         self._rest = memoryview(b"")
         self._at = 0
+        self._whole = b""
+
+    def fetch(self) -> None:
+        """Read the whole object, which must fit into memory, for `again`."""
+        self._whole = self.read()
+        self._chunks = iter(())
+
+    def again(self) -> Download:
+        """A fetched object, from its beginning."""
+        copied = copy(self)
+        copied._rest, copied._at = memoryview(self._whole), 0
+        return copied
 
     def _more(self) -> None:
         try:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import re
     from types import TracebackType
 
+    from fastprof.core.ahead import Ahead
+
 WINDOW = 256 * 1024
 _SHRUNK = "shrank while it was read"
 _FEW = 1 << 20  # decompressed bytes below which a thread does not pay
@@ -76,6 +78,7 @@ class Source:
 
     `lost`: a damaged compressed stream ends at the damage, and `lost` is called with the code to count: `Log.count`.
     `temporary`: errors state that the file is temporary, because its name is that of the input it was made from.
+    `ahead`: the object at the URL `path` is opened there.
     `cores` above 1: another thread decompresses a large compressed file ahead of the window.
 
     Errors: FastprofError when the file cannot be opened or decompressed.
@@ -89,6 +92,7 @@ class Source:
         lost: Callable[..., None] | None = None,
         cores: int = 1,
         temporary: bool = False,
+        ahead: Ahead | None = None,
     ) -> None:
         from fastprof.core._c import ffi
 
@@ -101,7 +105,7 @@ class Source:
         self.bytes_read = 0
         self.folder: Folder | None = None
         self._spooled = temporary
-        self._raw = self._open(path)
+        self._raw: Any = ahead.open(path) if ahead is not None and isinstance(path, str) else self._open(path)
         self._owns_stream = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""

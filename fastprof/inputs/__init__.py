@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from fastprof import formats
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
@@ -21,6 +21,9 @@ from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, is_archive
+
+if TYPE_CHECKING:
+    from fastprof.core.ahead import Ahead
 
 Progress = Callable[[Source], None]
 
@@ -43,13 +46,20 @@ def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
 
 
 def open_reader(
-    path: Any, from_: str | None, model: Model, options: Options, log: Log, progress: Progress | None = None
+    path: Any,
+    from_: str | None,
+    model: Model,
+    options: Options,
+    log: Log,
+    progress: Progress | None = None,
+    ahead: Ahead | None = None,
 ) -> Reader:
     """A reader of one input.  The format is recognized unless `from_` names it.  The caller closes `reader.source`.
+    `ahead` opens URLs.
 
     Errors: FastprofError and its subclasses.
     """
-    source, options = _opened(path, options, log)
+    source, options = _opened(path, options, log, ahead)
     try:
         if progress is not None:
             progress(source)
@@ -59,13 +69,13 @@ def open_reader(
         raise
 
 
-def _opened(path: Any, options: Options, log: Log) -> tuple[Source, Options]:
+def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -> tuple[Source, Options]:
     """The source of an input and the options for its reader, which for STORE:NAME select the profile."""
 
     handler = log.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
-        return Source(path, lost=handler, cores=cores_of(options)), options
+        return Source(path, lost=handler, cores=cores_of(options), ahead=ahead if is_url(path) else None), options
     if at[1] is not None and MEMBER in options:
         raise UsageError(
             Message(
@@ -132,6 +142,12 @@ class Inputs:
         self._open: list[Source] = []
         self.all: list[Input] = []
         one = len(paths) == 1
+        urls = [path for path in paths if is_url(path)]
+        self._ahead: Ahead | None = None
+        if len(urls) > 1:
+            from fastprof.core.ahead import Ahead
+
+            self._ahead = Ahead(urls)
         try:
             for path in paths:
                 try:
@@ -164,7 +180,7 @@ class Inputs:
     def _look(self, path: str) -> Input:
         path = pinned(path, self._options[LENIENT], keep=False)
         # reading repeats its warnings
-        reader = open_reader(path, self._from, Model(), self._options, Log())
+        reader = open_reader(path, self._from, Model(), self._options, Log(), ahead=self._ahead)
         with reader.source:
             seen = _Closed(self, path, reader)
             if self._failed:
@@ -174,7 +190,7 @@ class Inputs:
     def rows(self, seen: _Closed, capacity: int | None, encoded: bool) -> Iterator[Batch]:
         """The rows of a file that was inspected."""
         try:
-            source, options = _opened(seen.path, self._options, self._log)
+            source, options = _opened(seen.path, self._options, self._log, self._ahead)
             self._open.append(source)
             if source.identity != seen.identity:
                 raise FastprofError(f"{seen.name}: changed while other inputs were read")
@@ -195,6 +211,8 @@ class Inputs:
     def close(self) -> None:
         while self._open:
             self._open.pop().close()
+        if self._ahead is not None:
+            self._ahead.close()
         self.all.clear()  # inputs refer to this object: a reference cycle would keep files of stores open
 
     def __enter__(self) -> Inputs:
