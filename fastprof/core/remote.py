@@ -100,11 +100,25 @@ def shown(path: str) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
 
 
-def below(url: str) -> list[str] | None:
-    """The URLs of all objects below a URL that ends in a slash; None for other URLs.  Errors: FastprofError."""
+class Object(NamedTuple):
+    """An object of a listing."""
+
+    url: str
+    size: int
+    mtime_ns: int
+
+
+def below(url: str) -> list[Object] | None:
+    """All objects below a URL that ends in a slash; None for other URLs.  Errors: FastprofError."""
     if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in _CLOUDS:
         return None
     return _Remote(url).listed()
+
+
+def state(url: str) -> tuple[int, int]:
+    """Size and time of an object.  Errors: FastprofError."""
+    size, mtime_ns = _Remote(url).identity()[-2:]
+    return size, mtime_ns
 
 
 class _Remote:
@@ -142,11 +156,16 @@ class _Remote:
             bare = f"{scheme}://{host}{slash}{name}"
             self._store = self._do(lambda: stores.HTTPStore.from_url(bare, client_options=client, retry_config=RETRIES))
 
-    def listed(self) -> list[str]:
-        found = self._do(lambda: [o["path"] for part in self._obstore.list(self._store, self._key) for o in part])
-        if not found:
+    def listed(self) -> list[Object]:
+        def one(found: Any) -> Object:
+            return Object(f"{self._bucket}/{found['path']}", found["size"], _time_of(found))
+
+        listed: list[Object] = self._do(
+            lambda: [one(o) for part in self._obstore.list(self._store, self._key) for o in part]
+        )
+        if not listed:
             raise FastprofError(f"{self.name}: no objects below this prefix")
-        return [f"{self._bucket}/{key}" for key in found]
+        return listed
 
     def get(self, **options: Any) -> Any:
         return self._do(lambda: self._obstore.get(self._store, self._key, options=options))
@@ -230,7 +249,11 @@ def _basic(user: str) -> str:
 
 def _identity(meta: Any) -> tuple[Any, ...]:
     """Equal only for the same contents of an object.  It ends like a file's: size, and modification time in ns."""
-    return meta["e_tag"], meta["version"], meta["size"], int(meta["last_modified"].timestamp()) * 1_000_000_000
+    return meta["e_tag"], meta["version"], meta["size"], _time_of(meta)
+
+
+def _time_of(meta: Any) -> int:
+    return int(meta["last_modified"].timestamp()) * 1_000_000_000
 
 
 class Download:

@@ -11,7 +11,7 @@ from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log, Warn
-from fastprof.core.remote import below, is_url, shown
+from fastprof.core.remote import Object, below, is_url, shown
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
@@ -146,12 +146,19 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
 
 def _objects_below(url: str) -> list[str]:
     """`_files_below` for URLs; https and http have no listing, so the URL itself is returned."""
+    objects = objects_below(url)
+    return [url] if objects is None else [found.url for found in objects]
+
+
+def objects_below(url: str) -> list[Object] | None:
+    """The objects below a URL that ends in a slash, as `_files_below`; None for other URLs.  Errors: FastprofError."""
     objects = below(url)
     if objects is None:
-        return [url]
-    names = [name.removeprefix(url) for name in objects]
-    names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
-    return [url + name for name in sorted(names, key=lambda name: [*map(_natural, name.split("/"))])]
+        return None
+    named = [(found.url.removeprefix(url), found) for found in objects]
+    named = [one for one in named if not any(part.startswith(".") for part in one[0].split("/"))]
+    named.sort(key=lambda one: [*map(_natural, one[0].split("/"))])
+    return [found for _, found in named]
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -11,6 +11,7 @@ from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import SPLIT, Option, checked
+from fastprof.core.remote import is_url, shown
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
@@ -119,6 +120,8 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
 
 def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
+    if is_url(output) and output.endswith("/"):
+        raise UsageError(f"{shown(output)}: names a folder, not an object")
     if to is None and output == "-":
         raise UsageError(
             Message("standard output needs {--to:=}FORMAT (see `fastprof formats`), or name a file with {-o}")

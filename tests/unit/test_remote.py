@@ -20,13 +20,15 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 import fastprof
-from fastprof.core import remote
+from fastprof.core import ahead, remote
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.store import adding, listing
-from fastprof.verbs.batch.convert import batch_convert
+from fastprof.verbs.batch.archive import batch_archive
+from fastprof.verbs.batch.convert import batch_convert, batch_plan
+from fastprof.verbs.batch.merge import batch_merge
 from tests.support.faulty import Fault, Faulty
 from tests.support.paths import CORPUS
 from tests.support.signals import heard
@@ -158,6 +160,13 @@ def test_all_verbs_take_urls(bucket: Bucket, tmp_path: Path) -> None:
             next(iter(profile))
 
 
+def test_a_folder_is_no_output(bucket: Bucket) -> None:
+    for write in (fastprof.convert, fastprof.merge):
+        with pytest.raises(UsageError, match=r"^s3://bucket/out/: names a folder"):
+            write([GRAPH], "s3://bucket/out/", to="folded")
+    assert not bucket.keys()
+
+
 def test_the_format_is_that_of_the_name_without_a_query(bucket: Bucket) -> None:
     url = f"{bucket.http}/x.callgrind.gz?signature=a.pb"
     fastprof.convert(POOL, url)
@@ -230,11 +239,52 @@ def test_a_store_whose_server_has_no_ranges(bucket: Bucket, tmp_path: Path, monk
     assert fastprof.info(url).facts["profiles"] == 2
 
 
-def test_a_batch_is_of_files(tmp_path: Path) -> None:
-    for inputs, out in ((["https://a:secret@host/x.prof?secret"], tmp_path / "out"), ([CPU], "s3://bucket/out")):
-        with pytest.raises(UsageError, match=r"//(host|bucket)/\S+: a batch reads files") as error:
+def test_a_batch_refuses_secrets_and_remote_outputs(tmp_path: Path) -> None:
+    for inputs, out, why in (
+        (["https://a:secret@host/x.prof?secret"], tmp_path / "out", "a batch records its inputs"),
+        ([CPU], "s3://bucket/out", "a batch writes files"),
+        (["https://host/dir/"], tmp_path / "out", "has no listings"),
+    ):
+        with pytest.raises(UsageError, match=f"//(host|bucket)/.*: .*{why}") as error:
             batch_convert(inputs, out, to="pprof")  # type: ignore[arg-type]
         assert "secret" not in str(error.value)
+
+
+def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
+    for key in ("in/a.callgrind", "in/deep/b.callgrind", "in/.hidden", "c.callgrind"):
+        bucket.put(key, GRAPH.read_bytes())
+    bucket.put("in/bad", b"?")
+    out = tmp_path / "out"
+
+    def run(**options: Any) -> dict[str, int]:
+        log = batch_convert(["s3://bucket/in/", "s3://bucket/c.callgrind"], out, to="folded", **options)
+        return {**log.statuses, "earlier": log.earlier}
+
+    assert run(exclude=["bad"]) == {"ok": 3, "earlier": 0}
+    names = {str(path.relative_to(out)) for path in out.rglob("*.folded")}
+    assert names == {"a.callgrind.folded", "deep/b.callgrind.folded", "bucket/c.callgrind.folded"}
+    gets = [line for line in bucket.proxy.seen if line.startswith("GET") and "list-type" not in line]
+    assert len(gets) == 3  # one for each object
+    assert run() == {"ok": 3, "error": 1, "earlier": 3}
+    bucket.put("in/a.callgrind", GRAPH.read_bytes() + b"\n")
+    assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
+
+
+def test_plans_merges_and_stores_of_objects(bucket: Bucket, tmp_path: Path) -> None:
+    keys = [f"in/{i}.callgrind" for i in range(5)]
+    for key in keys:
+        bucket.put(key, GRAPH.read_bytes())
+    assert batch_plan("s3://bucket/in/", tmp_path / "plan").files == 5
+    shards = [
+        batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan"), shard=(i, 2)) for i in (1, 2)
+    ]
+    assert sum(log.statuses["ok"] for log in shards) == len([*(tmp_path / "out").rglob("*.folded")]) == 5
+    fastprof.merge([GRAPH] * 5, tmp_path / "want.callgrind")
+    for jobs in (1, 2):
+        batch_merge("s3://bucket/in/", tmp_path / "got.callgrind", jobs=jobs)
+        assert (tmp_path / "got.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
+    assert batch_archive("s3://bucket/in/", tmp_path / "s.fpa", jobs=1).statuses == {"ok": 5}
+    assert {m["name"] for m in listing.members(str(tmp_path / "s.fpa"))} == {f"{i}.callgrind" for i in range(5)}
 
 
 def test_profiles_behind_urls_are_added_to_a_store(bucket: Bucket, tmp_path: Path) -> None:
@@ -340,7 +390,10 @@ def test_an_object_that_changes_while_it_is_read(scheme: str, bucket: Bucket) ->
         read_all(Source(url))
 
 
-def test_an_object_that_changes_between_two_readings(bucket: Bucket, tmp_path: Path) -> None:
+def test_an_object_that_changes_between_two_readings(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "SMALL", 0)  # objects are not kept
     urls = [bucket.put(name, GRAPH.read_bytes()) for name in "ab"]
     # a is inspected first, then b
     bucket.proxy.faults = [Fault(target="/b", cut=10**9, meanwhile=lambda: bucket.put("a", GRAPH.read_bytes() + b"\n"))]

@@ -16,7 +16,7 @@ from itertools import count
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
-from fastprof.core.options import CORES, Option, Options, available, checked
+from fastprof.core.options import CORES, Option, Options, checked
 from fastprof.store.adding import Adding, adding, adding_options, write_piece
 from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (
@@ -37,6 +37,7 @@ from fastprof.verbs.batch.convert import (
     paths_of,
     reading_options,
     run_of,
+    workers_for,
 )
 from fastprof.verbs.batch.engines import ENGINE
 from fastprof.verbs.batch.files import File, refreshed, refuse_same_names
@@ -97,7 +98,7 @@ def batch_archive(
     refuse_same_names(files)
     log.files += len(files)
     reading = reading_options(chosen)
-    workers = chosen[JOBS] or available()
+    workers = chosen[JOBS] or workers_for(files)
     key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
     common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}, "key": key}
     jobs = [_job(file, store, common) for file in files]

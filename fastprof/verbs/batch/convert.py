@@ -25,6 +25,7 @@ from fastprof.core.options import (
     available,
     checked,
 )
+from fastprof.core.remote import is_url, shown
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
@@ -32,7 +33,6 @@ from fastprof.verbs.batch.files import (
     find,
     refreshed,
     refuse_bad_names,
-    refuse_urls,
     without_collisions,
 )
 from fastprof.verbs.batch.jobs import (
@@ -107,6 +107,7 @@ RETRY_ERRORS = Option(
 )
 DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="print what would be converted, and stop")
 FINDING = (INCLUDE, EXCLUDE)
+_SERVED = 16  # requests at a time
 RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
 
 
@@ -218,7 +219,8 @@ def batch_convert(
     """
     chosen = checked(given, options())
     outdir = os.fspath(outdir)
-    refuse_urls(outdir)
+    if is_url(outdir):
+        raise UsageError(f"{shown(outdir)}: a batch writes files; `fastprof convert` and `merge` also write objects")
     target = target_of("", to)
     suffix = target.suffixes[0]
     log = BatchLog()
@@ -227,7 +229,7 @@ def batch_convert(
     files, plan_digest = _files_of(shard, paths_of(inputs), outdir, suffix, chosen, log)
     reading = reading_options(chosen)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
-    workers = chosen[JOBS] or available()
+    workers = chosen[JOBS] or workers_for(files)
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
     outputs = {file.name + suffix for file in files}
@@ -364,6 +366,11 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
         return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
     except (OSError, KeyError, TypeError, ValueError):  # the file is gone, or the record is of another program
         return False
+
+
+def workers_for(files: Iterable[File]) -> int:
+    """The default number of worker processes.  More than cores wait for servers side by side."""
+    return min(4 * available(), _SERVED) if any(is_url(file.path) for file in files) else available()
 
 
 def cores_of_each(workers: int) -> int:

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from fastprof import formats
+from fastprof.core import remote
 from fastprof.core._typing import NamedTuple
-from fastprof.core.errors import UsageError
+from fastprof.core.ahead import AT_ONCE
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
 from fastprof.core.remote import is_url, shown
 from fastprof.core.words import Message
-from fastprof.inputs.expand import Failed, expand
+from fastprof.inputs.expand import Failed, expand, objects_below
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.paths import clash, folded, invalid_because
@@ -41,6 +43,8 @@ def find(
         runs            runs/host1/a.prof  ->  host1/a.prof
         runs/host1/*    runs/host1/a.prof  ->  runs/host1/a.prof
         s.fpa:host1/*   s.fpa:host1/a.prof ->  host1/a.prof
+        s3://b/runs/    s3://b/runs/h/a    ->  h/a
+        s3://b/h/a      s3://b/h/a         ->  b/h/a
 
     `include` and `exclude` are patterns for these names, or for their last part if they have no "/".
     Errors: UsageError; a folder that cannot be read is given to `failed`.
@@ -48,25 +52,38 @@ def find(
     given = [*dict.fromkeys(inputs)]
     if "-" in given:
         raise UsageError("standard input has no name to name its output after; use `fastprof convert`")
-    refuse_urls(*given)
+    for url in filter(is_url, given):
+        if shown(url) != url:
+            raise UsageError(
+                f"{shown(url)}: a batch records its inputs, so their URLs cannot have a password or a query"
+            )
     folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
-    named = expand([path for path in given if path not in {*folders}], warn, failed, lenient=lenient)
+    prefixes = [path for path in given if is_url(path) and path.endswith("/")]
+    named = expand([path for path in given if path not in {*folders, *prefixes}], warn, failed, lenient=lenient)
     names = {_placed(path) for path in named}
     for folder in folders:
         below = expand([folder], warn, failed)
         names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
-    found = [File(path, name, *state(path)) for path, name in names if _chosen(name, include, exclude)]
+    chosen = sorted(one for one in names if _chosen(one[1], include, exclude))
+    found = refreshed(File(path, name, 0, 0) for path, name in chosen)
+    for prefix in prefixes:
+        try:
+            objects = objects_below(prefix)
+        except FastprofError as error:
+            failed(error)
+            continue
+        if objects is None:
+            raise UsageError(f"{prefix}: this server has no listings; name its files")
+        placed = ((one, _relative(one.url.removeprefix(prefix))) for one in objects)
+        found += (File(one.url, name, *one[1:]) for one, name in placed if _chosen(name, include, exclude))
+    found = [*dict.fromkeys(found)]
     return sorted(found, key=lambda file: (-file.size, file.name, file.path))
-
-
-def refuse_urls(*paths: str) -> None:
-    """Refuse URLs: completed files are recognized by size and time, which are read often.  Errors: UsageError."""
-    for path in filter(is_url, paths):
-        raise UsageError(f"{shown(path)}: a batch reads files; `fastprof convert` and `merge` also read URLs")
 
 
 def _placed(path: str) -> tuple[str, str]:
     """The absolute path of an input, and its name.  A profile of a store has its own name."""
+    if is_url(path):
+        return path, _relative(path.partition("://")[2])
     store, name = in_store(path) or ("", path)
     return (f"{os.path.abspath(store)}:{name}" if store else os.path.abspath(path)), _relative(name)
 
@@ -88,6 +105,11 @@ def state(path: str) -> tuple[int, int]:
 
     (0, 0) if it is gone; reading it reports that.
     """
+    if is_url(path):
+        try:
+            return remote.state(path)
+        except FastprofError:
+            return 0, 0
     path, _ = in_store(path) or (path, "")
     try:
         if not os.path.isdir(path):
@@ -154,5 +176,13 @@ def refuse_same_names(files: Iterable[File]) -> None:
 
 
 def refreshed(files: Iterable[File]) -> list[File]:
-    """The files of a plan in their current state."""
-    return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [state(file.path)]]
+    """The files of a plan in their current state.  Many servers are asked side by side."""
+    files = [*files]
+    if any(is_url(file.path) for file in files):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            states = [*pool.map(state, (file.path for file in files))]
+    else:
+        states = [state(file.path) for file in files]
+    return [file._replace(size=size, mtime_ns=mtime) for file, (size, mtime) in zip(files, states, strict=True)]

@@ -26,17 +26,29 @@ from fastprof.bridges import COMPUTE, INPUT_LABELS, LABEL, LABELS, PER_THREAD, R
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
-from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, available, checked
+from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
+from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import open_reader
 from fastprof.store.compact import verify
-from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each, paths_of
+from fastprof.verbs.batch.convert import (
+    EXCLUDE,
+    FINDING,
+    INCLUDE,
+    JOBS,
+    RETRIES,
+    TIMEOUT,
+    cores_of_each,
+    paths_of,
+    workers_for,
+)
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
@@ -149,7 +161,7 @@ class _Tree:
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
         self._output, self._target, self._from, self._log = output, target, from_, log
         self._chosen, self._progress = chosen, progress
-        self._workers = chosen[JOBS] or available()
+        self._workers = chosen[JOBS] or workers_for(files)
         self._options = reading
         if target.holds.short_names:
             self._options = {"demangle": "short", **reading}  # for names made when a file is read
@@ -160,7 +172,9 @@ class _Tree:
         self._key = blake2b(text.encode(), digest_size=8).hexdigest()
 
     def merged(self) -> Log:
-        views = {file: self._view(file) for file in self._files}
+        ahead = Ahead([file.path for file in self._files if is_url(file.path)])
+        views = {file: self._view(file, ahead) for file in self._files}
+        ahead.close()
         view = self._target.view_for(views.values())
         if view == "timeline":
             raise UsageError("a merge tree does not merge timelines: use `fastprof merge`")
@@ -208,9 +222,9 @@ class _Tree:
         self._log.take_all(log)
         return self._log
 
-    def _view(self, file: File) -> str:
-        known = plan.known_options()
-        reader = open_reader(file.path, self._from, Model(), checked(self._options, known), Log())
+    def _view(self, file: File, ahead: Ahead) -> str:
+        options = checked(self._options, plan.known_options())
+        reader = open_reader(file.path, self._from, Model(), options, Log(), ahead=ahead)
         with reader.source:
             return reader.view
 
