@@ -30,7 +30,7 @@ class Ahead:
         self._waiting: set[str] = set()
         self._kept: dict[str, Download] = {}  # small objects, whole
         self._failed: dict[str, Exception] = {}
-        self._large: set[str] = set()
+        self._large: dict[str, Download | None] = {}  # open until it is read for the first time
         self._nbytes = 0  # of _kept
         self._read: dict[str, None] = {}  # kept objects that were opened, the last one last
         self._is_closed = False
@@ -46,12 +46,16 @@ class Ahead:
             if kept is not None:
                 self._read.pop(url, None)
                 self._read[url] = None
-        return kept.again() if kept is not None else Download(url)
+                return kept.again()
+            begun = self._large.get(url)
+            self._large[url] = None
+        return begun or Download(url)
 
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
             self._kept.clear()
+            self._large.clear()
 
     def _request(self, url: str) -> None:
         """Request this object and the next ones, the first ones after the last."""
@@ -83,15 +87,13 @@ class Ahead:
             found = Download(url)
             if found.size <= SMALL:
                 found.fetch()
-            else:
-                found.close()
         except Exception as error:
             found = error
         with self._changed:
             if isinstance(found, Exception):
                 self._failed[url] = found
             elif found.size > SMALL:
-                self._large.add(url)
+                self._large[url] = found
             elif not self._is_closed:
                 self._kept[url] = found
                 self._nbytes += found.size

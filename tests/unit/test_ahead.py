@@ -102,7 +102,7 @@ def test_memory_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> N
             assert objects.open(url).read() == server.body(url.removeprefix(server.url))
             assert objects._nbytes == sum(one.size for one in objects._kept.values())
             assert objects._expected <= 300 + 100  # the object at hand is requested in any case
-    assert urls[3] in objects._large
+    assert urls[3] in objects._large and server.seen.count("/3.folded") == 3
     objects.close()
 
 

@@ -394,6 +394,7 @@ def test_an_object_that_changes_between_two_readings(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ahead, "SMALL", 0)  # objects are not kept
+    monkeypatch.setattr(ahead, "AT_ONCE", 1)
     urls = [bucket.put(name, GRAPH.read_bytes()) for name in "ab"]
     # a is inspected first, then b
     bucket.proxy.faults = [Fault(target="/b", cut=10**9, meanwhile=lambda: bucket.put("a", GRAPH.read_bytes() + b"\n"))]
