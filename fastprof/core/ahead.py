@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Condition
 
+from fastprof.core.live import opened
 from fastprof.core.remote import Download
 from fastprof.core.workers import begin
 
@@ -45,11 +46,12 @@ class Ahead:
             kept = self._kept.get(url)
             if kept is not None:
                 self._read.pop(url, None)
-                self._read[url] = None
+                if not kept.is_live:
+                    self._read[url] = None
                 return kept.again()
             begun = self._large.get(url)
             self._large[url] = None
-        return begun or Download(url)
+        return begun or opened(url)
 
     def close(self) -> None:
         with self._changed:
@@ -84,7 +86,7 @@ class Ahead:
     def _fetch(self, url: str) -> None:
         found: Download | Exception
         try:
-            found = Download(url)
+            found = opened(url)
             if found.size <= SMALL:
                 found.fetch()
         except Exception as error:
@@ -92,10 +94,10 @@ class Ahead:
         with self._changed:
             if isinstance(found, Exception):
                 self._failed[url] = found
-            elif found.size > SMALL:
+            elif found.size > SMALL and not found.is_live:
                 self._large[url] = found
             elif not self._is_closed:
                 self._kept[url] = found
-                self._nbytes += found.size
+                self._nbytes += 0 if found.is_live else found.size
             self._waiting.discard(url)
             self._changed.notify_all()

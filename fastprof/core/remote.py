@@ -32,7 +32,7 @@ class _Cloud(NamedTuple):
     advice: str
 
 
-_CLOUDS = {
+CLOUDS = {
     "s3": _Cloud(
         "AWS",
         (
@@ -78,7 +78,7 @@ _CLOUDS = {
         "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
     ),
 }
-_SCHEMES = {*_CLOUDS, "https", "http"}
+_SCHEMES = {*CLOUDS, "https", "http"}
 
 
 def is_url(path: object) -> bool:
@@ -94,7 +94,7 @@ def shown(path: str) -> str:
     if not is_url(path):
         return path
     scheme, _, rest = path.partition("://")
-    if scheme not in _CLOUDS:  # object names elsewhere may contain these characters
+    if scheme not in CLOUDS:  # object names elsewhere may contain these characters
         rest = rest.partition("#")[0].partition("?")[0]
     host, slash, name = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
@@ -108,9 +108,26 @@ class Object(NamedTuple):
     mtime_ns: int
 
 
+def authorization(url: str) -> str:
+    """The header for the user and password in a URL; "" without them."""
+    user = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    return _basic(user) if user else ""
+
+
+def bare(url: str) -> str:
+    """A URL of https or http without user, password and fragment."""
+    scheme, _, rest = url.partition("#")[0].partition("://")
+    host, slash, name = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
+
+
+class Unsized(FastprofError):
+    """An answer without a length."""
+
+
 def below(url: str) -> list[Object] | None:
     """All objects below a URL that ends in a slash; None for other URLs.  Errors: FastprofError."""
-    if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in _CLOUDS:
+    if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in CLOUDS:
         return None
     return _Remote(url).listed()
 
@@ -135,9 +152,9 @@ class _Remote:
         stores: Any = store
         scheme, _, rest = url.partition("://")
         client: dict[str, Any] = {"timeout": "30days", "read_timeout": _WAITING}
-        self.in_parts = scheme in _CLOUDS
+        self.in_parts = scheme in CLOUDS
         if self.in_parts:
-            cloud = _CLOUDS[scheme]
+            cloud = CLOUDS[scheme]
             bucket, _, self._key = rest.partition("/")
             if not bucket or "@" in bucket or not self._key:
                 raise UsageError(f"{self.name}: expected {scheme}://BUCKET/NAME")
@@ -148,13 +165,12 @@ class _Remote:
         else:
             # the URL is that of the store itself, so it is kept as given
             self._key = ""
-            host, slash, name = rest.partition("#")[0].partition("/")
-            user, _, host = host.rpartition("@")
             client["allow_http"] = scheme == "http"
-            if user:
-                client["default_headers"] = {"Authorization": _basic(user)}
-            bare = f"{scheme}://{host}{slash}{name}"
-            self._store = self._do(lambda: stores.HTTPStore.from_url(bare, client_options=client, retry_config=RETRIES))
+            if user := authorization(url):
+                client["default_headers"] = {"Authorization": user}
+            self._store = self._do(
+                lambda: stores.HTTPStore.from_url(bare(url), client_options=client, retry_config=RETRIES)
+            )
 
     def listed(self) -> list[Object]:
         def one(found: Any) -> Object:
@@ -193,6 +209,8 @@ class _Remote:
 
         # The first line is a sentence in which URLs may contain signatures; fields of the Rust error follow.
         text = str(error).partition("\n")[0]
+        if "Content-Length Header missing" in text:
+            return Unsized(f"{self.name}: the answer has no length")
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
             return FastprofError(f"{self.name}: the server answered {answer[1]}")
         text = re.sub(
@@ -263,6 +281,8 @@ class Download:
     `size` is that of the object; `identity` changes when the object does.
     Errors: FastprofError.
     """
+
+    is_live = False  # another request would have another answer
 
     def __init__(self, url: str) -> None:
         self._remote = _Remote(url)

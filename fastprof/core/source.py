@@ -146,7 +146,9 @@ class Source:
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
         if is_url(path):
-            return Download(path)
+            from fastprof.core.live import opened
+
+            return opened(path)
         self.path = os.fspath(path)
         if os.path.isdir(self.path):
             self.folder = Folder(self.path)

@@ -144,7 +144,7 @@ class Inputs:
         one = len(paths) == 1
         urls = [path for path in paths if is_url(path)]
         self._ahead: Ahead | None = None
-        if len(urls) > 1:
+        if urls and (failed or not one):
             from fastprof.core.ahead import Ahead
 
             self._ahead = Ahead(urls)

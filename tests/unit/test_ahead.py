@@ -45,6 +45,14 @@ class Server:
                 with outer._changed:
                     outer.at_once -= 1
                 self.send_response(404 if "gone" in self.path else 200)
+                if "live" in self.path:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    for part in (body[:3], body[3:]):
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+                    self.wfile.write(b"0\r\n\r\n" if "cut" not in self.path else b"9\r\n")
+                    self.close_connection = True
+                    return
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -121,3 +129,25 @@ def test_an_object_that_fails_is_the_error_of_its_turn(server: Server, tmp_path:
         fastprof.merge(urls, tmp_path / "x.folded")
     log = fastprof.top(urls, keep_going=True)
     assert log.total == 1 + 2 + 3 and log.log.losses.total() == 1
+
+
+@pytest.mark.parametrize(("path", "requests"), [("/debug/pprof/profile?live=1&seconds=4", 1), ("/live/4", 2)])
+def test_an_answer_without_a_length_is_read_once(path: str, requests: int, server: Server, tmp_path: Path) -> None:
+    """A request that fails for lack of a length is one more, except where Go's servers take profiles."""
+    live = server.url + path
+    assert fastprof.top(live, from_="folded").total > 0
+    assert len(server.seen) == requests
+    server.seen.clear()
+    found = fastprof.top([live, *server.urls(3)], from_="folded", keep_going=True)
+    assert found.total == fastprof.top(live, from_="folded").total + 6
+    assert server.seen.count(path) == 2 * requests
+
+
+def test_an_answer_that_is_cut_off(server: Server) -> None:
+    with pytest.raises(FastprofError, match=r"/debug/pprof/live-cut: the connection ended within the answer$"):
+        fastprof.top(f"{server.url.replace('://', '://me:secret@')}/debug/pprof/live-cut?secret", from_="folded")
+    with pytest.raises(FastprofError, match=r"/debug/pprof/gone: the server answered 404 Not Found$"):
+        fastprof.top(f"{server.url}/debug/pprof/gone")
+    server.close()
+    with pytest.raises(FastprofError, match=r"/debug/pprof/live: Connection refused$"):
+        fastprof.top(f"{server.url}/debug/pprof/live")
