@@ -1,4 +1,4 @@
-"""Answers without a length, such as a profile that a server takes when it is asked: /debug/pprof/profile.
+"""Answers without a length, such as a profile that a server takes on request: /debug/pprof/profile.
 
 Each request would be another profile, so an answer is copied to a temporary file and read from there.
 """

@@ -144,18 +144,7 @@ def diff(
     last = _last_of(target)
     if given[BY] == "input":
         given = given.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
-    if given[BY].startswith("label:"):
-        end = _LABELS._replace(options=(BY, *_PRINTED, *_COMPARED, *last))
-    elif target or given[BY] != "function":
-        end = plan.End(
-            target.name if target else "diff",
-            lambda views: _view(target, views),
-            options=(BY, *_PRINTED, *_COMPARED, *last),
-            fixes=_FIXED,
-            code="verbs.diff:written" if target else "verbs.diff:found",
-        )
-    else:
-        end = _FUNCTIONS._replace(options=(BY, *_PRINTED, *_COMPARED, *last))
+    end = _end_of(given[BY], target, last)
     rest = Options(**{option.key: given[option] for option in last if option in given})
     passed_on = {"target": target, "output": written_to, "onward": rest} if target else {}
     difference: Difference = run(
@@ -168,6 +157,21 @@ def diff(
         keep_going=keep_going,
     )
     return difference
+
+
+def _end_of(by: str, target: Format | None, last: list[Option[Any]]) -> plan.End:
+    options_ = (BY, *_PRINTED, *_COMPARED, *last)
+    if by.startswith("label:"):
+        return _LABELS._replace(options=options_)
+    if not target and by == "function":
+        return _FUNCTIONS._replace(options=options_)
+    return plan.End(
+        target.name if target else "diff",
+        lambda views: _view(target, views),
+        options=options_,
+        fixes=_FIXED,
+        code="verbs.diff:written" if target else "verbs.diff:found",
+    )
 
 
 def _paths(side: Any) -> list[Any]:

@@ -176,7 +176,7 @@ def refuse_same_names(files: Iterable[File]) -> None:
 
 
 def refreshed(files: Iterable[File]) -> list[File]:
-    """The files of a plan in their current state.  Many servers are asked side by side."""
+    """The files of a plan in their current state.  URLs are requested side by side."""
     files = [*files]
     if any(is_url(file.path) for file in files):
         from concurrent.futures import ThreadPoolExecutor
