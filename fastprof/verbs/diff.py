@@ -160,7 +160,7 @@ def diff(
 
 
 def _end_of(by: str, target: Format | None, last: list[Option[Any]]) -> plan.End:
-    options_ = (BY, *_PRINTED, *_COMPARED, *last)
+    options_: tuple[Option[Any], ...] = (BY, *_PRINTED, *_COMPARED, *last)
     if by.startswith("label:"):
         return _LABELS._replace(options=options_)
     if not target and by == "function":
