@@ -20,7 +20,7 @@ from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
-from fastprof.inputs.stored import Stored, in_store, is_archive
+from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store
 
 if TYPE_CHECKING:
     from fastprof.core.ahead import Ahead
@@ -75,7 +75,7 @@ def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -
     handler = log.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
-        return Source(path, lost=handler, cores=cores_of(options), ahead=ahead if is_url(path) else None), options
+        return Source(path, lost=handler, cores=cores_of(options), ahead=ahead if is_object(path) else None), options
     if at[1] is not None and MEMBER in options:
         raise UsageError(
             Message(
@@ -97,6 +97,11 @@ def is_file(path: Any) -> bool:
     if not isinstance(path, str) or path == "-":
         return False
     return os.path.isfile(path) or is_url(path) or in_store(path) is not None
+
+
+def is_object(path: Any) -> bool:
+    """Whether the input is a whole object behind a URL; archives are read by ranges."""
+    return is_url(path) and not may_be_store(path) and in_store(path) is None
 
 
 def _reader(source: Source, from_: str | None, model: Model, options: Options, log: Log) -> Reader:
@@ -142,7 +147,7 @@ class Inputs:
         self._open: list[Source] = []
         self.all: list[Input] = []
         one = len(paths) == 1
-        urls = [path for path in paths if is_url(path)]
+        urls = [path for path in paths if is_object(path)]
         self._ahead: Ahead | None = None
         if urls and (failed or not one):
             from fastprof.core.ahead import Ahead

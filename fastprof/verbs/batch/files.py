@@ -82,9 +82,9 @@ def find(
 
 def _placed(path: str) -> tuple[str, str]:
     """The absolute path of an input, and its name.  A profile of a store has its own name."""
-    if is_url(path):
-        return path, _relative(path.partition("://")[2])
     store, name = in_store(path) or ("", path)
+    if is_url(path):
+        return path, _relative(name.partition("://")[2] or name)
     return (f"{os.path.abspath(store)}:{name}" if store else os.path.abspath(path)), _relative(name)
 
 
@@ -105,12 +105,12 @@ def state(path: str) -> tuple[int, int]:
 
     (0, 0) if it is gone; reading it reports that.
     """
+    path, _ = in_store(path) or (path, "")
     if is_url(path):
         try:
             return remote.state(path)
         except FastprofError:
             return 0, 0
-    path, _ = in_store(path) or (path, "")
     try:
         if not os.path.isdir(path):
             status = os.stat(path)

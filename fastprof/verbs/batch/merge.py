@@ -32,11 +32,10 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
-from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
-from fastprof.inputs import open_reader
+from fastprof.inputs import is_object, open_reader
 from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import (
     EXCLUDE,
@@ -172,7 +171,7 @@ class _Tree:
         self._key = blake2b(text.encode(), digest_size=8).hexdigest()
 
     def merged(self) -> Log:
-        ahead = Ahead([file.path for file in self._files if is_url(file.path)])
+        ahead = Ahead([file.path for file in self._files if is_object(file.path)])
         views = {file: self._view(file, ahead) for file in self._files}
         ahead.close()
         view = self._target.view_for(views.values())
