@@ -1,0 +1,67 @@
+"""Batches of objects behind URLs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import UsageError
+from fastprof.store import listing
+from fastprof.verbs.batch.archive import batch_archive
+from fastprof.verbs.batch.convert import batch_convert, batch_plan
+from fastprof.verbs.batch.merge import batch_merge
+from tests.unit import test_remote
+from tests.unit.test_remote import CPU, GRAPH, Bucket
+
+bucket, server = test_remote.bucket, test_remote.server  # fixtures
+
+
+def test_a_batch_refuses_secrets_and_remote_outputs(tmp_path: Path) -> None:
+    for inputs, out, why in (
+        (["https://a:secret@host/x.prof?secret"], tmp_path / "out", "a batch records its inputs"),
+        ([CPU], "s3://bucket/out", "a batch writes files"),
+        (["https://host/dir/"], tmp_path / "out", "has no listings"),
+    ):
+        with pytest.raises(UsageError, match=f"//(host|bucket)/.*: .*{why}") as error:
+            batch_convert(inputs, out, to="pprof")  # type: ignore[arg-type]
+        assert "secret" not in str(error.value)
+
+
+def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
+    for key in ("in/a.callgrind", "in/deep/b.callgrind", "in/.hidden", "c.callgrind"):
+        bucket.put(key, GRAPH.read_bytes())
+    bucket.put("in/bad", b"?")
+    out = tmp_path / "out"
+
+    def run(**options: Any) -> dict[str, int]:
+        log = batch_convert(["s3://bucket/in/", "s3://bucket/c.callgrind"], out, to="folded", **options)
+        return {**log.statuses, "earlier": log.earlier}
+
+    assert run(exclude=["bad"]) == {"ok": 3, "earlier": 0}
+    names = {str(path.relative_to(out)) for path in out.rglob("*.folded")}
+    assert names == {"a.callgrind.folded", "deep/b.callgrind.folded", "bucket/c.callgrind.folded"}
+    gets = [line for line in bucket.proxy.seen if line.startswith("GET") and "list-type" not in line]
+    assert len(gets) == 3  # one for each object
+    assert run() == {"ok": 3, "error": 1, "earlier": 3}
+    bucket.put("in/a.callgrind", GRAPH.read_bytes() + b"\n")
+    assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
+
+
+def test_plans_merges_and_stores_of_objects(bucket: Bucket, tmp_path: Path) -> None:
+    keys = [f"in/{i}.callgrind" for i in range(5)]
+    for key in keys:
+        bucket.put(key, GRAPH.read_bytes())
+    assert batch_plan("s3://bucket/in/", tmp_path / "plan").files == 5
+    shards = [
+        batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan"), shard=(i, 2)) for i in (1, 2)
+    ]
+    assert sum(log.statuses["ok"] for log in shards) == len([*(tmp_path / "out").rglob("*.folded")]) == 5
+    fastprof.merge([GRAPH] * 5, tmp_path / "want.callgrind")
+    for jobs in (1, 2):
+        batch_merge("s3://bucket/in/", tmp_path / "got.callgrind", jobs=jobs)
+        assert (tmp_path / "got.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
+    assert batch_archive("s3://bucket/in/", tmp_path / "s.fpa", jobs=1).statuses == {"ok": 5}
+    assert {m["name"] for m in listing.members(str(tmp_path / "s.fpa"))} == {f"{i}.callgrind" for i in range(5)}
