@@ -193,7 +193,7 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
 }
 
 FP_INLINE int is_arc(const struct fp_fold_arc *a, uint32_t caller, uint32_t callee, uint32_t group) {
-    return FP_LIKELY(a->callee == callee && a->caller == caller && a->group == group);
+    return a->callee == callee && a->caller == caller && a->group == group;
 }
 
 /* The number of the arc from `caller` to `callee`.  UINT32_MAX when memory ran out. */
@@ -204,7 +204,7 @@ FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, 
         if (arc && is_arc(&p->arcs[arc - 1], caller, callee, p->group)) return arc - 1;
     }
     for (; arc && (arc = p->index[at]); at = (at + 1) & p->mask)
-        if (is_arc(&p->arcs[arc - 1], caller, callee, p->group)) return arc - 1;
+        if (FP_LIKELY(is_arc(&p->arcs[arc - 1], caller, callee, p->group))) return arc - 1;
     arc = fp_fold_arc(f, caller, callee, p->group);
     reload_arcs(p, f);
     return arc;
