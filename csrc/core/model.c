@@ -319,6 +319,13 @@ uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id) {
     return fp_table_intern(&m->objects, (uint32_t[]){name, build_id});
 }
 
+uint32_t fp_model_category(const struct fp_model *m, uint32_t function) {
+    const uint32_t *object = fp_table_row(&m->objects, fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT]);
+    size_t n;
+    const uint8_t *name = fp_string(&m->strings, object[FP_OBJECT_NAME], &n);
+    return object[FP_OBJECT_BUILD_ID] || memchr(name, '/', n) ? 0 : object[FP_OBJECT_NAME];
+}
+
 uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
                           uint32_t flags) {
     return fp_table_intern(

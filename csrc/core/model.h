@@ -177,6 +177,10 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
+/* The category of a function's calls in a trace, as a string, or 0: its object, unless that is a program, with a path
+ * or a build id. */
+uint32_t fp_model_category(const struct fp_model *m, uint32_t function);
+
 /* Adds n <= FP_MODEL_STACKS stacks in parallel, frame by frame from the root, so that their lookups wait for memory at
  * the same time.  `frames` holds the frames of one stack after the other, leaf first; stack k has depths[k] of them.
  * nodes[k] becomes its id.  0 or FP_E_NOMEM. */

@@ -20,12 +20,12 @@ enum {
     TRACK_DESCRIPTOR = 60,
     FIRST_PACKET = 87
 }; /* of TracePacket */
-enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };                                  /* sequence flags */
-enum { BEGIN = 1, END = 2, INSTANT = 3 };                                     /* types of TrackEvent */
-enum { ANNOTATION = 4, TYPE = 9, NAME_IID = 10, TRACK_UUID = 11 };            /* TrackEvent and its defaults */
-enum { EVENT_NAMES = 2, ANNOTATION_NAMES = 3 };                               /* InternedData */
-enum { IID = 1, NAME = 2 };                                                   /* an entry of InternedData */
-enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6 }; /* DebugAnnotation */
+enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };                                         /* sequence flags */
+enum { BEGIN = 1, END = 2, INSTANT = 3 };                                            /* types of TrackEvent */
+enum { CATEGORY_IID = 3, ANNOTATION = 4, TYPE = 9, NAME_IID = 10, TRACK_UUID = 11 }; /* TrackEvent and its defaults */
+enum { CATEGORIES = 1, EVENT_NAMES = 2, ANNOTATION_NAMES = 3 };                      /* InternedData */
+enum { IID = 1, NAME = 2 };                                                          /* an entry of InternedData */
+enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6 };        /* DebugAnnotation */
 enum { BOOTTIME = 6, OWN_CLOCK = 64 }; /* clocks: the trace's, in ns; a sequence's */
 
 /* Names of events, and of annotations, by their iid.  Functions follow the events. */
@@ -33,11 +33,12 @@ enum { CUSTOM = 1, TYPED = 2, FUNCTIONS = 3 };
 enum { DATA = 1, EVENT_TYPE = 2, ARGUMENTS = 3 };
 
 struct fp_perfetto_thread {
-    uint64_t time;        /* of the last packet */
-    uint64_t depth;       /* open calls */
-    uint8_t *named;       /* bits by iid: event names known in the sequence */
-    uint32_t cap_named;   /* bytes */
-    uint32_t annotations; /* the sequence knows annotation names up to this iid */
+    uint64_t time;  /* of the last packet */
+    uint64_t depth; /* open calls */
+    uint8_t *named; /* bits by iid: event names known in the sequence, and categories by string */
+    uint8_t *categorized;
+    uint32_t cap_named, cap_categorized; /* bytes */
+    uint32_t annotations;                /* the sequence knows annotation names up to this iid */
     uint8_t begun;
 };
 
@@ -49,8 +50,12 @@ struct fp_perfetto *fp_perfetto_new(const struct fp_model *model) {
 
 void fp_perfetto_free(struct fp_perfetto *w) {
     if (!w) return;
-    for (uint32_t i = 0; i < w->cap_threads; i++) free(w->threads[i].named);
+    for (uint32_t i = 0; i < w->cap_threads; i++) {
+        free(w->threads[i].named);
+        free(w->threads[i].categorized);
+    }
     free(w->threads);
+    free(w->categories);
     fp_buf_free(&w->packet);
     fp_buf_free(&w->name);
     fp_unique_clear(&w->texts);
@@ -148,14 +153,40 @@ static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const v
     fp_wire_end(b, mark);
 }
 
-/* Adds the names that the sequence lacks to w->packet: the event's, unless iid is 0, and those of annotations up to the
- * iid `annotations`.  0 or FP_E_NOMEM. */
+/* The category of a function, a string, or 0.  FP_NO_ID when memory ran out. */
+static uint32_t category_of(struct fp_perfetto *w, uint32_t function) {
+    if (fp_array_zeroed(&w->categories, &w->cap_categories, (uint64_t)function + 1, sizeof *w->categories))
+        return FP_NO_ID;
+    uint32_t *const known = &w->categories[function];
+    if (!*known) *known = fp_model_category(w->model, function) + 1;
+    return *known - 1;
+}
+
+/* Adds a category to w->packet, within its interned data, if the sequence lacks it.  0 or FP_E_NOMEM. */
+static int put_category(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t category) {
+    if (!category) return 0;
+    if (fp_array_zeroed(&t->categorized, &t->cap_categorized, (uint64_t)category / 8 + 1, 1)) return FP_E_NOMEM;
+    if (t->categorized[category / 8] >> category % 8 & 1) return 0;
+    size_t n;
+    uint64_t replaced = 0;
+    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &replaced);
+    if (!p) return FP_E_NOMEM;
+    w->not_utf8 += replaced > 0;
+    put_interned(&w->packet, CATEGORIES, category, p, n);
+    t->categorized[category / 8] |= (uint8_t)(1 << category % 8);
+    return 0;
+}
+
+/* Adds the names that the sequence lacks to w->packet: the event's, unless iid is 0, with its category, and those of
+ * annotations up to the iid `annotations`.  0 or FP_E_NOMEM. */
 static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
     struct fp_buf *b = &w->packet;
     const size_t mark = fp_wire_begin(b, INTERNED_DATA);
     if (iid) {
         if (make_name(w, iid)) return FP_E_NOMEM;
         put_interned(b, EVENT_NAMES, iid, w->name.p, w->name.n);
+        const uint32_t category = iid < FUNCTIONS ? 0 : category_of(w, iid - FUNCTIONS);
+        if (category == FP_NO_ID || put_category(w, t, category)) return FP_E_NOMEM;
         t->named[iid / 8] |= (uint8_t)(1 << iid % 8);
     }
     for (; t->annotations < annotations; t->annotations++) {
@@ -187,10 +218,10 @@ static uint8_t *put_head(uint8_t *to, struct fp_perfetto_thread *t, uint32_t thr
     return to;
 }
 
-/* A packet of less than 128 bytes: an event without annotations, whose name the sequence has, or without a name (iid
- * 0). */
+/* A packet of less than 128 bytes: an event without annotations, whose name and category the sequence has, or without a
+ * name (iid 0) and category (0). */
 static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type, uint32_t iid,
-                     struct fp_buf *out) {
+                     uint32_t category, struct fp_buf *out) {
     if (fp_buf_reserve(out, 64)) return FP_E_NOMEM;
     uint8_t *const packet = out->p + out->n, *to = put_head(packet + 2, t, thread, time);
     uint8_t *const event = to;
@@ -200,6 +231,10 @@ static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t tim
     if (iid) {
         *to++ = FP_WIRE_TAG(NAME_IID, FP_WIRE_VARINT);
         to = fp_varint(to, iid);
+    }
+    if (category) {
+        *to++ = FP_WIRE_TAG(CATEGORY_IID, FP_WIRE_VARINT);
+        to = fp_varint(to, category);
     }
     event[0] = FP_WIRE_TAG(TRACK_EVENT, FP_WIRE_BYTES);
     event[1] = (uint8_t)(to - event - 2);
@@ -247,6 +282,7 @@ static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
     if (named_room(t, iid) ||
         begin_long(w, t, thread, w->time, BEGIN, iid, w->n_values ? w->n_values + ARGUMENTS - 1 : 0, &mark))
         return FP_E_NOMEM;
+    if (w->categories[w->function] > 1) fp_wire_put_number(&w->packet, CATEGORY_IID, w->categories[w->function] - 1);
     for (uint32_t i = 0; i < w->n_values; i++) put_annotation(&w->packet, ARGUMENTS + i, w->values[i]);
     w->arguments += w->n_values;
     w->calls++;
@@ -286,7 +322,7 @@ static int put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i
     const int known = iid / 8 < t->cap_named && t->named[iid / 8] >> iid % 8 & 1;
     if (FP_LIKELY(known && b->op[i] == FP_OP_ENTER)) {
         w->calls++;
-        return put_short(t, thread, b->time[i], BEGIN, iid, out);
+        return put_short(t, thread, b->time[i], BEGIN, iid, w->categories[b->function[i]] - 1, out);
     }
     w->caller = thread + 1;
     w->function = b->function[i];
@@ -316,7 +352,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             status = put_enter(w, b, i, out);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
-            if (t->depth-- <= FP_PERFETTO_DEPTH) status = put_short(t, thread, b->time[i], END, 0, out);
+            if (t->depth-- <= FP_PERFETTO_DEPTH) status = put_short(t, thread, b->time[i], END, 0, 0, out);
         } else if (t->depth >= FP_PERFETTO_DEPTH) {
             w->deep++;
         } else {

@@ -11,6 +11,8 @@
  *     5a 04 48 01 50 05            track_event: BEGIN of the name 5
  *   0a 0a 40 .. 50 02 68 02 5a 02 48 02            its END
  *
+ * Calls of functions that have a category (fp_model_category) name it, by its iid in the sequence, too.
+ *
  * Memory: linear in the model's functions, and in threads times functions that they call (a bit each).
  * Source: google/perfetto protos/perfetto/trace, 2026-08.
  */
@@ -47,6 +49,8 @@ struct fp_perfetto {
     uint64_t time;
     uint64_t *values;
     uint32_t n_values, cap_values;
+    uint32_t *categories; /* by function: fp_model_category + 1, 0 = not asked yet */
+    uint32_t cap_categories;
 };
 
 /* Borrows the model.  NULL when memory ran out. */

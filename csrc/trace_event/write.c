@@ -34,17 +34,29 @@ void fp_trace_write_free(struct fp_trace_write *w) {
 }
 
 #define NAME "{\"name\":\""
-#define PHASE "\",\"ph\":\""
+#define CATEGORY ",\"cat\":\""
+#define PHASE ",\"ph\":\""
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
-/* Appends {"name":"TEXT","ph":" to `to`. */
+/* Appends {"name":"TEXT" to `to`. */
 static int put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p, size_t n) {
     if (!n) {
         p = "[unknown]";
         n = 9;
     }
-    return fp_buf_put(to, NAME, sizeof NAME - 1) || fp_json_text(to, p, n, &w->replaced) ||
-                   fp_buf_put(to, PHASE, sizeof PHASE - 1)
+    return fp_buf_put(to, NAME, sizeof NAME - 1) || fp_json_text(to, p, n, &w->replaced) || fp_buf_put(to, "\"", 1)
+               ? FP_E_NOMEM
+               : 0;
+}
+
+/* Appends ,"cat":"TEXT" to `to` if the function has a category. */
+static int put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t function) {
+    const uint32_t category = fp_model_category(w->model, function);
+    if (!category) return 0;
+    size_t n;
+    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &w->replaced);
+    return !p || fp_buf_put(to, CATEGORY, sizeof CATEGORY - 1) || fp_json_text(to, p, n, &w->replaced) ||
+                   fp_buf_put(to, "\"", 1)
                ? FP_E_NOMEM
                : 0;
 }
@@ -59,7 +71,8 @@ static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_
         size_t name_n;
         const uint32_t string = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
         const uint8_t *name = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
-        if (!name || fp_buf_put(&w->names, &(uint32_t){0}, sizeof length) || put_name(w, &w->names, name, name_n))
+        if (!name || fp_buf_put(&w->names, &(uint32_t){0}, sizeof length) || put_name(w, &w->names, name, name_n) ||
+            put_category(w, &w->names, function) || fp_buf_put(&w->names, PHASE, sizeof PHASE - 1))
             return NULL;
         if (w->names.n - start - sizeof length > UINT32_MAX) return NULL;
         length = (uint32_t)(w->names.n - start - sizeof length);
@@ -113,7 +126,8 @@ static int is_text(const uint8_t *p, size_t n) {
 static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
-    return is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5);
+    if (is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5)) return FP_E_NOMEM;
+    return fp_buf_put(out, PHASE, sizeof PHASE - 1);
 }
 
 /* Appends the fields of an event after its thread. */

@@ -10,6 +10,8 @@
  * the clock's zero unless the first one exceeds 2^52: then a multiple of 2^51 is subtracted, which puts the first time
  * between 2^51 and 2^52.  Earlier rows may get negative times.
  *
+ * Calls of functions that have a category (fp_model_category) also have "cat":"cpu_op" after their name.
+ *
  * An event whose payload is a short printable text is named after it.  Others are named "event", with their bytes in
  * hexadecimal: "args":{"data":"00ff"}.  A typed event also has its type: "args":{"type":5,"data":"00ff"}.
  *
@@ -42,7 +44,7 @@ struct fp_trace_write {
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */
     uint32_t cap_threads;
-    struct fp_buf names;    /* {"name":"...","ph":" of functions */
+    struct fp_buf names;    /* {"name":"...","cat":"...","ph":" of functions */
     struct fp_unique texts; /* names as UTF-8 */
     struct fp_buf scratch;
     uint64_t *starts; /* by function: its offset in `names` + 1; 0 = not added yet */

@@ -53,6 +53,7 @@ class Slice:
     end: int | None  # None: an instant, or still open
     depth: int
     args: dict[str, Any] = field(default_factory=dict)
+    category: str = ""
 
 
 @dataclass
@@ -82,7 +83,7 @@ def read(data: bytes) -> list[Track]:
     """The threads, in the order of their descriptors.  Fails where the trace processor would drop data."""
     tracks: dict[int, Track] = {}
     processes: dict[int, str] = {}
-    sequences: dict[int, tuple[dict[int, str], dict[int, str], dict[str, int]]] = {}
+    sequences: dict[int, tuple[dict[int, str], dict[int, str], dict[int, str], dict[str, int]]] = {}
     for packet in map(message, message(data)[PACKET]):
         sequence = packet[SEQUENCE][0] if packet[SEQUENCE] else 0
         if packet[FLAGS] == [CLEARED]:
@@ -91,12 +92,12 @@ def read(data: bytes) -> list[Track]:
                 return []
             defaults = message(packet[DEFAULTS][0])
             state = {"clock": defaults[CLOCK_ID][0], "track": message(defaults[TRACK_EVENT][0])[11][0]}
-            sequences[sequence] = {}, {}, state
+            sequences[sequence] = {}, {}, {}, state
         for snapshot in map(message, packet[CLOCK_SNAPSHOT]):
             own, trace = map(message, snapshot[1])
-            assert own[1] == [sequences[sequence][2]["clock"]] and own[3] == [1]  # incremental
+            assert own[1] == [sequences[sequence][3]["clock"]] and own[3] == [1]  # incremental
             assert trace[1] == [6] and own[2] == trace[2]
-            sequences[sequence][2]["now"] = own[2][0]
+            sequences[sequence][3]["now"] = own[2][0]
         for descriptor in map(message, packet[DESCRIPTOR]):
             for process in map(message, descriptor[3]):
                 assert 0 < process[1][0] < 1 << 31
@@ -116,9 +117,9 @@ def read(data: bytes) -> list[Track]:
 
 
 def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track]) -> None:
-    event_names, annotation_names, state = sequence
+    categories, event_names, annotation_names, state = sequence
     for interned in map(message, packet[INTERNED]):
-        for known, field_ in ((event_names, 2), (annotation_names, 3)):
+        for known, field_ in ((categories, 1), (event_names, 2), (annotation_names, 3)):
             for iid, name in names(interned[field_]):
                 assert iid and iid not in known
                 known[iid] = name
@@ -130,6 +131,7 @@ def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track]
         return
     args = arguments(event[4], annotation_names)
     found = Slice(event_names[event[10][0]], state["now"], None, len(track.open), args)
+    found.category = ",".join(categories[iid] for iid in event[3])
     track.slices.append(found)
     if event[9] == [BEGIN]:
         track.open.append(found)

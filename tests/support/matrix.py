@@ -16,7 +16,7 @@ from tests.support.write_only import READERS
 
 _VIEW = {"joined-stacks", "call-times", "frames"}  # stacks or calls become a sum, or another table
 _NAMES = {"function-names", "renamed"}  # of functions
-_PLACES = {"places", "function-places", "function-names", "frames"}
+_PLACES = {"places", "call-places", "function-places", "function-names", "frames"}
 _ROWS = {"value-types"}
 _LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
@@ -38,7 +38,7 @@ TOLD_BY: dict[str, set[str]] = {
     "files": {"inlined", "calls-and-jumps", "cost-lines"} | _PLACES,  # functions without self cost go with their calls
     "first lines": {"first-lines", "inlined"} | _PLACES,
     "columns": {"columns"} | _PLACES,
-    "objects": {"objects", "inlined"} | _PLACES,
+    "objects": {"objects", "call-objects", "inlined"} | _PLACES,
     "build ids": {"build-ids"},
     "mappings": {"mappings", "places"},
     "system names": {"system-names", "function-names"},

@@ -209,13 +209,13 @@ def _trace_event() -> bytes:
         named("thread_name", 1, 9, "never started"),
         named("process_name", 5, 5, "never ran"),
         event("B", "main", 1, args={"arg0": 3, "arg1": 4}),
-        event("B", "work", 2),
+        event("B", "work", 2, cat="cpu_op"),
         event("B", "mix", 3),
         event("i", "event", 4, s="t", args={"type": 5, "data": "00ff"}),
         event("E", "mix", 5),
         event("E", "work", 9),
         event("E", "main", 11),
-        event("X", "alone", 2, 8, dur=6),
+        event("X", "alone", 2, 8, dur=6, cat="a,b"),
     ]
     return json.dumps({"traceEvents": events}).encode()
 

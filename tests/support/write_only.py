@@ -59,6 +59,7 @@ def of_perfetto(data: bytes) -> Attributes:
         for one in track.slices:
             said.once("times", one.begin)
             path[one.depth :] = [one.name.encode()]
+            said.once("objects", (path[-1], one.category.encode()), one.category)
             if one.end is None:
                 said.all["events"]["type" in one.args and one.args["type"], one.args.get("data", "")] += 1
                 continue

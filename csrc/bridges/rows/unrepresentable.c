@@ -6,7 +6,9 @@ static void count_functions(const struct fp_model *m, struct fp_unrepresentable 
         const uint32_t symbol = f[FP_FUNCTION_SYSTEM_NAME];
         to->objects += f[FP_FUNCTION_OBJECT] != 0;
         to->first_lines += f[FP_FUNCTION_LINE] != 0;
-        to->places += f[FP_FUNCTION_OBJECT] || f[FP_FUNCTION_FILE] || f[FP_FUNCTION_LINE];
+        const int has_place = f[FP_FUNCTION_FILE] || f[FP_FUNCTION_LINE];
+        to->places += f[FP_FUNCTION_OBJECT] || has_place;
+        to->call_places += (f[FP_FUNCTION_OBJECT] && !fp_model_category(m, i)) || has_place;
         to->system_names += symbol && symbol != f[FP_FUNCTION_NAME];
     }
 }

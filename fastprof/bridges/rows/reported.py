@@ -25,6 +25,11 @@ REPORTED = reported(
     ),
     not_representable={
         "header-fields": ("header field ({fields})", "header fields ({fields})"),
+        "call-objects": ("function whose object is dropped", "functions whose object is dropped"),
+        "call-places": (
+            "function whose program, file or first line is dropped",
+            "functions whose program, file or first line is dropped",
+        ),
         "columns": ("column of a line", "columns of lines"),
         "cpus": ("row whose CPU is dropped", "rows whose CPU is dropped"),
         "deep-stacks": ("sample with too many frames, truncated", "samples with too many frames, truncated"),

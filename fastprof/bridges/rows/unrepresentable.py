@@ -21,6 +21,8 @@ LACKS = frozenset(
     {
         "addresses",
         "build-ids",
+        "call-objects",
+        "call-places",
         "columns",
         "cpus",
         "default-type",
@@ -150,11 +152,13 @@ class Unrepresentable:
         lacks = self._holds.lacks
         found = self._found
         lib.fp_unrepresentable_count(self._model.c, found)
-        places = found.places if "timeline" in self._given.values() else 0
+        is_timeline = "timeline" in self._given.values()
         for code, n in {
             "objects": found.objects,
             "first-lines": found.first_lines,
-            "function-places": places,
+            "function-places": found.places * is_timeline,
+            "call-objects": found.objects * is_timeline,
+            "call-places": found.call_places * is_timeline,
             "system-names": found.system_names,
             "columns": found.columns,
             "build-ids": found.build_ids,

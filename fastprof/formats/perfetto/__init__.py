@@ -117,7 +117,7 @@ FORMATS = (
             nested=True,
             short_names=True,
             alternative="write pprof or folded, which ui.perfetto.dev also opens",
-            lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
+            lacks=frozenset({"call-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),
         budget=Budget(64 << 20, call=26, event=30),

@@ -41,6 +41,7 @@ FORMATS = (
             short_names=True,
             lacks=frozenset(
                 {
+                    "call-objects",
                     "system-names",
                     "build-ids",
                     "mappings",

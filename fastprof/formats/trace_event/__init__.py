@@ -90,7 +90,7 @@ FORMATS = (
             nested=True,
             short_names=True,
             alternative="write speedscope, pprof or folded",
-            lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
+            lacks=frozenset({"call-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
             header=frozenset(),
         ),
         budget=Budget(256 << 20, call=140, names=2, event=85),
