@@ -49,7 +49,7 @@ struct fp_perfetto {
     uint64_t time;
     uint64_t *values;
     uint32_t n_values, cap_values;
-    uint32_t *categories; /* by function: fp_model_category + 1, 0 = not asked yet */
+    uint32_t *categories; /* by function: fp_model_category + 1, 0 = not known yet */
     uint32_t cap_categories;
 };
 
