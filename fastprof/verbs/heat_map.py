@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.top import Top
 
 _LONGEST = 120  # characters of a name
+_ABOVE, _BELOW = "220 50 30", "40 110 220"  # red, blue
 _STYLE = """\
 :root{color-scheme:light dark}
 body{font:14px system-ui,sans-serif;margin:1.5em}
@@ -20,8 +21,6 @@ th,td{padding:2px 6px;white-space:nowrap;text-align:right;font-weight:normal}
 th[scope=row]{text-align:left;position:sticky;left:0;background:Canvas}
 thead th{position:sticky;top:0;background:Canvas;vertical-align:bottom}
 thead th.c{writing-mode:vertical-rl}
-td.u{background:rgb(220 50 30/calc(var(--d)*1%))}
-td.d{background:rgb(40 110 220/calc(var(--d)*1%))}
 p{max-width:60em}
 """
 
@@ -61,9 +60,10 @@ def _row(found: Matrix, row: Row, most: float) -> str:
     cells = [f'<th scope="row" title="{where}">{_text(row.name)}</th><td>{100 * row.median:.1f}</td>']
     for share, cost, column in zip(found.shares(row), row.costs, found.columns, strict=True):
         depth = round(80 * min(1, abs(share - row.median) / most))
-        colour = f' class="{"u" if share > row.median else "d"}" style="--d:{depth}"' if depth else ""
+        colour = _ABOVE if share > row.median else _BELOW
+        style = f' style="background:rgb({colour}/{depth}%)"' if depth else ""
         title = f"{_text(column.name)}: {cost:,}, {100 * (share - row.median):+.1f}"
-        cells.append(f'<td{colour} title="{title}">{100 * share:.1f}</td>')
+        cells.append(f'<td{style} title="{title}">{100 * share:.1f}</td>')
     return "".join(cells)
 
 

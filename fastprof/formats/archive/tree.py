@@ -49,7 +49,7 @@ class Page(NamedTuple):
             raise ValueError(f"a page has height {page.height}")
         n = len(page.names)
         if len(page.numbers) != n or len(page.entries) != (0 if page.height else n):
-            raise ValueError(f"a page has {n} names, {len(page.numbers)} numbers, {len(page.entries)} entries")
+            raise ValueError("names, numbers and entries of a page differ in length")
         if not all(first < second for first, second in pairwise(page.names)):
             raise ValueError("names of a page do not ascend")
         limit = offset if page.height else MAX_NUMBER
