@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Condition
 
+from fastprof.core.errors import FastprofError
 from fastprof.core.live import opened
 from fastprof.core.remote import Download
 from fastprof.core.workers import begin
@@ -69,8 +70,13 @@ class Ahead:
             self._make_room(wanted)
             if i > at and (len(self._waiting) >= AT_ONCE or self._expected > MOST - SMALL):
                 return
-            self._waiting.add(wanted)
-            begin(self._fetch, wanted)
+            try:
+                begin(self._fetch, wanted)
+            except FastprofError:
+                if i == at:
+                    raise
+                return  # too many threads: it is requested again when its turn comes
+            self._waiting.add(wanted)  # before _fetch gets the lock
 
     @property
     def _expected(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core.model import Model
 
 NONE = "(none)"  # of samples without a label
+GROUP_END = b"\x1f"  # between the labels of a group and the name of its function
 
 
 def values_of(model: Model, label: int) -> dict[str, str]:

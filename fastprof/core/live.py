@@ -19,10 +19,14 @@ _GO = "/debug/pprof/"  # requested once: asking for a length would take a profil
 _numbers = count()
 
 
+def is_taken_anew(url: str) -> bool:
+    """Whether each request takes another profile."""
+    return url.partition("://")[0] not in CLOUDS and _GO in url
+
+
 def opened(url: str) -> Download:
     """An object, from its beginning.  Errors: FastprofError."""
-    is_http = url.partition("://")[0] not in CLOUDS
-    if is_http and _GO in url:
+    if is_taken_anew(url):
         return Live(url)
     try:
         return Download(url)
@@ -60,6 +64,8 @@ class Live(Download):
             with urlopen(request, timeout=_WAITING) as answer:
                 while chunk := answer.read(_CHUNK):
                     self._keep(memoryview(chunk))
+                if answer.length:  # http.client reports only answers in chunks that are cut off
+                    raise http.client.IncompleteRead(b"", answer.length)
         except HTTPError as error:
             raise FastprofError(f"{self.name}: the server answered {error.code} {error.reason}") from None
         except http.client.IncompleteRead:

@@ -94,9 +94,12 @@ class Adding:
         self._path, self._file, self._source = path, file, source
         self.archive = archive  # as of the last commit
         self._next = archive.number
-        with located(path):
+        self._bases_before: dict[Key, int] | None = None  # as of the last commit
+        try:
             self._bases = Bases(source, read_bases(source, archive))
-        self._bases_before = self._bases.all()  # as of the last commit
+            self._bases_before = self._bases.all()
+        except SectionError:  # they only save space; the next commit replaces them
+            self._bases = Bases(source, {})
         self._sink = Sink(file)
         self._at_first = archive.at
         self._changes: dict[str, Member | None] = {}  # since the last commit; None: removed
@@ -122,7 +125,7 @@ class Adding:
 
     def is_of(self, name: str, nbytes: int, mtime: int) -> bool:
         """Whether the profile of this name was added from a file of this size and time.  Errors: FastprofError."""
-        member = self._changes.get(name) or self._member(name)
+        member = self._changes[name] if name in self._changes else self._member(name)
         return member is not None and (member.about.get("nbytes"), member.about.get("mtime")) == (nbytes, mtime)
 
     def add(
@@ -457,9 +460,13 @@ def _refuse(path: str, there: list[str]) -> None:
 def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, log: Log) -> dict[str, str]:
     """The inputs by their names in the store.  Errors: UsageError if two have the same name."""
     named: dict[str, str] = {}
-    folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
+    texts = [given for given in inputs if isinstance(given, str)]
+    folders = [given for given in texts if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in found:
-        if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
+        if not isinstance(input_, str):
+            if name is None:
+                raise UsageError(Message("a file object has no name: use {--name}"))
+        elif os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
             log.warn(REPORTED["store-itself"], input=str(input_))
             continue
         each = _name_of(input_, folders) if name is None else name

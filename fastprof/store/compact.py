@@ -12,7 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, read_stored
+from fastprof.formats.archive.index import Archive, read_bases, read_stored
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
 from fastprof.formats.archive.write import empty
@@ -35,7 +35,7 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
     ['reversed.pb']
     """
     with adding(path, create=False) as session:
-        found = session.chosen(patterns)
+        found = session.chosen(patterns) if (patterns := [*patterns]) else []  # none means all elsewhere
         for name in found:
             session.remove(name)
         return found
@@ -89,6 +89,7 @@ def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done
                 session.copy(source, archive.member(listed), at)
                 done(listed.name, n, len(found))
             session.commit()
+        os.fsync(file.fileno())  # without profiles there is nothing to commit
         return os.fstat(file.fileno()).st_size
 
 
@@ -110,6 +111,10 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
         archive = state.archive
         with located(path):
             members = [archive.member(listed) for listed in archive.chosen(source)]
+            read_bases(source, archive)
+        if archive.count != len(members):
+            detail = f"index: its number of profiles is {archive.count}, but it lists {len(members)}"
+            wrong.append({"error": str(FormatError(path, ArchiveReader.format, detail, offset=archive.at))})
         names = {offset: member.name for member in members for offset, _, _ in member.sections}
         for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
             offset = section.offset

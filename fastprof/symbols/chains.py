@@ -46,9 +46,10 @@ class Chains:
         words = array("I", [len(symbols)])
         for name, system_name, file, line, start_line in reversed(symbols):
             texts = file, name, "" if system_name == name else system_name
-            number = self._numbers.setdefault((*texts, start_line), len(self.first_lines))
-            if number == len(self.first_lines):
-                self.first_lines.append(start_line)
+            number = self._numbers.get((*texts, start_line))
+            if number is None:
+                self.first_lines.append(start_line)  # or an OverflowError, before anything else changes
+                number = self._numbers[*texts, start_line] = len(self.first_lines) - 1
                 for text in texts:
                     self.texts += text.encode("utf-8", "surrogateescape")
                     self.ends.append(len(self.texts))

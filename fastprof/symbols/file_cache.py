@@ -56,9 +56,10 @@ class FolderCache(Generic[T]):
         with self._lock:
             found = self._items.pop(key, None)
             if found is None or any(_time(folder) != time_ns for folder, time_ns in found[1].items()):
+                begun = time.time_ns()
                 result, folders = make()
                 found = result, {folder: _time(folder) for folder in folders}
-                if max(found[1].values(), default=0) > time.time_ns() - _SETTLED_NS:
+                if max(found[1].values(), default=0) > begun - _SETTLED_NS:
                     return result
             self._items[key] = found
             while len(self._items) > self._most:

@@ -133,6 +133,8 @@ def archive_extract(
     """
     path: Any = os.fspath(store)
     output, found, given = os.fspath(output), listed(names), dict(options)
+    if not found:
+        raise UsageError(f"{shown(os.fspath(store))}: no profile is named")
     if may_be_store(path):
         state = State(path, lenient=given.get(LENIENT.name) is True)
         found, path = [str(one.name) for one in state.inputs(found)], state.input(None)

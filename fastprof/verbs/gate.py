@@ -85,7 +85,8 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
         if watched is None:
             what = "{--fail-over}: {name} is not a value type, and rows written with {-o} are not checked"
             raise UsageError(Message(what, name=name))
-        mine = [row for row in rows if row.name == name]
+        printed = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")  # as in rows
+        mine = [row for row in rows if row.name == printed]
         if not mine:
             what = "{--fail-over}: neither profile has a value type or a {by} named {name}"
             raise UsageError(Message(what, by=_noun(found.by), name=name))

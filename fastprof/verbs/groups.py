@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import check_sums
-from fastprof.core.labels import NONE, values_of
+from fastprof.core.labels import GROUP_END, NONE, values_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Kind
 from fastprof.core.owner import owned
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
 _FUNCTION = "function"
-_END = "\x1f"  # of the label in the name of a function of Groups.as_functions
+_END = GROUP_END.decode()
 
 
 class Grouping(Kind):
@@ -89,7 +89,7 @@ class Groups:
         label, function = self.group(i)
         if self.has_functions:
             f = model.get_function(function)
-            name = label.encode() + _END.encode() + f.name
+            name = label.replace(_END, " ").encode() + GROUP_END + f.name
             named = model.function(name, f.file, model.row("functions", function)[0], b"", f.line)
         else:
             named = model.function(label)
@@ -103,7 +103,8 @@ class Groups:
             frame = self._model.row("stacks", stack)[1]
             line = self._model.row("frames", frame)[-1]
             name = self._model.row("functions", self._model.row("lines", line)[0])[2]
-            if self._model.string(name).rpartition(_END.encode())[2] in names:
+            text = self._model.string(name)
+            if (text.partition(GROUP_END)[2] if self.has_functions else text) in names:
                 found.add(name)
         return found
 

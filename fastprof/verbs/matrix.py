@@ -70,23 +70,24 @@ def matrix(
             of = costs.setdefault(function, {})
             of[column] = of.get(column, 0) + cost
     totals = {column: total for column, total in totals.items() if total}
+    names = sorted(totals)
     moved = dict.fromkeys(totals, 0.0)
+    everywhere = 0.0  # to add to each of `moved`
     found: list[tuple[float, float, str, int]] = []
     for function, of in costs.items():
         shares = {column: cost / totals[column] for column, cost in of.items() if column in totals}
         median = _median([*shares.values()], len(totals))
-        rest = next((column for column in sorted(totals) if column not in shares), None)  # the first with share 0
+        rest = next((column for column in names if column not in shares), None)  # the first with share 0
         for column, share in shares.items():
             moved[column] += abs(share - median) - abs(median)
         if rest is not None:
             shares[rest] = 0.0
         if not shares:
             continue
-        for column in moved if median else ():
-            moved[column] += abs(median)
+        everywhere += abs(median)
         outlier = min(shares, key=lambda column: (-abs(shares[column] - median), column))
         found.append((shares[outlier] - median, median, outlier, function))
-    columns = [Column(name, totals[name], moved[name] / 2) for name in totals]
+    columns = [Column(name, totals[name], (moved[name] + everywhere) / 2) for name in totals]
     columns.sort(key=lambda column: (-round(column.difference, 12), column.name))
     rows = [_row(model, one, costs[one[-1]], totals, columns) for one in found if abs(one[0]) >= least]
     rows = [row for row in rows if matches(row.name)]

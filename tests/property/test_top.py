@@ -28,7 +28,9 @@ from tests.support.strategies_xray import Case
 
 
 def costs(model: Model, by: str, value: str = "v1", second: str | None = None, cycles: bool = True) -> Costs:
-    return Costs(model, by, Column(value, "--value"), Column(second, "--sort") if second else None, True, cycles)
+    return Costs(
+        model, by, Column(value, "--value"), Column(second, "--sort") if second else None, arcs=True, cycles=cycles
+    )
 
 
 def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:

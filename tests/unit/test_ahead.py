@@ -53,9 +53,10 @@ class Server:
                     self.wfile.write(b"0\r\n\r\n" if "cut" not in self.path else b"9\r\n")
                     self.close_connection = True
                     return
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(len(body) + 9 * ("short" in self.path)))
                 self.end_headers()
                 self.wfile.write(body)
+                self.close_connection = "short" in self.path
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -146,6 +147,8 @@ def test_an_answer_without_a_length_is_read_once(path: str, requests: int, serve
 def test_an_answer_that_is_cut_off(server: Server) -> None:
     with pytest.raises(FastprofError, match=r"/debug/pprof/live-cut: the connection ended within the answer$"):
         fastprof.top(f"{server.url.replace('://', '://me:secret@')}/debug/pprof/live-cut?secret", from_="folded")
+    with pytest.raises(FastprofError, match=r"/debug/pprof/short: the connection ended within the answer$"):
+        fastprof.top(f"{server.url}/debug/pprof/short", from_="folded")
     with pytest.raises(FastprofError, match=r"/debug/pprof/gone: the server answered 404 Not Found$"):
         fastprof.top(f"{server.url}/debug/pprof/gone")
     server.close()

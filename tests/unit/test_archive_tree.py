@@ -32,12 +32,12 @@ class File:
         assert page.names and list(page.names) == sorted(page.names)
         assert len(page.names) == 1 or len(page.names) <= LEAST or archive_tree._nbytes(page) < 2 * NBYTES
         offset = 16 + len(self.pages)
-        self.pages[offset] = Page.of(page.plain(), offset)
+        self.pages[offset] = Page.of(page.plain(), offset, 1000)
         return offset
 
 
 def all_of(root: Page, file: File) -> dict[str, tuple[int, bytes]]:
-    return {name: (number, entry) for name, number, entry in Tree(root, file.read).below()}
+    return {name: (number, entry) for name, number, entry, _ in Tree(root, file.read).below()}
 
 
 @pytest.mark.parametrize("longest", [10, 5000])
@@ -59,12 +59,12 @@ def test_it_holds_what_a_dict_holds(longest: int) -> None:
                 want[name] = one
         tree = Tree(root, file.read)
         for name in rnd.sample(sorted(want), min(5, len(want))):
-            assert tree.find(name) == want[name] and tree.find(name + "!") is None
+            assert (found := tree.find(name)) and found[:2] == want[name] and tree.find(name + "!") is None
             assert next(tree.below(name))[0] == name
         assert tree.find("") is None and tree.find("\uffff") is None
     assert list(all_of(root, file)) == sorted(want) and all_of(root, file) == want
     first = sorted(want)[len(want) // 2][:-1]
-    assert [name for name, _, _ in tree.below(first)] == [name for name in sorted(want) if name >= first]
+    assert [name for name, *_ in tree.below(first)] == [name for name in sorted(want) if name >= first]
     root = Tree(root, file.read).changed(dict.fromkeys(want), file.write)
     assert root == EMPTY and root.height == 0
 
@@ -77,7 +77,7 @@ def test_a_change_of_one_profile_costs_the_same_among_many() -> None:
         before = len(file.pages)
         file.n_read = 0
         tree = Tree(root, file.read)
-        assert tree.find(f"{n // 2:07}") == (n // 2, b"e" * 100)
+        assert (found := tree.find(f"{n // 2:07}")) and found[:2] == (n // 2, b"e" * 100)
         root = tree.changed({f"{n // 2:07}": None, f"{n // 3:07}x": (n, b"")}, file.write)
         costs[n] = file.n_read + len(file.pages) - before
         assert root.height <= math.log(n, 50)

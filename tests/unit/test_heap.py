@@ -160,6 +160,8 @@ def test_labels_of_go() -> None:
 
 def test_labels_that_are_no_json_are_counted() -> None:
     assert corpus("open-end.heap").log.not_representable == {"unreadable-labels": 1}
+    surrogate = 'goroutine profile: total 1\n1 @ 0x1\n# labels: {"k":"\\ud800"}\n'
+    assert read(surrogate).log.not_representable == {"unreadable-labels": 1}
 
 
 def test_a_sample_without_a_stack() -> None:

@@ -24,6 +24,7 @@ def test_a_batch_refuses_secrets_and_remote_outputs(tmp_path: Path) -> None:
         (["https://a:secret@host/x.prof?secret"], tmp_path / "out", "a batch records its inputs"),
         ([CPU], "s3://bucket/out", "a batch writes files"),
         (["https://host/dir/"], tmp_path / "out", "has no listings"),
+        (["http://host/debug/pprof/heap"], tmp_path / "out", "each request takes another profile"),
     ):
         with pytest.raises(UsageError, match=f"//(host|bucket)/.*: .*{why}") as error:
             batch_convert(inputs, out, to="pprof")  # type: ignore[arg-type]

@@ -51,11 +51,14 @@ static int is_no_file(const struct fp_model *m, uint32_t path) {
     return n == 0 || (n == 3 && memcmp(p, "???", 3) == 0);
 }
 
-/* Whether a name may be an address, as 0x1136 and [app-1.4+0x1136], of which versions are ignored. */
+/* Whether a name may be an address, as 0x1136 and [app-1.4+0x1136], of which versions are ignored.  A group's labels,
+ * which end in 0x1f, may precede it. */
 static int like_address(const struct fp_model *m, uint32_t name) {
     size_t n;
     const uint8_t *p = fp_string(&m->strings, name, &n);
-    return n > 0 && (p[0] == '[' || p[0] == '0');
+    size_t at = n;
+    while (at > 0 && p[at - 1] != 0x1f) at--;
+    return at < n && (p[at] == '[' || p[at] == '0');
 }
 
 struct pair_key {

@@ -23,6 +23,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
 from fastprof.core.errors import check_sums
+from fastprof.core.labels import GROUP_END
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
 
@@ -75,8 +76,8 @@ class _Function(NamedTuple):
 
 def _unversioned(f: _Function) -> bytes:
     """The name without the version of its object: [app-1.4+0x1136] becomes [app+0x1136]."""
-    name = f.name[:_LONGEST]
-    return name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
+    label, end, name = f.name[:_LONGEST].rpartition(GROUP_END)
+    return label + end + name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
 
 
 class Pairs:
@@ -219,7 +220,7 @@ class Pairs:
     @staticmethod
     def _has_name(f: _Function, rule: str) -> bool:
         """False for addresses: they are comparable only within a build."""
-        return rule == BUILD_ID or not _ADDRESS.fullmatch(f.name[:_LONGEST])
+        return rule == BUILD_ID or not _ADDRESS.fullmatch(f.name[:_LONGEST].rpartition(GROUP_END)[2])
 
     def _files(self, *, counted: bool = True) -> None:
         """Pair files by the longest suffix of their paths that is unique on the other side."""

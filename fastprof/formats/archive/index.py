@@ -49,11 +49,13 @@ _ATTEMPTS = 100  # attempts to read the index while the file changes
 
 
 class Listed(NamedTuple):
-    """A profile as the index lists it.  `entry`: its bytes there, or the member itself if there is no index."""
+    """A profile as the index lists it.  `entry`: its bytes there, or the member itself if there is no index.  `stored`:
+    the bytes of its page in the file."""
 
     number: int
     name: str
     entry: bytes | Member
+    stored: int = 0
 
 
 class Archive:
@@ -88,7 +90,7 @@ class Archive:
             section = read_header(source, offset)
             if section.type != PAGE:
                 raise SectionError(offset, f"section is of type {section.type}, expected a page of the index")
-            page = _page_of(unpack_metadata(section, payload(source, Codec(), section), list), offset)
+            page = _page_of(unpack_metadata(section, payload(source, Codec(), section), list), offset, section.stored)
         self.keep(offset, page)
         return page
 
@@ -96,13 +98,13 @@ class Archive:
         """The profile of this name.  Errors: SectionError."""
         with self.checked():
             found = self.tree(source).find(name)
-        return None if found is None else Listed(found[0], name, found[1])
+        return None if found is None else Listed(found[0], name, *found[1:])
 
     def listed(self, source: Source, first: str = "") -> Iterator[Listed]:
         """All profiles by name, from a name on.  Errors: SectionError."""
         with self.checked():
-            for name, number, entry in self.tree(source).below(first):
-                yield Listed(number, name, entry)
+            for name, number, entry, stored in self.tree(source).below(first):
+                yield Listed(number, name, entry, stored)
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -119,7 +121,7 @@ class Archive:
         if isinstance(listed.entry, Member):
             return listed.entry
         with self.checked():
-            return Member.from_entry(listed.number, listed.name, listed.entry, self.at)
+            return Member.from_entry(listed.number, listed.name, listed.entry, self.at, listed.stored)
 
     def matching(self, source: Source, pattern: str) -> list[Listed]:
         """The profiles with this name, otherwise those that match it as a shell pattern.
@@ -339,12 +341,12 @@ def _read_index(source: Source, codec: Codec, offset: int, end: int, note: str |
     count, bases, plain = found
     if bases >= offset:
         raise SectionError(offset, f"index: bases at byte {bases} are after it")
-    return Archive(_page_of(plain, offset), end, offset, count, section.member, bases or None, note)
+    return Archive(_page_of(plain, offset, section.stored), end, offset, count, section.member, bases or None, note)
 
 
-def _page_of(plain: Any, offset: int) -> Page:
+def _page_of(plain: Any, offset: int, stored: int) -> Page:
     try:
-        return Page.of(plain, offset)
+        return Page.of(plain, offset, stored)
     except ValueError as error:
         raise SectionError(offset, f"index: {error}") from None
 

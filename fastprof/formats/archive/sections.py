@@ -373,12 +373,12 @@ class Member:
         )
 
     @staticmethod
-    def from_entry(number: int, name: str, data: bytes, end: int) -> Member:
-        """The member of an index entry, whose sections end before `end`.
+    def from_entry(number: int, name: str, data: bytes, end: int, stored: int) -> Member:
+        """The member of an index entry, whose sections end before `end`; its page has `stored` bytes in the file.
 
         Errors: ValueError for an entry that to_entry cannot return.
         """
-        entry = archive_cbor.loads(data, METADATA_ROOM + METADATA_ROOM_PER_BYTE * len(data))
+        entry = archive_cbor.loads(data, METADATA_ROOM + METADATA_ROOM_PER_BYTE * stored)
         if not fits(entry, _INDEX_ENTRY) or not fits(entry[-1], _SUMMARY):
             raise ValueError("an entry does not describe a profile")
         view, offset, types, sizes, chunks, summary = entry

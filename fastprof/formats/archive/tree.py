@@ -31,25 +31,28 @@ class Page(NamedTuple):
     names: Sequence[str]
     numbers: Sequence[int]
     entries: Sequence[bytes]
+    stored: int = 1 << 40  # bytes in the file, which bound the memory of decoded entries; a new page is not in the file
 
     def part(self, begin: int, end: int | None = None) -> Page:
         names, numbers, entries = self.names[begin:end], self.numbers[begin:end], self.entries[begin:end]
-        return Page(self.height, names, numbers, entries)
+        return Page(self.height, names, numbers, entries, self.stored)
 
     def plain(self) -> list[Any]:
         return [self.height, [*self.names], [*self.numbers], [*self.entries]]
 
     @staticmethod
-    def of(plain: Any, offset: int) -> Page:
+    def of(plain: Any, offset: int, stored: int) -> Page:
         """The page at `offset`, after the pages below it.  Errors: ValueError."""
         if not fits(plain, _SHAPE):
             raise ValueError("a page is not a height, names, numbers and entries")
-        page = Page(*plain)
+        page = Page(*plain)._replace(stored=stored)
         if not 0 <= page.height <= MAX_HEIGHT:
             raise ValueError(f"a page has height {page.height}")
         n = len(page.names)
         if len(page.numbers) != n or len(page.entries) != (0 if page.height else n):
             raise ValueError("names, numbers and entries of a page differ in length")
+        if page.height and not n:
+            raise ValueError("a page above others is empty")
         if not all(first < second for first, second in pairwise(page.names)):
             raise ValueError("names of a page do not ascend")
         limit = offset if page.height else MAX_NUMBER
@@ -69,8 +72,8 @@ class Tree:
     def __init__(self, root: Page, read: Read) -> None:
         self.root, self._read = root, read
 
-    def find(self, name: str) -> tuple[int, bytes] | None:
-        """Number and entry of a profile."""
+    def find(self, name: str) -> tuple[int, bytes, int] | None:
+        """Number and entry of a profile, and the stored bytes of their page."""
         page: Page | None = self.root
         while page and page.height:
             i = bisect_right(page.names, name) - 1
@@ -78,16 +81,17 @@ class Tree:
         if page is None:
             return None
         i = bisect_left(page.names, name)
-        return (page.numbers[i], page.entries[i]) if [*page.names[i : i + 1]] == [name] else None
+        return (page.numbers[i], page.entries[i], page.stored) if [*page.names[i : i + 1]] == [name] else None
 
-    def below(self, first: str = "") -> Iterator[tuple[str, int, bytes]]:
-        """Name, number and entry of each profile from a name on, by name."""
+    def below(self, first: str = "") -> Iterator[tuple[str, int, bytes, int]]:
+        """Name, number and entry of each profile from a name on, by name, and the stored bytes of their page."""
         last: str | None = None
         for page in self._leaves(self.root, first):
             begin = bisect_left(page.names, first)
             if last is not None and page.names[0] <= last:
                 raise ValueError("names of pages do not ascend")
-            yield from zip(page.names[begin:], page.numbers[begin:], page.entries[begin:], strict=True)
+            for i in range(begin, len(page.names)):
+                yield page.names[i], page.numbers[i], page.entries[i], page.stored
             last = page.names[-1] if page.names else last
 
     def _leaves(self, page: Page, first: str) -> Iterator[Page]:
@@ -98,9 +102,12 @@ class Tree:
             yield from self._leaves(self._child(page, i), first)
 
     def _child(self, page: Page, i: int) -> Page:
-        child = self._read(page.numbers[i])
+        return self._checked(page.height - 1, page.names[i], page.numbers[i])
+
+    def _checked(self, height: int, name: str, offset: int) -> Page:
+        child = self._read(offset)
         # Pages of several parents, which would be read for each, fail by their names.
-        if child.height != page.height - 1 or [*child.names[:1]] != [page.names[i]]:
+        if child.height != height or [*child.names[:1]] != [name]:
             raise ValueError("a page is not the one that the page above it describes")
         return child
 
@@ -115,7 +122,7 @@ class Tree:
             pages = _divided(_above(pages[0].height + 1, pages, write))
         root = pages[0] if pages else EMPTY
         while root.height and len(root.names) == 1:
-            root = self._read(root.numbers[0])
+            root = self._child(root, 0)
         return root
 
     def _put(
@@ -128,7 +135,10 @@ class Tree:
             )
             entries.update(changes)
             left = sorted((name, *entry) for name, entry in entries.items() if entry is not None)
-            return _divided(Page(0, *zip(*left, strict=True))) if left else []
+            if not left:
+                return []
+            leaf_names, numbers, leaf_entries = zip(*left, strict=True)
+            return _divided(Page(0, leaf_names, numbers, leaf_entries))
         names = [name for name, _ in changes]
         bounds = [0, *(bisect_left(names, name) for name in page.names[1:]), len(names)]
         below: list[Page | tuple[str, int]] = []
@@ -137,9 +147,9 @@ class Tree:
                 below.append((page.names[i], page.numbers[i]))
             else:
                 below += self._put(self._child(page, i), changes[begin:end], write)
-        return _divided(_above(page.height, self._joined(below), write)) if below else []
+        return _divided(_above(page.height, self._joined(page.height - 1, below), write)) if below else []
 
-    def _joined(self, pages: list[Page | tuple[str, int]]) -> Iterator[Page | tuple[str, int]]:
+    def _joined(self, height: int, pages: list[Page | tuple[str, int]]) -> Iterator[Page | tuple[str, int]]:
         """Pages, with small new ones made one with the next: otherwise most are nearly empty after many removals."""
         before: Page | tuple[str, int] | None = None
         for page in pages:
@@ -147,7 +157,8 @@ class Tree:
                 before = page
                 continue
             if any(isinstance(one, Page) and _nbytes(one) < NBYTES // 4 for one in (before, page)):
-                first, second = (one if isinstance(one, Page) else self._read(one[1]) for one in (before, page))
+                both = (one if isinstance(one, Page) else self._checked(height, *one) for one in (before, page))
+                first, second = both
                 names, numbers = [*first.names, *second.names], [*first.numbers, *second.numbers]
                 *done, before = _divided(Page(first.height, names, numbers, [*first.entries, *second.entries]))
                 yield from done

@@ -54,11 +54,11 @@ class HeapReader(Reader):
     format = "heap"
     view = "stacks"
     addresses = True
-    distinct = True
     remarks = frozenset({"comments"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
+        self.distinct = not source.head.startswith(b"--- ")  # Java's: two ids may have the same name
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._maps = MapsText()
         self._take = self._first
@@ -299,7 +299,8 @@ class HeapReader(Reader):
             return model.label("thread_name", name, after=after) if colon else after
         try:
             pairs = json.loads(_GO_ESCAPE.sub(_as_json, text.decode("utf-8", "surrogateescape")))
-            items = sorted((str(key), str(value)) for key, value in pairs.items())
+            # a lone surrogate cannot be encoded: a UnicodeEncodeError, which is a ValueError
+            items = sorted((_bytes(key), _bytes(value)) for key, value in pairs.items())
         except (ValueError, AttributeError, RecursionError):
             self.log.count(REPORTED["unreadable-labels"])
             return 0
@@ -326,6 +327,10 @@ class HeapReader(Reader):
         log.facts["kind"] = self._kind
         log.facts["rows_in_file"] = counts["rows"]
         log.facts["addresses_in_no_mapped_object"] = counts["unmapped"]
+
+
+def _bytes(value: object) -> bytes:
+    return str(value).encode("utf-8", "surrogateescape")
 
 
 def _as_json(escape: re.Match[str]) -> str:

@@ -38,10 +38,10 @@ class DhatReader(Reader):
 
     format = "dhat"
     view = "stacks"
-    distinct = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
+        self.distinct = not options[LENIENT]  # points become equal when their bad frames are dropped
         self._d = owned(
             lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
         )

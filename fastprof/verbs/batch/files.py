@@ -176,11 +176,16 @@ def refuse_same_names(files: Iterable[File]) -> None:
 
 
 def refreshed(files: Iterable[File]) -> list[File]:
-    """The files of a plan in their current state.  URLs are requested side by side."""
+    """The files of a plan in their current state.  URLs are requested side by side.  Errors: UsageError."""
     files = [*files]
     if any(is_url(file.path) for file in files):
         from concurrent.futures import ThreadPoolExecutor
 
+        from fastprof.core.live import is_taken_anew
+
+        for file in files:
+            if is_taken_anew(file.path):
+                raise UsageError(f"{shown(file.path)}: each request takes another profile; convert or merge it")
         with ThreadPoolExecutor(AT_ONCE) as pool:
             states = [*pool.map(state, (file.path for file in files))]
     else:
