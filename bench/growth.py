@@ -32,7 +32,7 @@ import fastprof
 from bench.grown import DIMENSIONS, Dimension
 from fastprof.cli import main as run_fastprof
 
-LIMIT = 2.5
+LIMIT = 2.7  # twice the input: 2 if linear, 2.1 for n log n, 2.8 for n to the power of 1.5, 4 if quadratic
 TINY = 4  # of any dimension
 MOST_SECONDS = 8  # of CPU for a command
 ROUNDS = 2  # suspects are measured again
