@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from copy import copy
+from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
@@ -142,7 +143,7 @@ class _Remote:
     """An object.  `name` is its name in messages."""
 
     def __init__(self, url: str, *, to_write: bool = False) -> None:
-        self.name = shown(url)
+        self.url, self.name = url, shown(url)
         try:
             import obstore
             from obstore import store
@@ -187,7 +188,15 @@ class _Remote:
         return self._do(lambda: self._obstore.get(self._store, self._key, options=options))
 
     def identity(self) -> tuple[Any, ...]:
-        return _identity(self._do(lambda: self._obstore.head(self._store, self._key)))
+        return self.identity_of(self._do(lambda: self._obstore.head(self._store, self._key)))
+
+    def identity_of(self, meta: Any) -> tuple[Any, ...]:
+        """Equal only for the same contents of an object.  It ends like a file's: size, and modification time in ns.
+
+        The second item is None if the server states nothing that changes with the contents.
+        """
+        tag, version, mtime_ns = meta["e_tag"], meta["version"], _time_of(meta)
+        return self.url, (tag, version, mtime_ns) if tag or version or mtime_ns else None, meta["size"], mtime_ns
 
     def put(self, data: Any, **options: Any) -> None:
         self._obstore.put(self._store, self._key, data, **options)
@@ -265,11 +274,6 @@ def _basic(user: str) -> str:
     return "Basic " + base64.b64encode(unquote(user).encode()).decode()
 
 
-def _identity(meta: Any) -> tuple[Any, ...]:
-    """Equal only for the same contents of an object.  It ends like a file's: size, and modification time in ns."""
-    return meta["e_tag"], meta["version"], meta["size"], _time_of(meta)
-
-
 def _time_of(meta: Any) -> int:
     return int(meta["last_modified"].timestamp()) * 1_000_000_000
 
@@ -289,7 +293,7 @@ class Download:
         self.name = self._remote.name
         got = self._remote.get()
         self.size: int = got.meta["size"]
-        self.identity = _identity(got.meta)
+        self.identity = self._remote.identity_of(got.meta)
         self._chunks: Iterator[Any] = got.stream(_CHUNK)
         self._rest = memoryview(b"")
         self._at = 0
@@ -353,11 +357,15 @@ class Download:
 
 
 class Ranges:
-    """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached."""
+    """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached.
+
+    A copy has a position of its own and shares the blocks, so each thread can read by its own copy.
+    """
 
     def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
         self._remote, self.size, self.identity = remote, size, identity
         self._blocks: dict[int, memoryview] = {}
+        self._lock = Lock()  # of _blocks
         self._at = 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -387,7 +395,7 @@ class Ranges:
                 return got.meta, got.bytes()
 
             meta, data = self._remote._do(fetched)
-            if _identity(meta) != self.identity:
+            if self._remote.identity_of(meta) != self.identity:
                 raise FastprofError(f"{self._remote.name}: changed while it was read")
             if len(data) != end - start:
                 raise FastprofError(f"{self._remote.name}: got {len(data):,} bytes, expected {end - start:,}")
@@ -401,7 +409,9 @@ class Ranges:
         if self._at >= self.size or n <= 0:
             return b""
         number, offset = divmod(self._at, _BLOCK)
-        part = bytes(self._block(number)[offset : offset + n])
+        with self._lock:
+            block = self._block(number)
+        part = bytes(block[offset : offset + n])
         self._at += len(part)
         return part
 
@@ -411,14 +421,22 @@ class Ranges:
         return len(data)
 
     def close(self) -> None:
-        self._blocks.clear()
+        with self._lock:
+            self._blocks.clear()
 
 
 def ranges_of(url: str) -> Ranges | None:
-    """An object of which only parts are read; None if its server does not support ranges.  Errors: FastprofError."""
+    """An object of which only parts are read; None if only a request for the whole object tells what it is.
+
+    That is so if the server does not support ranges, answers HEAD with an error (a signature is often for GET alone),
+    or states no length.  Errors: FastprofError.
+    """
     remote = _Remote(url)
-    identity = remote.identity()
-    return _checked(Ranges(remote, identity[2], identity))
+    try:
+        identity = remote.identity()
+    except FastprofError:  # also "no such object", which is how obstore understands a status of 405
+        return None
+    return _checked(Ranges(remote, identity[2], identity)) if identity[2] else None
 
 
 def _checked(ranges: Ranges) -> Ranges | None:

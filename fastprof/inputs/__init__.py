@@ -20,7 +20,7 @@ from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
-from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store
+from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store, shown_input
 
 if TYPE_CHECKING:
     from fastprof.core.ahead import Ahead
@@ -79,16 +79,18 @@ def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -
     if at[1] is not None and MEMBER in options:
         raise UsageError(
             Message(
-                "{path}: names a profile of the archive, so {flag} is redundant", path=path, flag=spelled(MEMBER.flag)
+                "{path}: names a profile of the archive, so {flag} is redundant",
+                path=shown_input(path),
+                flag=spelled(MEMBER.flag),
             )
         )
     store, name = at
     if isinstance(path, Stored):
         source = path.state.source(path, handler)
         for note in () if path.was_reported or handler else path.state.archive.notes:
-            log.warn(REPORTED["store-notes"], path=str(path), note=note)
+            log.warn(REPORTED["store-notes"], path=shown_input(path), note=note)
     else:
-        source = Source(store, path, lost=handler)
+        source = Source(store, shown_input(path), lost=handler)
     return source, options if name is None else options.with_given(**{MEMBER.name: name})
 
 

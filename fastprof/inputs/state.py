@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
@@ -13,7 +14,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, Listed, load
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec, SectionError
-from fastprof.inputs.stored import Stored
+from fastprof.inputs.stored import Stored, shown_input
 
 
 @contextmanager
@@ -66,9 +67,9 @@ class State:
             assert source.identity is not None
             device, inode, _, mtime = source.identity
             self._identity = device, inode, self.archive.end, mtime
-            if is_url(path):
-                self._ranges = source.ranges
-            elif keep and State._n_open < State._most:
+            self._ranges = source.ranges
+            self._is_spooled = is_url(path) and self._ranges is None  # without a path: another request costs all of it
+            if self._ranges is None and (keep or self._is_spooled) and State._n_open < State._most:
                 self._fd = source.duplicate()
                 State._n_open += 1
 
@@ -79,14 +80,19 @@ class State:
 
     def source(self, name: str, lost: Callable[..., None] | None = None) -> Source:
         """The store as a Source of this name."""
-        if self._ranges is not None:
-            source = Source(self._ranges, str(name), lost=lost)
+        name = shown_input(name)  # plain text instead of a Stored: names outlive inputs
+        kept: Any = None if self._fd is None else f"/dev/fd/{self._fd}"
+        if self._ranges is not None or (self._is_spooled and kept):
+            # a copy: several threads read at the same time
+            source = Source(copy(self._ranges) or kept, name, lost=lost)
             source.pin(self._identity[2], self._identity)
             return source
-        for path in (self.path, f"/dev/fd/{self._fd}"):  # the path may be that of another file by now
+        for path in filter(None, (self.path, kept)):  # the path may be that of another file by now
             with suppress(FileError):
-                source = Source(path, str(name), lost=lost)  # plain text instead of a Stored: names outlive inputs
+                source = Source(path, name, lost=lost)
                 if source.identity is not None and source.identity[:2] == self._identity[:2]:
+                    if self._is_spooled:
+                        source.spool()
                     source.pin(self._identity[2], self._identity)
                     return source
                 source.close()

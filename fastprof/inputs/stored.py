@@ -40,6 +40,12 @@ def in_store(path: Any) -> tuple[str, str] | None:
     return next(((path[:i], path[i + 1 :]) for i in ends if is_archive(path[:i])), None)
 
 
+def shown_input(path: str) -> str:
+    """An input as shown in messages: URLs of archives without passwords and signatures, names of profiles whole."""
+    at = in_store(path)
+    return shown(path) if at is None else f"{shown(at[0])}:{at[1]}"
+
+
 def may_be_store(path: str) -> bool:
     """Whether this is an archive, or a URL of something named like one."""
     return shown(path).endswith(_SUFFIX) if is_url(path) else is_archive(path)

@@ -12,6 +12,7 @@ from fastprof.core.options import LENIENT
 from fastprof.core.words import Message
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
+from fastprof.inputs.stored import shown_input
 from fastprof.verbs.convert import convert, target_of
 from fastprof.verbs.paths import clash, invalid_because, is_at
 
@@ -57,17 +58,18 @@ def extract(
 
 def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
     """Check that each profile has its own path below `outdir`; names are untrusted.  Errors: FastprofError."""
+    shown = shown_input(path)
     for name in names:
         if why := invalid_because(name):
             raise FastprofError(
                 Message(
                     "{path}: the name {name!r:.80} {why}; extract this profile alone, with {-o} FILE",
-                    path=path,
+                    path=shown,
                     name=name,
                     why=why,
                 )
             )
         if is_at(os.path.join(outdir, name + suffix), path):
-            raise FastprofError(f"{path}: the profile {name!r:.80} would replace the archive; choose another folder")
+            raise FastprofError(f"{shown}: the profile {name!r:.80} would replace the archive; choose another folder")
     if found := clash([(name + suffix, f"the profile {name!r:.80}") for name in names], outdir):
-        raise FastprofError(f"{path}: {found}; extract them one by one")
+        raise FastprofError(f"{shown}: {found}; extract them one by one")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import translate
 from itertools import chain, islice, takewhile
+from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, printable
@@ -73,6 +74,7 @@ class Archive:
         self.notes = [note] if note else []
         self.losses = Counts()
         self.pages: dict[int, Page] = {}  # by offset, the one used latest last
+        self._lock = Lock()  # of pages
 
     def tree(self, source: Source) -> Tree:
         """The index, whose pages are read from `source`."""
@@ -80,12 +82,14 @@ class Archive:
 
     def keep(self, offset: int, page: Page) -> None:
         """Keep a page in memory."""
-        self.pages[offset] = page
-        if len(self.pages) > _PAGES:
-            del self.pages[next(iter(self.pages))]
+        with self._lock:
+            self.pages[offset] = page
+            if len(self.pages) > _PAGES:
+                del self.pages[next(iter(self.pages))]
 
     def _page(self, source: Source, offset: int) -> Page:
-        page = self.pages.pop(offset, None)
+        with self._lock:
+            page = self.pages.pop(offset, None)
         if page is None:
             section = read_header(source, offset)
             if section.type != PAGE:
@@ -207,8 +211,9 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
     global _last
     for left in reversed(range(_ATTEMPTS)):
         key = (source.identity, lenient)
-        if _last is not None and _last[0] == key:
-            return _last[1]
+        last = _last  # threads replace it
+        if last is not None and last[0] == key:
+            return last[1]
         try:
             archive = _load(source, codec, lenient)
         except (SectionError, FastprofError):
@@ -216,7 +221,8 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
             if not left or not source.look_again():
                 raise
             continue
-        if source.identity is not None:
+        # an object without a validator may be another one the next time
+        if source.identity is not None and source.identity[1] is not None:
             _last = (source.identity, lenient), archive
         return archive
     raise AssertionError
