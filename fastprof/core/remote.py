@@ -426,7 +426,7 @@ class Ranges:
 
 
 def ranges_of(url: str) -> Ranges | None:
-    """An object of which only parts are read; None if only a request for the whole object tells what it is.
+    """An object of which only parts are read; None if it must be requested whole.
 
     That is so if the server does not support ranges, answers HEAD with an error (a signature is often for GET alone),
     or states no length.  Errors: FastprofError.
