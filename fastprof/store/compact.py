@@ -11,6 +11,7 @@ from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
+from fastprof.core.remote import shown
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, read_bases, read_stored
 from fastprof.formats.archive.read import ArchiveReader
@@ -114,7 +115,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
             read_bases(source, archive)
         if archive.count != len(members):
             detail = f"index: its number of profiles is {archive.count}, but it lists {len(members)}"
-            wrong.append({"error": str(FormatError(path, ArchiveReader.format, detail, offset=archive.at))})
+            wrong.append({"error": str(FormatError(shown(path), ArchiveReader.format, detail, offset=archive.at))})
         names = {offset: member.name for member in members for offset, _, _ in member.sections}
         for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
             offset = section.offset
@@ -123,7 +124,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
                     raise section
                 read_stored(source, section)
             except SectionError as error:
-                located_error = FormatError(path, ArchiveReader.format, error.detail, offset=error.offset)
+                located_error = FormatError(shown(path), ArchiveReader.format, error.detail, offset=error.offset)
                 wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
     for n, name in enumerate(found, 1):
         try:
