@@ -13,7 +13,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.remote import shown
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, read_bases, read_stored
+from fastprof.formats.archive.index import Archive, read_stored
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
 from fastprof.formats.archive.write import empty
@@ -112,7 +112,6 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
         archive = state.archive
         with located(path):
             members = [archive.member(listed) for listed in archive.chosen(source)]
-            read_bases(source, archive)
         if archive.count != len(members):
             detail = f"index: its number of profiles is {archive.count}, but it lists {len(members)}"
             wrong.append({"error": str(FormatError(shown(path), ArchiveReader.format, detail, offset=archive.at))})
