@@ -11,7 +11,7 @@ struct fp_unrepresentable {
     uint64_t objects;      /* functions with an object */
     uint64_t first_lines;  /* functions with a first line */
     uint64_t places;       /* functions with an object, a file or a first line */
-    uint64_t call_places;  /* functions with an object that is no category, a file or a first line */
+    uint64_t call_places;  /* functions with a program as object, a file or a first line */
     uint64_t system_names; /* functions whose symbol has another name */
     uint64_t inlined;      /* line entries of code that is inlined into other code */
     uint64_t columns;      /* line entries with a column */

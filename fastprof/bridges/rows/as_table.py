@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_ends_columns, fp_ends_texts
 
 CAPACITY = 128 * 1024  # rows
-_FIRST = 1024  # rows that there is room for at first: most of many profiles are small
+_FIRST = 1024  # rows; a table grows from this to CAPACITY, because most profiles of a folder are small
 
 _WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 

@@ -19,7 +19,7 @@ from fastprof.core.shapes import fits
 from fastprof.formats.archive.sections import MAX_NUMBER
 
 NBYTES = 8192  # about the bytes of a page before it is compressed; a page has an entry or more
-LEAST = 4  # children of a page above others that has a page next to it, so that there is an end of pages above pages
+LEAST = 4  # children of each part of a divided page above others: a level has at most a quarter of the pages below
 MAX_HEIGHT = 32
 _SHAPE = [int, [str], [int], [bytes]]
 
