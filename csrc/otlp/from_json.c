@@ -156,8 +156,10 @@ static int wrong(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *
     }
     const struct fp_json *t = &j->json;
     const int has_text = t->token >= FP_JSON_STRING && t->token <= FP_JSON_WORD;
-    return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the value of a key", has_text ? t->text : NULL,
-                        has_text ? t->text_n : 0, "a value of its type in OTLP");
+    const char *bracket = t->token == FP_JSON_ARRAY ? "[" : "{";
+    return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the value of a key",
+                        has_text ? (const void *)t->text : bracket, has_text ? t->text_n : 1,
+                        "a value of its type in OTLP");
 }
 
 /* Notes the input offset of a field in a message without length, for byte `find` of the output. */
