@@ -1,6 +1,7 @@
 #include "callgrind/lines.h"
 
 #include "callgrind/wide.h"
+#include "core/cpu.h"
 #include "core/digits.h"
 
 #if defined(__SSE2__)
@@ -375,13 +376,9 @@ WIDE_TARGET static const uint8_t *read_wide(struct fp_callgrind_lines *l, const 
 
 uint32_t fp_callgrind_costs_wide(void) {
 #if WIDE
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
-        !__builtin_cpu_supports("popcnt"))
-        return FP_PLAIN;
-    const int all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                    __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
-    return all ? FP_AVX512 : FP_AVX2;
+    const uint32_t cpu = fp_cpu();
+    if (!(cpu & FP_CPU_AVX2) || !(cpu & FP_CPU_BMI)) return FP_PLAIN;
+    return cpu & FP_CPU_AVX512 ? FP_AVX512 : FP_AVX2;
 #else
     return FP_PLAIN;
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/cpu.h"
 
 /* The views that have each column. */
 struct batch_column {
@@ -247,7 +248,7 @@ __attribute__((target("avx2"))) static int add_columns_avx2(const struct fp_batc
                                                             uint32_t n_values, uint64_t *calls) {
     return add_columns(b, totals, n_values, calls);
 }
-#define HAVE_AVX2() __builtin_cpu_supports("avx2")
+#define HAVE_AVX2() (fp_cpu() & FP_CPU_AVX2)
 #else
 #define add_columns_avx2 add_columns
 #define HAVE_AVX2() 0

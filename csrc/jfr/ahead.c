@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #endif
 
+#include "core/cpu.h"
 #include "jfr/private.h"
 
 /* Decodes the fields of an event at p, where as many bytes can be read as they can have.  Its end. */
@@ -170,7 +171,7 @@ BMI2_TARGET static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in
                                        uint32_t most) {
     return ahead_by(fields_bmi2, r, in, ready, most);
 }
-#define AHEAD (__builtin_cpu_supports("bmi2") ? ahead_bmi2 : ahead_of)
+#define AHEAD (fp_cpu() & FP_CPU_BMI ? ahead_bmi2 : ahead_of)
 #else
 #define AHEAD ahead_of
 #endif

@@ -1,0 +1,22 @@
+/* core/cpu.h - which vector instructions this machine has.
+ *
+ * __builtin_cpu_supports does not serve: it reads a table of the compiler's runtime library, which zig, the compiler of
+ * our wheels, never fills, so that it answers no everywhere.
+ */
+#ifndef FP_CPU_H
+#define FP_CPU_H
+
+#include <stdint.h>
+
+/* cffi-begin */
+enum {
+    FP_CPU_BMI = 1,    /* BMI1, BMI2 and POPCNT */
+    FP_CPU_AVX2 = 2,   /* and the system saves the wide registers */
+    FP_CPU_AVX512 = 4, /* F, BW, DQ, VL, VBMI and VBMI2; likewise */
+};
+
+/* A set of FP_CPU_*; 0 on machines other than x86-64.  Thread-safe. */
+uint32_t fp_cpu(void);
+/* cffi-end */
+
+#endif
