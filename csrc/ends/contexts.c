@@ -22,7 +22,7 @@ void fp_contexts_free(struct fp_contexts *c) {
     free(c->own);
     free(c->cut);
     free(c->share);
-    free(c->parent);
+    free(c->up);
     free(c->function);
     free(c->thread);
     free(c->self);
@@ -233,7 +233,7 @@ static int has_cut(const struct fp_contexts *c, uint32_t node) {
 
 static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32_t function, uint32_t thread,
                      const int64_t *values) {
-    c->parent[at] = parent;
+    c->up[at] = parent ? at + 1 - parent : 0;
     c->function[at] = function;
     c->thread[at] = thread;
     for (uint32_t k = 0; k < c->n_values; k++) c->self[(size_t)k * c->n + at] = values[k];
@@ -269,16 +269,16 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
         sibling[i] = child[parent_of(c, i)];
         child[parent_of(c, i)] = i;
     }
-    free(c->parent);
+    free(c->up);
     free(c->function);
     free(c->thread);
     free(c->self);
     c->n = (uint32_t)n;
-    c->parent = malloc((size_t)(n + 1) * sizeof *c->parent);
+    c->up = malloc((size_t)(n + 1) * sizeof *c->up);
     c->function = malloc((size_t)(n + 1) * sizeof *c->function);
     c->thread = malloc((size_t)(n + 1) * sizeof *c->thread);
     c->self = malloc((size_t)(n + 1) * values_of(c));
-    if (!c->parent || !c->function || !c->thread || !c->self || n > UINT32_MAX) status = no_memory(err);
+    if (!c->up || !c->function || !c->thread || !c->self || n > UINT32_MAX) status = no_memory(err);
     uint32_t at = 0, thread = 0;
     for (uint32_t i = status == FP_DONE ? child[0] : 0; i;) {
         const uint32_t *row = fp_table_row(&c->nodes, i);

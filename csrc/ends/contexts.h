@@ -22,9 +22,9 @@
 struct fp_contexts {
     uint32_t n_values;
     uint64_t n_all; /* contexts that were added */
-    /* Set by fp_contexts_cut.  The callers of each thread's first contexts are its root, a context of parent 0. */
+    /* Set by fp_contexts_cut.  The callers of each thread's first contexts are its root. */
     uint32_t n;
-    uint32_t *parent;      /* 1 + position of the caller, which comes first; 0: the root of a thread */
+    uint32_t *up;          /* distance to the caller, which comes first; 0: the root of a thread */
     uint32_t *function;    /* 0: the root of a thread, or the contexts cut there */
     uint32_t *thread;      /* of the model; FP_NO_ID: threads that were cut as a whole */
     int64_t *self;         /* value k of context i: self[k * n + i] */

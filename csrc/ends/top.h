@@ -126,6 +126,9 @@ int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err);
  * has a cycle.  As above. */
 int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err);
 
+/* Whether any arcs are kept. */
+int fp_top_functions_has_arcs(const struct fp_top_functions *f);
+
 /* After that: prepares the two calls below.  0 or FP_E_NOMEM. */
 int fp_top_functions_index(struct fp_top_functions *f);
 

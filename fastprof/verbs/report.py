@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
@@ -69,13 +69,14 @@ END = plan.End(
     },
     code="verbs.report:written",
 )
-_LARGEST = 1_900_000  # bytes of a page
+_LARGEST = 1_960_000  # bytes of a page
+_AIM = 0.97  # share of that size to aim at
 _CONTEXTS = 45_000  # first attempt
 _CELLS = 70_000  # rows times value columns, first attempt
 _CALLS = 50_000  # of a timeline, first attempt
 _NEARLY = 0.95  # share of the size limit at which a page is accepted
 _SPARE = 30_000  # bytes that a page with fewer calls should leave
-_TRIES = 20  # maximum attempts; then the last page is written even if it is too large
+_TRIES = 8  # maximum attempts; then the last page is written even if it is too large
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -196,6 +197,13 @@ def written(
     return log
 
 
+class _Size(NamedTuple):
+    """Of a page."""
+
+    contexts: int  # without those named [pruned]
+    nbytes: int
+
+
 class _Page:
     """The data of a page, and its text."""
 
@@ -307,37 +315,44 @@ class _Page:
     def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
         """Nearly the largest page within the limit, of at most `most` rows.  Calls get the space left by contexts."""
         n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
-        n_contexts, n_calls, best, grown, shown = _CONTEXTS, _CALLS, None, False, -1
+        n_contexts, n_calls, best, fitted_rows = _CONTEXTS, _CALLS, None, 0
+        fitted: _Size | None = None  # the largest page that fits
+        too_large: _Size | None = None  # the smallest page that does not, of as many rows
         for _ in range(_TRIES):
             content, page = made(n_rows, n_contexts, n_calls)
+            size = _Size(len(content.columns["context up"]) - content.head["cuts"], len(page))
             spare = _LARGEST - len(page)
             if spare >= 0:
-                best = content, page
-                fitted, fitted_rows = n_contexts, n_rows
+                # contexts of equal cost are cut together: if no context was added, the next ones do not fit
+                final = size == fitted or not content.head["cuts"] or spare < (1 - _NEARLY) * _LARGEST
+                best, fitted, fitted_rows = (content, page), size, n_rows
                 if n_rows < most:  # `most` rows might not have fitted
                     most = n_rows = min(most, n_rows + int(spare / _each(content, "row", "arc")))
                     if spare > (1 - _NEARLY) * _LARGEST:
                         continue
-                # contexts of equal cost are cut together: if no context was added, the next ones do not fit
-                before, shown = shown, len(content.columns["context up"])
-                if grown or shown in (before, content.head["all_contexts"]) or spare < (1 - _NEARLY) * _LARGEST:
+                if final:
                     break
-                n_contexts = min(_ALL, n_contexts + 1 + int(spare / _each(content, "context")))
-            elif best:
-                grown, n_rows = True, fitted_rows  # too large: the next page that fits is final
-                n_contexts = max(fitted, int(n_contexts + spare / _each(content, "context") / _NEARLY))
-            elif -2 * spare < (size := content.columns.nbytes("call ")):  # fewer calls are quicker than another tree
-                n_calls = int(content.n_calls * (1 + (spare - _SPARE) / size))
+            elif fitted:
+                too_large, n_rows = (size if n_rows == fitted_rows else None), fitted_rows
+            elif -2 * spare < (size_of_calls := content.columns.nbytes("call ")):
+                # fewer calls are quicker than another tree
+                n_calls = int(content.n_calls * (1 + (spare - _SPARE) / size_of_calls))
+                continue
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (_LARGEST / len(page)) ** 1.5)
                 n_contexts, n_rows = int(n_contexts * share), int(n_rows * share) + 1
                 most = n_rows
+                continue
+            each = _each(content, "context")
+            if too_large:
+                each = (too_large.nbytes - fitted.nbytes) / max(1, too_large.contexts - fitted.contexts)
+            n_contexts = min(_ALL, fitted.contexts + 1 + int((_AIM * _LARGEST - fitted.nbytes) / each))
         content, page = best or (content, page)
-        while n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
+        while fitted and n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
             each = max(1, content.columns.nbytes("call ")) / n_calls
             n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
-            more = made(fitted_rows, fitted, n_calls)
+            more = made(fitted_rows, fitted.contexts, n_calls)
             if len(more[1]) > _LARGEST:
                 break
             content, page = more

@@ -426,6 +426,10 @@ class Costs:
         """None: no call of the function ended."""
         return durations_of(self._durations, function) if self._durations else None
 
+    @property
+    def has_arcs(self) -> bool:
+        return bool(lib.fp_top_functions_has_arcs(self._functions))
+
     def cycle_of(self, function: int) -> int:
         return int(self._functions.cycle[function])
 

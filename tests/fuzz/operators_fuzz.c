@@ -274,7 +274,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
         if (status != FP_DONE) break;
         memset(sums, 0, sizeof sums);
         for (uint32_t i = 0; i < c->n; i++) {
-            must(c->parent[i] <= i);
+            must(c->up[i] <= i);
             for (uint32_t k = 0; k < VALUES; k++) sums[k] += (uint64_t)c->self[(size_t)k * c->n + i];
         }
         for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (options & 8 ? 2 : 1));

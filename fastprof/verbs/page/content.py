@@ -14,10 +14,11 @@ A value column is a value type of one side; the old profile is side 0, the new o
 
 from __future__ import annotations
 
+from array import array
 from copy import copy
 from itertools import chain, count, repeat
 
-from fastprof.core._c import lib
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model
 from fastprof.verbs.page import NONE, Columns
@@ -134,32 +135,28 @@ class Content:
     def _contexts(self) -> None:
         c = self._shown.contexts
         n = c.n
-        parents = [i + 1 - parent if parent else 0 for i, parent in enumerate(_array(c.parent, n))] if n else []
-        places: dict[int, int] = {0: NONE}
-        functions = []
-        for function in _array(c.function, n) if n else ():
-            if function not in places:
-                places[function] = self._function(self._places[function])
-            functions.append(places[function])
-        threads: dict[int, int] = {}
-        roots = [
-            threads.setdefault(t, len(threads)) if not p else 0
-            for t, p in zip(_array(c.thread, n) if n else (), parents, strict=True)
-        ]
-        self.columns.add("context up", "I", parents)
-        self.columns.add("context function", "I", functions)
-        self.columns.add("context thread", "I", roots)
+        ups = _array("I", c.up, n)
+        functions, threads = _array("I", c.function, n), _array("I", c.thread, n)
+        numbers = {f: self._function(self._places[f]) if f else NONE for f in dict.fromkeys(functions)}
+        roots = {i: threads[i] for i in range(n) if not ups[i]}
+        positions = {thread: i for i, thread in enumerate(dict.fromkeys(roots.values()))}
+        threads = array("I", bytes(4 * n))
+        for i, thread in roots.items():
+            threads[i] = positions[thread]
+        self.columns.add("context up", "I", ups)
+        self.columns.add("context function", "I", [numbers[f] for f in functions])
+        self.columns.add("context thread", "I", threads)
         cut = []
-        pruned = [(f == NONE and p > 0) for f, p in zip(functions, parents, strict=True)]
+        pruned = [i for i, function in enumerate(functions) if not function and ups[i]]
         for k, column in enumerate(self._kept):
-            values = _array(c.self + column * n, n) if n and column < c.n_values else [0] * n
+            values = _array("q", c.self + column * n, n) if column < c.n_values else array("q", bytes(8 * n))
             self.columns.add(f"context self {k}", "d", values)
-            cut.append(sum(v for v, is_cut in zip(values, pruned, strict=True) if is_cut))
+            cut.append(sum(values[i] for i in pruned))
         self._shown.labels.add_to(self.columns, self.head, self._text, self._kept)
-        self.head["threads"] = [self._thread(t) for t in threads]
+        self.head["threads"] = [self._thread(t) for t in positions]
         self.head["all_contexts"] = c.n_all
         self.head["cut"] = cut
-        self.head["cuts"] = sum(pruned)  # contexts named [pruned]
+        self.head["cuts"] = len(pruned)  # contexts named [pruned]
 
     def _thread(self, thread: int) -> str:
         if thread == lib.FP_NO_ID:
@@ -199,5 +196,5 @@ class Content:
         }
 
 
-def _array(pointer: Pointer[int], n: int) -> list[int]:
-    return list(pointer[0:n])
+def _array(type_: str, pointer: Pointer[int], n: int) -> array[int]:
+    return array(type_, bytes(ffi.buffer(pointer, n * array(type_).itemsize))) if n else array(type_)

@@ -277,17 +277,17 @@ class Shown:
         self.cut(0, (1 << 32) - 1)
         c = self.contexts
         n = int(c.n)
-        parents, functions = list(c.parent[0:n]) if n else [], list(c.function[0:n]) if n else []
+        ups, functions = list(c.up[0:n]) if n else [], list(c.function[0:n]) if n else []
         totals = [list(c.self[k * n : (k + 1) * n]) if k < c.n_values else [0] * n for k in columns]
         for i in range(n - 1, -1, -1):
-            if parents[i]:
+            if ups[i]:
                 for total in totals:
-                    total[parents[i] - 1] += total[i]
+                    total[i - ups[i]] += total[i]
         found: dict[int, list[int]] = {}
         above: list[frozenset[int]] = []  # by context: the functions that have called themselves
-        for i, (function, parent) in enumerate(zip(functions, parents, strict=True)):
-            outer: frozenset[int] = above[parent - 1] if parent else frozenset()
-            if function and parent and functions[parent - 1] == function and function not in outer:
+        for i, (function, up) in enumerate(zip(functions, ups, strict=True)):
+            outer: frozenset[int] = above[i - up] if up else frozenset()
+            if function and up and functions[i - up] == function and function not in outer:
                 outer |= {function}
                 sums = found.setdefault(function, [0] * len(columns))
                 for k, total in enumerate(totals):

@@ -34,12 +34,19 @@ class Places(dict[int, Place]):
     def __init__(self, model: Model, shown: Shown) -> None:
         super().__init__()
         self._model, self._shown = model, shown
+        self._files: dict[int, str] = {}
+        self._objects: dict[int, str] = {0: ""}
         self.lines: dict[Place, int] = {}
 
     def __missing__(self, function: int) -> Place:
-        f = self._model.get_function(function)
-        place = self[function] = Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
-        line = f.line or self._shown.first_line(function)
+        model = self._model
+        object_, file, name, _, line = model.row("functions", function)
+        if file not in self._files:
+            self._files[file] = _decoded(model.string(file))
+        if object_ not in self._objects:
+            self._objects[object_] = _decoded(model.string(model.row("objects", object_)[0]))
+        place = self[function] = Place(_decoded(model.string(name)), self._files[file], self._objects[object_])
+        line = line or self._shown.first_line(function)
         self.lines[place] = min(line, self.lines.get(place) or line)
         return place
 
@@ -101,6 +108,7 @@ class Table:
                     self._found.setdefault(places[i], {})[c] = i
             for row in finder.cycle_rows():
                 self._found.setdefault(Place(row.name, row.file, row.object), {})[c] = row
+        self._with_arcs = [c for c in kept if shown.costs[c].has_arcs]
         self._has_cycles = any(finder.has_cycles for finder in self._finders.values())
         self._ranked = self._rank()
         self._made: list[Figures] = []
@@ -196,7 +204,7 @@ class Table:
         positions = {c: k for k, c in enumerate(kept)}
         for into in (True, False):
             listed, by_other = self._others(function, into), dict[int, _Arc]()
-            for c in reversed(found):  # of several columns of a side, the first has its calls
+            for c in reversed(found) if listed else ():  # of several columns of a side, the first has its calls
                 costs, k, side = self._shown.costs[c], positions[c], columns[c].side
                 known = costs.calls_known
                 for caller, callee, cost, calls in costs.arcs_with(function, into, listed):
@@ -213,7 +221,7 @@ class Table:
     def _others(self, function: int, into: bool) -> list[int]:
         """The listed callers or callees: the most expensive ones of each value column."""
         costs = self._shown.costs
-        return sorted({other for c in self._kept for other in costs[c].largest_arcs(function, into, _CALLS)})
+        return sorted({other for c in self._with_arcs for other in costs[c].largest_arcs(function, into, _CALLS)})
 
     def _calls(self, c: int, function: int, into: bool, listed: list[int]) -> _Calls:
         """As `top --tree` shows them: functions outside a cycle call the cycle, not its members."""
