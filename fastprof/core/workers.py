@@ -131,12 +131,17 @@ class Workers:
 
     def stop(self) -> None:
         """End the threads: finish started calls and drop the others."""
+        threads = [*self._threads]
+        self.drop()
+        for thread in threads:
+            thread.join()
+
+    def drop(self) -> None:
+        """As `stop`, but without waiting for started calls, whose results are lost."""
         with self._changed:
             self._ended = True
             self._waiting.clear()
             self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
         self._threads.clear()
         self._given.clear()  # results and errors that were not taken may refer to the owner
 

@@ -21,7 +21,9 @@ from fastprof.symbols.names import Symbol
 if TYPE_CHECKING:
     from fastprof.symbols.finder import Names
 
-MOST = 1 << 17  # addresses kept by a process, of about 250 bytes each
+MOST = 32 << 20  # bytes kept by a process
+_CHAIN = 160  # bytes of an address and its chain in a dictionary, without the chain's words
+_FUNCTION = 250  # bytes of a function, without its texts
 EMPTY = array("I", [0]).tobytes()
 
 
@@ -37,7 +39,14 @@ class Chains:
         self.ends = array("Q", [0])  # of each text in `texts`, after a 0
         self.first_lines = array("I")  # by function
         self.lock = Lock()  # hold it while C reads the tables
+        self.nbytes = 0  # about its memory
         self._numbers: dict[tuple[str, str, str, int], int] = {}
+
+    def add(self, addresses: Sequence[int], answers: Sequence[Sequence[Symbol]]) -> None:
+        """Keep the symbols of addresses, innermost first.  Errors: OverflowError for a line beyond 32 bits."""
+        new = dict(zip(addresses, map(self.pack, answers), strict=True))
+        self.at.update(new)
+        self.nbytes += sum(_CHAIN + len(chain) for chain in new.values())
 
     def pack(self, symbols: Sequence[Symbol]) -> bytes:
         """A chain of symbols, which are innermost first."""
@@ -50,6 +59,8 @@ class Chains:
             if number is None:
                 self.first_lines.append(start_line)  # or an OverflowError, before anything else changes
                 number = self._numbers[*texts, start_line] = len(self.first_lines) - 1
+                # the key has the texts as well
+                self.nbytes += _FUNCTION + 2 * sum(map(len, texts))
                 for text in texts:
                     self.texts += text.encode("utf-8", "surrogateescape")
                     self.ends.append(len(self.texts))
@@ -71,7 +82,7 @@ class Chains:
 
 _lock = Lock()
 _holders: WeakSet[Names] = WeakSet()
-_n_kept = 0
+_kept = 0  # bytes
 
 
 def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[bytes]]:
@@ -82,27 +93,27 @@ def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[byte
     chains = names.chains or Chains()
     known = chains.at
     if new := list(dict.fromkeys(address for address in addresses if address not in known)):
-        answers = names.lookup_many(new)
+        answers, before = names.lookup_many(new), chains.nbytes
         try:
             with chains.lock:
-                known.update(zip(new, map(chains.pack, answers), strict=True))
+                chains.add(new, answers)
         except OverflowError:
             raise SymbolError(f"{names.path}: a line number beyond 32 bits") from None
         with _lock:
-            _keep(names, chains, len(new))
+            _keep(names, chains, chains.nbytes - before)
     return chains, [known[address] for address in addresses]
 
 
-def _keep(names: Names, chains: Chains, n: int) -> None:
-    """Keep the chains of a file, instead of all others if those are too many."""
-    global _n_kept
-    if _n_kept + n > MOST:
+def _keep(names: Names, chains: Chains, nbytes: int) -> None:
+    """Keep the chains of a file, which have grown by `nbytes`, instead of all others if those are too many."""
+    global _kept
+    if _kept + nbytes > MOST:
         for holder in _holders:
             holder.chains = None
         _holders.clear()
-        _n_kept = 0
-        n = len(chains.at)
-    if n <= MOST:
+        _kept = 0
+        nbytes = chains.nbytes
+    if nbytes <= MOST:
         names.chains = chains
         _holders.add(names)
-        _n_kept += n
+        _kept += nbytes

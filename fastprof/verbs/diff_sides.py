@@ -88,8 +88,7 @@ class Both(Input):
     def _read(self, run: int) -> Iterator[Batch]:
         """The rows of a run; adds them to its totals."""
         all_totals = self._totals[run]
-        rows = chain.from_iterable(self._rows_of(one) for one in self._pipelines if one.side == run)
-        for batch in self._agreement.compared(self._agreement.named(rows, self._names[run])):
+        for batch in chain.from_iterable(self._rows_of(run, one) for one in self._pipelines if one.side == run):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
                 all_totals[index] = ffi.new("int64_t[]", n_values + 1)
@@ -98,10 +97,9 @@ class Both(Input):
                 raise FastprofError(f"{self._names[run]}: the sum of its costs exceeds 2^63 - 1")
             yield batch
 
-    def _rows_of(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        if self._inclusive:
-            return self._inclusive.rows(pipeline)
-        rows = pipeline.rows(self._model, self._log)
+    def _rows_of(self, run: int, pipeline: plan.Pipeline) -> Iterator[Batch]:
+        made = self._inclusive.rows(pipeline) if self._inclusive else pipeline.rows(self._model, self._log)
+        rows = self._agreement.compared(self._agreement.named(made, self._names[run]))
         if self._groups is None:
             return rows
         return to_graph(self._groups.as_functions(rows), self._model, pipeline.options, self._log)

@@ -89,25 +89,31 @@ def matrix(
         found.append((shares[outlier] - median, median, outlier, function))
     columns = [Column(name, totals[name], (moved[name] + everywhere) / 2) for name in totals]
     columns.sort(key=lambda column: (-round(column.difference, 12), column.name))
-    rows = [_row(model, one, costs[one[-1]], totals, columns) for one in found if abs(one[0]) >= least]
-    rows = [row for row in rows if matches(row.name)]
-    rows.sort(key=lambda row: (-round(abs(row.difference), 12), row[:3]))
-    return Matrix(key, columns, rows[: n or None], len(rows))
+    named = [(_names(model, one[-1]), one) for one in found if abs(one[0]) >= least]
+    named = [(names, one) for names, one in named if matches(names[0])]
+    named.sort(key=lambda one: (-round(abs(one[1][0]), 12), one[0]))
+    rows = [_row(names, one, costs[one[-1]], totals, columns) for names, one in named[: n or None]]
+    return Matrix(key, columns, rows, len(named))
+
+
+def _names(model: Model, function: int) -> tuple[str, str, str]:
+    """Name, file and object."""
+    f = model.get_function(function)
+    name, file, object_ = (text.decode("utf-8", "backslashreplace") for text in (f.name, f.file, f.object))
+    return name, file, object_
 
 
 def _row(
-    model: Model,
+    names: tuple[str, str, str],
     found: tuple[float, float, str, int],
     costs: dict[str, int],
     totals: dict[str, int],
     columns: Sequence[Column],
 ) -> Row:
-    difference, median, outlier, function = found
-    f = model.get_function(function)
-    name, file, object_ = (text.decode("utf-8", "backslashreplace") for text in (f.name, f.file, f.object))
+    difference, median, outlier, _ = found
     share = costs.get(outlier, 0) / totals[outlier]
     in_order = tuple(costs.get(column.name, 0) for column in columns)
-    return Row(name, file, object_, median, outlier, share, difference, in_order)
+    return Row(*names, median, outlier, share, difference, in_order)
 
 
 def _median(values: list[float], n: int) -> float:

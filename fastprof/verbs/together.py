@@ -92,12 +92,14 @@ class Together:
             if not wanted:
                 continue
             n += 1
+            rows_of = {name for name in wanted if number in chosen[name]}
             try:
-                found = self._columns(number, wanted)
+                found = self._columns(number, wanted, rows_of)
             except FastprofError as error:
                 if not self._keep_going or isinstance(error, UsageError):
                     raise
-                skipped(error, self.log)
+                if rows_of:
+                    skipped(error, self.log)
                 failed.append(error)
                 continue
             for name, new in found.items():
@@ -115,8 +117,9 @@ class Together:
             if found
         }
 
-    def _columns(self, number: int, names: list[str]) -> dict[str, list[Column]]:
-        """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped."""
+    def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
+        """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.
+        `rows_of`: the tables whose rows are asked for; the others' losses are not counted."""
         found = {}
         profile = self.open(number)
         with profile:
@@ -129,7 +132,7 @@ class Together:
                     for _ in rows if self._keep_going or is_whole else ():
                         pass
                     rows.close()
-                    if is_whole:
+                    if is_whole and name in rows_of:
                         self._keep(number, name, first, profile)
             self._tables[number] = (*found,)
             self._idle.update(profile.idle)

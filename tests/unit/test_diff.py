@@ -243,6 +243,8 @@ def test_a_timeline_is_compared_by_what_was_called(tmp_path: Path) -> None:
 def test_of_different_value_types(files: Path) -> None:
     (files / "other.callgrind").write_bytes(NEW.replace(b"Ir Dr", b"Ir Bc"))
     with pytest.raises(UsageError, match=r"other.callgrind: has Ir, Bc, but old.callgrind has Ir, Dr"):
+        fastprof.diff("old.callgrind", "other.callgrind", by="label:host")
+    with pytest.raises(UsageError, match=r"other.callgrind: has Ir, Bc, but old.callgrind has Ir, Dr"):
         fastprof.diff("old.callgrind", "other.callgrind")
     found = fastprof.diff("old.callgrind", "other.callgrind", union=True)
     assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45), ("Dr", "", 11, 0), ("Bc", "", 0, 6)]

@@ -15,7 +15,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model
-from fastprof.verbs.matrix import Matrix, matrix
+from fastprof.verbs.matrix import Matrix, Row, matrix
 
 PATTERN = "{host}.folded"
 
@@ -84,6 +84,12 @@ def test_any_costs_agree_with_a_plain_computation() -> None:
             assert [shares[c.name] for c in one.columns] == pytest.approx(one.shares(row))
         assert {c.name: c.difference for c in one.columns} == pytest.approx(moved)
         assert {c.name: c.total for c in one.columns} == {host: totals[host] for host in hosts}
+
+
+def test_only_rows_that_are_shown_have_columns(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("fastprof.verbs.matrix._row", lambda *found: made.append(found) or Row(*found[0], *[0] * 5))  # type: ignore[arg-type,func-returns-value]
+    assert found(n=1).n_rows == 2 and len(made) == 1
 
 
 def test_printed(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:

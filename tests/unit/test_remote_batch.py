@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastprof
+from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import UsageError
 from fastprof.store import listing
 from fastprof.verbs.batch.archive import batch_archive
 from fastprof.verbs.batch.convert import batch_convert, batch_plan
 from fastprof.verbs.batch.merge import batch_merge
+from tests.support.signals import heard
 from tests.unit import test_remote
 from tests.unit.test_remote import CPU, GRAPH, Bucket
 
@@ -49,6 +57,29 @@ def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
     assert run() == {"ok": 3, "error": 1, "earlier": 3}
     bucket.put("in/a.callgrind", GRAPH.read_bytes() + b"\n")
     assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
+
+
+def test_objects_without_a_time_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.folded"
+    file.write_text("main 1\n")
+    for seconds, earlier in ((1, 1), (0, 0)):
+        os.utime(file, (seconds, seconds))
+        batch_convert([str(file)], tmp_path / "out", to="callgrind", jobs=1)
+        assert batch_convert([str(file)], tmp_path / "out", to="callgrind", jobs=1).earlier == earlier
+
+
+def test_an_interrupt_does_not_wait_for_many_servers(bucket: Bucket) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        urls = [f"http://127.0.0.1:{silent.getsockname()[1]}/{i}.folded" for i in range(20)]
+        command = [sys.executable, "-m", "fastprof", "batch", "convert", *urls, "-t", "folded", "-o", "out"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heard) as process:
+            accepted = [silent.accept()[0] for _ in range(AT_ONCE)]
+            begun = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == -signal.SIGINT
+            assert time.monotonic() - begun < 30  # otherwise it ends after 60 s of silence, several times
+            for one in accepted:
+                one.close()
 
 
 def test_plans_merges_and_stores_of_objects(bucket: Bucket, tmp_path: Path) -> None:

@@ -211,6 +211,19 @@ def test_keep_going(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert said.count("format  ") == 3 and err.count("warning: dumps/web2/") == 2
 
 
+def test_a_profile_that_is_not_selected_has_no_losses(dumps: Path) -> None:
+    bad = "dumps/web1/a.callgrind"
+    Path(bad).write_text("events: Ir\nfn=f\n1 x\n1 2\n")
+    with fastprof.sql("dumps/web1", "select * from graph where profile = 'x'", lenient=True) as answer:
+        assert not [*answer.rows()] and "Ir" in answer.columns and not answer.log.losses
+    Path(bad).write_text("bad")
+    query = "select * from graph where profile = 'x'"
+    with fastprof.sql("dumps", query, keep_going=True) as answer:
+        assert not [*answer.rows()] and "Ir" in answer.columns and not answer.log.losses
+    with fastprof.sql("dumps", "select * from graph where profile like '%.callgrind'", keep_going=True) as answer:
+        assert len([*answer.rows()]) == 3 and sum(answer.log.losses.values()) == 1
+
+
 def test_keep_going_keeps_numbers(dumps: Path) -> None:
     Path("bad").write_text("bad")
     add("s.fpa", [A1, G1])

@@ -141,7 +141,9 @@ def test_several_archives_with_one_that_grows(folder: Path) -> None:
 def test_what_is_wrong_with_a_store_is_reported_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     adding.add("one.fpa", ["in1/1.callgrind"])
     whole = Path("one.fpa").read_bytes()
-    for torn in (whole + b"torn", whole[:-16]):  # the second only lacks the trailer
+    adding.add("one.fpa", ["in1/2.callgrind"])
+    longer = Path("one.fpa").read_bytes()
+    for torn in (whole + b"torn", longer[:-16]):  # the second only lacks the trailer
         for path in ("s.fpa", "one.fpa"):
             Path(path).write_bytes(torn)
         with fastprof.open("s.fpa") as profile:

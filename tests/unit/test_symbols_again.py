@@ -33,7 +33,7 @@ int main(int argc, char **argv) { (void)argv; return work(argc) + 1; }
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(chains, "_n_kept", 0)
+    monkeypatch.setattr(chains, "_kept", 0)
     chains._holders.clear()
     (tmp_path / "prog.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-O1", "-fPIE", "-pie", "-o", "prog", "prog.c"], cwd=tmp_path, check=True)
@@ -92,12 +92,23 @@ def test_without_the_memory_the_answers_are_the_same(
 
 
 def test_the_memory_is_bounded(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "MOST", 10)
+    monkeypatch.setattr(chains, "MOST", 5000)
     addresses, kept = code(program), []
     for i in range(0, len(addresses), 4):
         rows(program, 0x7F0000000000, addresses[i : i + 4])
-        kept.append(sum(len(names.chains.at) for names in chains._holders if names.chains))
-    assert max(kept) in range(8, 11)
+        held = [names.chains for names in chains._holders if names.chains]
+        kept.append(sum(one.nbytes for one in held))
+        texts = sum(len(one.texts) + sum(map(len, one.at.values())) for one in held)
+        assert kept[-1] == chains._kept and texts <= kept[-1]
+    assert max(kept) in range(2500, 5001)
+
+
+def test_long_names_count_by_their_bytes() -> None:
+    packed, answer = chains.Chains(), (Symbol("f" * 100_000, "f", "f.c", 1, 1),)
+    packed.add([16], [answer])
+    first = packed.nbytes
+    packed.add([17], [answer])
+    assert first > 200_000 and packed.nbytes - first < 1000
 
 
 def test_chains_are_the_symbols_that_were_looked_up() -> None:

@@ -384,20 +384,19 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
     for item in archive_sections.scan(source.read_at, FILE_HEADER_NBYTES, size):
         if isinstance(item, SectionError):
             damage.append(item)
-        else:
-            found.append(item)
-            if item.type != INDEX:
-                continue
-            end = item.offset + item.nbytes
-            if not damage:
-                index = item
-            elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
-                # A complete index follows the damage, so this is not an unfinished append.  An index before the damage
-                # would lose whole profiles.
-                index = None
+            continue
+        found.append(item)
+        if item.type != INDEX:
+            continue
+        referred = archive_sections.parse_index_offset(source.read_at(item.offset + item.nbytes, TRAILER.size))
+        if referred is not None and damage:
+            # A complete index follows the damage, so this is not an unfinished append.  An index before the damage
+            # would lose whole profiles.
+            index = None
+        elif referred == item.offset:
+            index = item  # without its trailer, what it refers to may not be on disk
     if index is not None and not lenient:
-        end = index.offset + index.nbytes
-        end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
+        end = index.offset + index.nbytes + TRAILER.size
         note = Message(
             "the file does not end with its index: {n} bytes of an unfinished append, from byte {end} on, are "
             "ignored; {--lenient} reads them",

@@ -351,8 +351,9 @@ def reading_options(chosen: Options) -> dict[str, Any]:
 
 
 def is_same(job: Job, record: Record) -> bool:
-    """Whether a record matches the current file and the same request."""
-    return all(job[name] == record.get(name) for name in ("input", "size", "mtime_ns", "key"))
+    """Whether a record matches the current file and the same request.  Not if the time of the file is unknown: then
+    other contents may have the same size."""
+    return job["mtime_ns"] != 0 and all(job[name] == record.get(name) for name in ("input", "size", "mtime_ns", "key"))
 
 
 def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
