@@ -29,7 +29,7 @@ from fastprof.verbs.batch.archive import batch_archive
 from fastprof.verbs.batch.archive import options as archive_options
 from fastprof.verbs.batch.convert import BatchLog, batch_convert, batch_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record, message_of
-from fastprof.verbs.batch.manifest import FOLDER
+from fastprof.verbs.batch.remote_folder import FOLDER
 from fastprof.verbs.batch.status import batch_status
 
 DESCRIPTION = """\

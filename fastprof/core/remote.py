@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import copy
 from threading import Lock
 
@@ -126,11 +127,43 @@ class Unsized(FastprofError):
     """An answer without a length."""
 
 
-def below(url: str) -> list[Object] | None:
-    """All objects below a URL that ends in a slash; None for other URLs.  Errors: FastprofError."""
-    if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in CLOUDS:
-        return None
+def has_listings(url: str) -> bool:
+    """Whether this URL stands for a folder whose objects can be listed."""
+    return is_url(url) and url.endswith("/") and url.partition("://")[0] in CLOUDS
+
+
+def below(url: str) -> Iterator[Object]:
+    """All objects below a URL that has listings, page by page.  Errors: FastprofError."""
     return _Remote(url).listed()
+
+
+def read(url: str) -> bytes:
+    """A small object.  Errors: FastprofError."""
+    return Download(url).read()
+
+
+def lines(url: str) -> Iterator[bytes]:
+    """The lines of an object, with their ends.  Errors: FastprofError."""
+    download, rest = Download(url), b""
+    while data := download.read(_CHUNK):
+        *whole, rest = (rest + data).splitlines(keepends=True)
+        if rest.endswith(b"\n"):
+            whole, rest = [*whole, rest], b""
+        yield from whole
+    if rest:
+        yield rest
+
+
+def put(url: str, data: bytes) -> None:
+    """Create a small object, or replace it.  Errors: FastprofError."""
+    upload = Upload(url)
+    upload.write(data)
+    upload.commit()
+
+
+def remove(url: str) -> None:
+    """Remove an object, if it exists.  Errors: FastprofError."""
+    _Remote(url, to_write=True).delete()
 
 
 def state(url: str) -> tuple[int, int]:
@@ -173,16 +206,15 @@ class _Remote:
                 lambda: stores.HTTPStore.from_url(bare(url), client_options=client, retry_config=RETRIES)
             )
 
-    def listed(self) -> list[Object]:
-        def one(found: Any) -> Object:
-            return Object(f"{self._bucket}/{found['path']}", found["size"], _time_of(found))
+    def listed(self) -> Iterator[Object]:
+        pages = self._do(lambda: iter(self._obstore.list(self._store, self._key)))
+        while (page := self._do(lambda: next(pages, None))) is not None:
+            for found in page:
+                yield Object(f"{self._bucket}/{found['path']}", found["size"], _time_of(found))
 
-        listed: list[Object] = self._do(
-            lambda: [one(o) for part in self._obstore.list(self._store, self._key) for o in part]
-        )
-        if not listed:
-            raise FastprofError(f"{self.name}: no objects below this prefix")
-        return listed
+    def delete(self) -> None:
+        with suppress(FileNotFoundError):
+            self._do(lambda: self._obstore.delete(self._store, self._key))
 
     def get(self, **options: Any) -> Any:
         return self._do(lambda: self._obstore.get(self._store, self._key, options=options))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log, Warn
-from fastprof.core.remote import Object, below, is_url, shown
+from fastprof.core.remote import Object, below, has_listings, is_url, shown
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
@@ -146,19 +146,25 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
 
 def _objects_below(url: str) -> list[str]:
     """`_files_below` for URLs; https and http have no listing, so the URL itself is returned."""
-    objects = objects_below(url)
-    return [url] if objects is None else [found.url for found in objects]
+    if not has_listings(url):
+        return [url]
+    named = ((found.url.removeprefix(url), found.url) for found in objects_below(url))
+    return [found for _, found in sorted(named, key=lambda one: [*map(_natural, one[0].split("/"))])]
 
 
-def objects_below(url: str) -> list[Object] | None:
-    """The objects below a URL that ends in a slash, as `_files_below`; None for other URLs.  Errors: FastprofError."""
-    objects = below(url)
-    if objects is None:
-        return None
-    named = [(found.url.removeprefix(url), found) for found in objects]
-    named = [one for one in named if not any(part.startswith(".") for part in one[0].split("/"))]
-    named.sort(key=lambda one: [*map(_natural, one[0].split("/"))])
-    return [found for _, found in named]
+def objects_below(url: str) -> Iterator[Object]:
+    """The objects below a URL that has listings, as they are listed, without hidden ones.
+
+    Errors: FastprofError, also if there are none.
+    """
+    n = 0
+    for found in below(url):
+        name = found.url.removeprefix(url)
+        if found.url.startswith(url) and not any(part.startswith(".") for part in name.split("/")):
+            n += 1
+            yield found
+    if not n:
+        raise FastprofError(f"{url}: no objects below this prefix")
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

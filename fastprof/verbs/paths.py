@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 
+from fastprof.core.remote import is_url
+
 
 def invalid_because(name: str) -> str | None:
     """Why a name cannot be that of a file below the output folder; None if it can."""
@@ -38,13 +40,16 @@ def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> 
     with one output.  Two paths are equal if they differ only in "." or "//", lead to one folder through a symbolic
     link, or differ only in what the file system ignores: case, or the encoding of accents.
     """
-    real = lru_cache(maxsize=None)(os.path.realpath)
+    is_remote = is_url(outdir)  # a store of objects tells all names apart
+    real = _as_it_is if is_remote else lru_cache(maxsize=None)(os.path.realpath)
     placed = []
     for output, of in outputs:
         folder, name = os.path.split(os.path.join(outdir, output))
         placed.append((os.path.join(real(folder), name), output, of))
     found = _clash(placed, outdir, advice)
-    if found is None and _clash([(folded(path), output, of) for path, output, of in placed], outdir, advice):
+    if found is not None or is_remote:
+        return found
+    if _clash([(folded(path), output, of) for path, output, of in placed], outdir, advice):
         # Only now, because finding out creates a file.
         fold = _folding_of(outdir)
         found = _clash([(fold(path), output, of) for path, output, of in placed], outdir, advice)

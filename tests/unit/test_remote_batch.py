@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.cli import main
 from fastprof.core.ahead import AT_ONCE
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.store import listing
+from fastprof.verbs.batch import remote_store
 from fastprof.verbs.batch.archive import batch_archive
 from fastprof.verbs.batch.convert import batch_convert, batch_plan
 from fastprof.verbs.batch.merge import batch_merge
+from fastprof.verbs.batch.status import batch_status
 from tests.support.signals import heard
 from tests.unit import test_remote
 from tests.unit.test_remote import CPU, GRAPH, Bucket
@@ -27,10 +30,15 @@ from tests.unit.test_remote import CPU, GRAPH, Bucket
 bucket, server = test_remote.bucket, test_remote.server  # fixtures
 
 
+def keys(bucket: Bucket) -> list[str]:
+    return bucket.keys()
+
+
 def test_a_batch_refuses_secrets_and_remote_outputs(tmp_path: Path) -> None:
     for inputs, out, why in (
         (["https://a:secret@host/x.prof?secret"], tmp_path / "out", "a batch records its inputs"),
-        ([CPU], "s3://bucket/out", "a batch writes files"),
+        ([CPU], "https://host/out/", "has no listings"),
+        (["s3://bucket/"], "s3://bucket/out", "outputs would be inputs of the next run"),
         (["https://host/dir/"], tmp_path / "out", "has no listings"),
         (["http://host/debug/pprof/heap"], tmp_path / "out", "each request takes another profile"),
     ):
@@ -57,6 +65,81 @@ def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
     assert run() == {"ok": 3, "error": 1, "earlier": 3}
     bucket.put("in/a.callgrind", GRAPH.read_bytes() + b"\n")
     assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
+
+
+def test_a_batch_writes_objects(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The manifest is there as well: the same command goes on where another one ended."""
+    for key in ("in/a.callgrind", "in/deep/b.callgrind", "in/bad"):
+        bucket.put(key, GRAPH.read_bytes() if "." in key else b"?")
+    words = ["batch", "convert", "s3://bucket/in/", "-t", "folded", "-o", "s3://bucket/out", "-j", "2", "-q"]
+    assert main([*words, "--exclude", "bad"]) == 0
+    fastprof.convert(GRAPH, tmp_path / "want.folded")
+    for name in ("a", "deep/b"):
+        assert bucket.get(f"out/{name}.callgrind.folded") == (tmp_path / "want.folded").read_bytes()
+    assert main(words) == 1
+    log = batch_convert("s3://bucket/in/", "s3://bucket/out/", to="folded", jobs=1)
+    assert log.statuses == {"ok": 2, "error": 1} and log.earlier == 3
+    bucket.s3.delete_object(Bucket="bucket", Key="out/a.callgrind.folded")
+    bucket.put("out/deep/b.callgrind.folded", b"short")
+    assert batch_convert("s3://bucket/in/", "s3://bucket/out/", to="folded", jobs=1).earlier == 1
+    assert {key.partition("/")[0] for key in keys(bucket)} == {"in", "out"}
+    assert not [path for path in tmp_path.iterdir() if path.name != "want.folded"]
+    with pytest.raises(UsageError, match="s3://bucket/shards/ has outputs of 2 shards"):
+        batch_convert("s3://bucket/in/", "s3://bucket/shards/", to="folded", jobs=1, shard=(1, 2), exclude=["bad"])
+        batch_convert("s3://bucket/in/", "s3://bucket/shards/", to="folded", jobs=1, shard=(1, 3), exclude=["bad"])
+    capsys.readouterr()
+    assert main(["batch", "status", "s3://bucket/out/"]) == 1
+    assert "bad: unknown format" in capsys.readouterr().out
+    with pytest.raises(FastprofError, match="s3://bucket/none/: no `fastprof batch` has written"):
+        batch_status("s3://bucket/none/")
+
+
+def test_plans_and_merge_trees_of_objects_alone(bucket: Bucket, tmp_path: Path) -> None:
+    for i in range(5):
+        bucket.put(f"in/{i}.callgrind", GRAPH.read_bytes())
+    assert batch_plan("s3://bucket/in/", "s3://bucket/all.plan").files == 5
+    for i in (1, 2):
+        batch_convert([], "s3://bucket/out/", to="folded", plan="s3://bucket/all.plan", shard=(i, 2), jobs=1)
+    assert batch_status("s3://bucket/out/").statuses == {"ok": 5}
+    fastprof.merge([GRAPH] * 5, tmp_path / "want.callgrind")
+    batch_merge("s3://bucket/in/", "s3://bucket/got.callgrind", jobs=2, fan_in=2)
+    assert bucket.get("got.callgrind") == (tmp_path / "want.callgrind").read_bytes()
+    assert not [key for key in keys(bucket) if "partials" in key]
+    with pytest.raises(UsageError, match="names a folder, not an object"):
+        batch_merge("s3://bucket/in/", "s3://bucket/sum/", jobs=2)
+
+
+def test_a_store_of_objects_alone(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = "s3://bucket/deep/s.fpa"
+
+    def run(**options: Any) -> tuple[dict[str, int], int]:
+        log = batch_archive("s3://bucket/deep/", store, jobs=1, **options)
+        return dict(log.statuses), log.earlier
+
+    for i in range(3):
+        bucket.put(f"deep/{i}.callgrind", GRAPH.read_bytes())
+    assert run(dry_run=True)[1] == 0 and "deep/s.fpa" not in keys(bucket)
+    assert run() == ({"ok": 3}, 0)
+    assert {m["name"] for m in listing.members(store)} == {f"{i}.callgrind" for i in range(3)}
+    bucket.put("deep/3.callgrind", b"?")
+    assert run() == ({"ok": 3, "error": 1}, 3)
+    bucket.put("deep/3.callgrind", GRAPH.read_bytes())
+    before = bucket.get("deep/s.fpa")
+    assert run() == ({"ok": 4}, 3)
+    assert len([*listing.members(store)]) == 4
+    assert not [*tmp_path.iterdir()]
+    bucket.put("deep/4.callgrind", GRAPH.read_bytes())
+    download = remote_store._download
+
+    def other(url: str, path: str) -> Any:
+        found = download(url, path)
+        bucket.put("deep/s.fpa", before)
+        return found
+
+    monkeypatch.setattr(remote_store, "_download", other)
+    with pytest.raises(FastprofError, match=r"s\.fpa: changed while the batch ran"):
+        run()
+    assert batch_status(store).statuses == {"ok": 4}
 
 
 def test_objects_without_a_time_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

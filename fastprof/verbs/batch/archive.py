@@ -17,6 +17,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.options import CORES, Option, Options, checked
+from fastprof.core.remote import is_url
 from fastprof.store.adding import Adding, adding, adding_options, write_piece
 from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (
@@ -44,6 +45,7 @@ from fastprof.verbs.batch.files import File, refreshed, refuse_same_names
 from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
+from fastprof.verbs.batch.remote_store import local_copy
 from fastprof.verbs.paths import is_at
 
 if TYPE_CHECKING:
@@ -93,8 +95,30 @@ def batch_archive(
     chosen = checked(given, options())
     store = os.fspath(store)
     log = BatchLog()
+    if not is_url(store):
+        _add(log, inputs, (store, store), from_, progress, chosen)
+        return log
+    with local_copy(store, upload=not chosen[DRY_RUN]) as copy:
+        _add(log, inputs, (copy, store), from_, progress, chosen)
+    return log
+
+
+def _add(
+    log: BatchLog,
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    place: tuple[str, str],
+    from_: str | None,
+    progress: Progress | None,
+    chosen: Options,
+) -> None:
+    """Add files to a store.  `place`: its path, and what it is a copy of, or the same."""
+    store, of = place
     files = [*chosen_files(paths_of(inputs), chosen, log)]
-    files = [file for file in (refreshed(files) if chosen[PLAN] else files) if not is_at(file.path, store)]
+    files = [
+        file
+        for file in (refreshed(files) if chosen[PLAN] else files)
+        if file.path != of and not is_at(file.path, store)
+    ]
     refuse_same_names(files)
     log.files += len(files)
     reading = reading_options(chosen)
@@ -106,10 +130,10 @@ def batch_archive(
     if chosen[DRY_RUN]:
         there = {*names(store)} if os.path.exists(store) else set()
         log.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, chosen, log)]
-        return log
+        return
     with adding(store) as session:
         log.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, chosen, log)]
-        with Manifest(*os.path.split(store), run_of(log)) as manifest, _Filling(session, manifest, store) as filling:
+        with Manifest(*os.path.split(store), run_of(log)) as manifest, _Filling(session, manifest, place) as filling:
             if progress is not None:
                 progress(log, None)
             for record in filling.run(log.todo, before, chosen, workers):
@@ -117,15 +141,14 @@ def batch_archive(
                 if progress is not None:
                     progress(log, record)
     log.idle_flags = filling.idle()
-    return log
 
 
 class _Filling:
     """The store that pieces are appended to."""
 
-    def __init__(self, session: Adding, manifest: Manifest, store: str) -> None:
-        self._session, self._manifest, self._store = session, manifest, store
-        folder, name = os.path.split(store)
+    def __init__(self, session: Adding, manifest: Manifest, place: tuple[str, str]) -> None:
+        self._session, self._manifest, self._store = session, manifest, place[1]
+        folder, name = os.path.split(place[0])
         # A fixed name, so that the leftover of a killed process is removed.  The lock excludes others.
         self._pieces = os.path.join(folder, f".{name}.pieces")
         self._jobs: dict[str, Job] = {}  # unfinished, by output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from fastprof.core.options import (
     available,
     checked,
 )
-from fastprof.core.remote import is_url, shown
+from fastprof.core.remote import is_url
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
@@ -46,8 +46,16 @@ from fastprof.verbs.batch.jobs import (
     is_of_the_file,
     message_of,
     options_key,
+    outputs_of,
 )
-from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests_for, records_by_output, refuse_other_shards
+from fastprof.verbs.batch.manifest import (
+    Manifest,
+    manifests,
+    manifests_for,
+    records_by_output,
+    refuse_other_shards,
+)
+from fastprof.verbs.batch.remote_folder import FOLDER, folder_of, readable, sizes
 from fastprof.verbs.batch.shards import Plan, of_shard, write_plan
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.run import listed
@@ -218,22 +226,24 @@ def batch_convert(
     BatchLog(files=4, earlier=0, ok=4)
     """
     chosen = checked(given, options())
-    outdir = os.fspath(outdir)
-    if is_url(outdir):
-        raise UsageError(f"{shown(outdir)}: a batch writes files; `fastprof convert` and `merge` also write objects")
+    outdir = folder_of(os.fspath(outdir))
     target = target_of("", to)
     suffix = target.suffixes[0]
     log = BatchLog()
     shard = chosen[SHARD] or (1, 1)
-    refuse_other_shards(outdir, shard)
-    files, plan_digest = _files_of(shard, paths_of(inputs), outdir, suffix, chosen, log)
+    paths = paths_of(inputs)
+    _refuse_within(paths, outdir)
+    with readable(outdir) as there:
+        refuse_other_shards(outdir, manifests(there), shard)
+        files, plan_digest = _files_of(shard, paths, outdir, suffix, chosen, log)
+        outputs = {file.name + suffix for file in files}
+        before = records_by_output(manifests_for(there, shard, plan_digest), outputs)
     reading = reading_options(chosen)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
-    workers = chosen[JOBS] or workers_for(files)
+    workers = chosen[JOBS] or workers_for(files, outdir)
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
-    outputs = {file.name + suffix for file in files}
-    before = records_by_output(manifests_for(outdir, shard, plan_digest), outputs)
+    size_of = _size_in(outdir, before)
     for file in refreshed(files) if chosen[PLAN] else files:
         output = file.name + suffix
         job = {
@@ -244,7 +254,7 @@ def batch_convert(
             **common,
         }
         record = before.get(output)
-        if record and _is_done(job, record, outdir, chosen[RETRY_ERRORS]):
+        if record and _is_done(job, record, size_of, chosen[RETRY_ERRORS]):
             log.earlier += 1
             log.take(record)
         else:
@@ -260,7 +270,6 @@ def _files_of(
     shard: tuple[int, int], paths: list[str], outdir: str, suffix: str, chosen: Options, log: BatchLog
 ) -> tuple[list[File], str]:
     """The files of a shard, and the digest of the plan."""
-    _refuse_within(paths, outdir)
     found = chosen_files(paths, chosen, log)
     if isinstance(found, list):
         refuse_bad_names(found)
@@ -279,9 +288,13 @@ def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
 
 
 def _refuse_within(paths: list[str], outdir: str) -> None:
-    inside = os.path.join(os.path.realpath(outdir), "")
+    inside = outdir if is_url(outdir) else os.path.join(os.path.realpath(outdir), "")
     for given in paths:
-        if os.path.isdir(given) and inside.startswith(os.path.join(os.path.realpath(given), "")):
+        if is_url(outdir):
+            folder = given if given.endswith("/") else None
+        else:
+            folder = os.path.join(os.path.realpath(given), "") if os.path.isdir(given) else None
+        if folder is not None and inside.startswith(folder):
             raise UsageError(f"{outdir}: is inside the input {given}: outputs would be inputs of the next run")
 
 
@@ -356,7 +369,15 @@ def is_same(job: Job, record: Record) -> bool:
     return job["mtime_ns"] != 0 and all(job[name] == record.get(name) for name in ("input", "size", "mtime_ns", "key"))
 
 
-def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
+def _size_in(outdir: str, before: Mapping[str, Record]) -> Callable[[str], int]:
+    """A function for the sizes of outputs by name.  It raises LookupError or OSError for one that is missing."""
+    if is_url(outdir):
+        wanted = {output for record in before.values() for output in outputs_of(record)}
+        return (sizes(outdir, wanted) if wanted else {}).__getitem__
+    return lambda output: os.path.getsize(os.path.join(outdir, output))
+
+
+def _is_done(job: Job, record: Record, size_of: Callable[[str], int], retry_errors: bool) -> bool:
     """Whether this file is done."""
     if not is_same(job, record):
         return False
@@ -364,14 +385,15 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
         return is_of_the_file(record) and not retry_errors
     try:
         outputs = record.get("files") or [record]
-        return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
-    except (OSError, KeyError, TypeError, ValueError):  # the file is gone, or the record is of another program
+        return all(size_of(one["output"]) == one["bytes"] for one in outputs)
+    except (OSError, LookupError, TypeError, ValueError):  # the file is gone, or the record is of another program
         return False
 
 
-def workers_for(files: Iterable[File]) -> int:
+def workers_for(files: Iterable[File], output: str = "") -> int:
     """The default number of worker processes.  More than cores wait for servers side by side."""
-    return min(4 * available(), _SERVED) if any(is_url(file.path) for file in files) else available()
+    waits = is_url(output) or any(is_url(file.path) for file in files)
+    return min(4 * available(), _SERVED) if waits else available()
 
 
 def cores_of_each(workers: int) -> int:

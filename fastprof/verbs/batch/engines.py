@@ -17,11 +17,12 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
 from fastprof.core.options import Option, Text
+from fastprof.core.remote import is_url
 from fastprof.core.words import Message, install
 from fastprof.verbs.batch.files import state
 from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of
 from fastprof.verbs.batch.pool import Pool
-from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven
+from fastprof.verbs.batch.proof import Proof, absolute, proof_of, seen, why_unproven
 from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
@@ -111,7 +112,7 @@ class Dask:
         """Like `Pool.run`, but each output is synchronized by its worker: this machine cannot do it for others.
         Errors: FastprofError if Dask fails, or if no worker sees the files."""
         distributed: Any = import_module("distributed")
-        waiting = [{**job, "durable": True, "output": os.path.abspath(job["output"])} for job in jobs]
+        waiting = [{**job, "durable": True, "output": absolute(job["output"])} for job in jobs]
         n = max(1, len(waiting) // self._together)
         here: list[Job] = []  # jobs for this machine
         with proof_of(waiting, self._folder) as proof:
@@ -208,8 +209,9 @@ def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
     """Whether a file matches what a worker saw.  A network file system may show it a few seconds later."""
     end = time.monotonic() + seconds
     while True:
-        with suppress(OSError):
-            os.listdir(os.path.dirname(path))  # refreshes the client's cache
+        with suppress(OSError, FastprofError):
+            if not is_url(path):
+                os.listdir(os.path.dirname(path))  # refreshes the client's cache
             if seen(path) == expected:
                 return True
         if time.monotonic() >= end:
@@ -253,5 +255,5 @@ def _of_another_file(job: Job) -> Record | None:
 def _seen_or_not(path: str) -> list[Any]:
     try:
         return seen(path)
-    except OSError as error:
-        return [-1, error.strerror]
+    except (OSError, FastprofError) as error:
+        return [-1, str(error)]

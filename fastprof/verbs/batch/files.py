@@ -13,7 +13,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
-from fastprof.core.remote import is_url, shown
+from fastprof.core.remote import has_listings, is_url, shown
 from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand, objects_below
 from fastprof.inputs.stored import in_store
@@ -68,15 +68,13 @@ def find(
     chosen = sorted(one for one in names if _chosen(one[1], include, exclude))
     found = refreshed(File(path, name, 0, 0) for path, name in chosen)
     for prefix in prefixes:
+        if not has_listings(prefix):
+            raise UsageError(f"{prefix}: this server has no listings; name its files")
+        placed = ((one, _relative(one.url.removeprefix(prefix))) for one in objects_below(prefix))
         try:
-            objects = objects_below(prefix)
+            found += (File(one.url, name, *one[1:]) for one, name in placed if _chosen(name, include, exclude))
         except FastprofError as error:
             failed(error)
-            continue
-        if objects is None:
-            raise UsageError(f"{prefix}: this server has no listings; name its files")
-        placed = ((one, _relative(one.url.removeprefix(prefix))) for one in objects)
-        found += (File(one.url, name, *one[1:]) for one, name in placed if _chosen(name, include, exclude))
     found = [*dict.fromkeys(found)]
     return sorted(found, key=lambda file: (-file.size, file.name, file.path))
 
@@ -128,7 +126,7 @@ def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
     advice = ": pass a folder that has both"
     if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
         raise UsageError(found)
-    places = {os.path.abspath(outdir), os.path.realpath(outdir)}
+    places = _places(outdir)
     below = tuple(os.path.join(place, "") for place in places)
     inputs = {file.path for file in files if file.path.startswith(below)}
     for file in files if inputs else ():
@@ -137,12 +135,17 @@ def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
                 raise UsageError(f"{file.path} would become {output}, which is an input")
 
 
+def _places(outdir: str) -> set[str]:
+    """The absolute paths of a folder."""
+    return {outdir} if is_url(outdir) else {os.path.abspath(outdir), os.path.realpath(outdir)}
+
+
 def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Iterator[File]:
     """These files, read once; after the last one the errors of `refuse_collisions`.
 
     Remembers a hash of each output, 8 bytes: only if two are equal, the files are read again and their paths compared.
     """
-    below = tuple({os.path.join(place, "") for place in (os.path.abspath(outdir), os.path.realpath(outdir))})
+    below = tuple(os.path.join(place, "") for place in _places(outdir))
     outputs, folders = Hashes(), set[int]()
     real: dict[str, str] = {}
     is_suspect = False
@@ -151,7 +154,8 @@ def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Itera
         folder, _, name = file.name.rpartition("/")
         place = real.get(folder)
         if place is None:
-            above = folded(os.path.realpath(os.path.join(outdir, folder)))
+            above = os.path.join(outdir, folder)
+            above = folded(above if is_url(outdir) else os.path.realpath(above))
             place = real[folder] = os.path.join(above, "")
             while (key := hash(above)) not in folders:
                 folders.add(key)

@@ -31,6 +31,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option
+from fastprof.core.remote import is_url
 from fastprof.core.words import Message, packed, unpacked
 from fastprof.verbs.convert import converted
 
@@ -56,7 +57,8 @@ def convert_one(job: Job) -> Record:
     """
 
     def convert(idle: Idle) -> Log:
-        os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
+        if not is_url(job["output"]):
+            os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
         return converted(
             job["input"],
             job["output"],

@@ -26,13 +26,13 @@ from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.remote import is_url
 from fastprof.core.words import Message
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
+from fastprof.verbs.batch.remote_folder import FOLDER, Pieces
 
-FOLDER = ".fastprof"  # hidden, because a folder of outputs may be the input of another conversion
 _FAILED = (ERROR, CRASHED)
-_SECONDS, _OUTPUTS = 1.0, 256
 _ATTEMPTS, _BETWEEN = 10, 0.05  # attempts to lock a manifest, and seconds between two
 
 
@@ -44,25 +44,17 @@ class Manifest:
     """
 
     def __init__(self, outdir: str, name: str, run: dict[str, Any]) -> None:
-        folder = os.path.join(outdir, FOLDER)
-        self.path = os.path.join(folder, f"{name}.jsonl")
+        self.path = os.path.join(outdir, FOLDER, f"{name}.jsonl")
         self._waiting: list[Record] = []
         self._error: Exception | None = None
         self._ends = False
         self._changed = Condition()
+        self._to: _File | Pieces = Pieces(self.path) if is_url(outdir) else _File(self.path)
         try:
-            os.makedirs(folder, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self._to.write(_line({"run": run}))
         except OSError as error:
+            self._to.close()
             raise FastprofError(f"{self.path}: {error.strerror}") from None
-        try:
-            _lock(self._fd)
-            _cut_torn_line(self._fd)
-            self._write({"run": run})
-        except OSError as error:
-            os.close(self._fd)
-            why = "another batch is running here" if isinstance(error, BlockingIOError) else error.strerror
-            raise FastprofError(f"{self.path}: {why}") from None
         self._thread = begin(self._run)
 
     def add(self, record: Record) -> None:
@@ -73,6 +65,8 @@ class Manifest:
             self._changed.notify()
 
     def _check(self) -> None:
+        if isinstance(self._error, FastprofError):
+            raise self._error
         if self._error is not None:
             why = self._error.strerror if isinstance(self._error, OSError) else None
             raise FastprofError(f"{self.path}: {why or self._error}")
@@ -82,20 +76,14 @@ class Manifest:
             while True:
                 with self._changed:
                     self._changed.wait_for(lambda: self._waiting or self._ends)
-                    self._changed.wait_for(lambda: len(self._waiting) >= _OUTPUTS or self._ends, _SECONDS)
+                    self._changed.wait_for(lambda: len(self._waiting) >= self._to.most or self._ends, self._to.seconds)
                     records, self._waiting = self._waiting, []
                 if not records:
                     return
-                _synchronize(self._fd)
-                for record in records:
-                    self._write(record)
+                self._to.synchronize()
+                self._to.write(b"".join(map(_line, records)))
         except Exception as error:
             self._error = error
-
-    def _write(self, line: dict[str, Any]) -> None:
-        rest = memoryview(json.dumps(line, default=str).encode() + b"\n")
-        while rest:  # a full disk accepts a part first and fails at the next write
-            rest = rest[os.write(self._fd, rest) :]
 
     def __enter__(self) -> Manifest:
         return self
@@ -108,11 +96,48 @@ class Manifest:
             self._changed.notify()
         self._thread.join()
         try:
-            os.close(self._fd)
+            self._to.close()
         except OSError as failed:
             self._error = self._error or failed
         if error is None:
             self._check()
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, default=str).encode() + b"\n"
+
+
+class _File:
+    """A manifest in a folder of files, locked.  Errors: FastprofError, also if another process has locked it."""
+
+    most, seconds = 256, 1.0  # records are written together after so many, or so long
+
+    def __init__(self, path: str) -> None:
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror}") from None
+        try:
+            _lock(self._fd)
+            _cut_torn_line(self._fd)
+        except OSError as error:
+            self.close()
+            why = "another batch is running here" if isinstance(error, BlockingIOError) else error.strerror
+            raise FastprofError(f"{path}: {why}") from None
+
+    def write(self, data: bytes) -> None:
+        """Errors: OSError."""
+        rest = memoryview(data)
+        while rest:  # a full disk accepts a part first and fails at the next write
+            rest = rest[os.write(self._fd, rest) :]
+
+    def synchronize(self) -> None:
+        """Synchronize the outputs to disk."""
+        _synchronize(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
 
 
 def _lock(fd: int) -> None:
@@ -184,13 +209,14 @@ def shard_of(path: str) -> tuple[int, int] | None:
     return (number, of) if number <= of <= 1 << 20 else None
 
 
-def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
+def refuse_other_shards(outdir: str, found: list[str], shard: tuple[int, int]) -> None:
     """Refuse a second number of shards in a folder: some files would be done twice and others never.
+    `found`: its manifests.
 
     A run of all files, 1 of 1, may continue ended shards, and vice versa.
     Errors: UsageError; FastprofError while other shards are running.
     """
-    for path in manifests(outdir):
+    for path in found:
         _, of = shard_of(path) or shard
         if of != shard[1] and 1 not in (of, shard[1]):
             instead = Message("{--shard:=}I/{of}, no {--shard} for all that remain", of=of)

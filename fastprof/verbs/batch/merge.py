@@ -25,6 +25,7 @@ from fastprof import formats, plan
 from fastprof.bridges import COMPUTE, INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT, TAG
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
+from fastprof.core import remote
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
@@ -32,6 +33,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
+from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
@@ -51,6 +53,8 @@ from fastprof.verbs.batch.convert import (
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
+from fastprof.verbs.batch.proof import absolute
+from fastprof.verbs.batch.remote_folder import remove_below
 from fastprof.verbs.convert import converted, target_of
 from fastprof.verbs.reported import REPORTED
 
@@ -160,11 +164,11 @@ class _Tree:
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
         self._output, self._target, self._from, self._log = output, target, from_, log
         self._chosen, self._progress = chosen, progress
-        self._workers = chosen[JOBS] or workers_for(files)
+        self._workers = chosen[JOBS] or workers_for(files, output)
         self._options = reading
         if target.holds.short_names:
             self._options = {"demangle": "short", **reading}  # for names made when a file is read
-        self._folder = os.path.abspath(output) + ".partials"
+        self._folder = absolute(output) + ".partials"
         self._files = files
         self._idle: list[set[str]] = []
         text = json.dumps([__version__, target.name, from_, self._options], sort_keys=True)
@@ -180,7 +184,9 @@ class _Tree:
         level = {}
         for kind in (view, "stacks"):
             mine = [file for file in self._files if _kind(views[file], view) == kind]
-            level[kind] = [(file.path, f"{file.path} {file.size} {file.mtime_ns}") for file in mine]
+            # without a time nothing tells whether a partial is of the current contents
+            times = [file.mtime_ns or os.urandom(8).hex() for file in mine]
+            level[kind] = [(file.path, f"{file.path} {file.size} {t}") for file, t in zip(mine, times, strict=True)]
         fan_in = self._chosen[FAN_IN]
         first = True
         n = self._workers
@@ -191,10 +197,8 @@ class _Tree:
             "warn": self._log.warn,
         }
         with begun(self._chosen[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
-            try:
-                os.makedirs(self._folder, exist_ok=True)
-            except OSError as error:
-                raise FastprofError(f"{self._folder}: {error.strerror}") from None
+            if not is_url(self._folder):
+                _make(self._folder)
             while first or max(map(len, level.values())) > fan_in:
                 jobs = []
                 for kind, members in level.items():
@@ -217,7 +221,10 @@ class _Tree:
         )
         for flag in sorted(idle.intersection(*self._idle)):
             log.warn(REPORTED["idle-options"], option=spelled(flag))
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if is_url(self._folder):
+            remove_below(self._folder + "/")
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
         self._log.take_all(log)
         return self._log
 
@@ -258,11 +265,7 @@ class _Tree:
         todo = []
         n_done = 0
         for job in jobs:
-            try:
-                with open(_record_of(job), "rb") as file:
-                    record = json.load(file)
-            except (OSError, ValueError, RecursionError):
-                record = None
+            record = _earlier(job)
             if record and _is_whole(job["output"]):
                 self._take(record, first)
                 n_done += 1
@@ -281,6 +284,28 @@ class _Tree:
             raise FastprofError(message_of(record["error"]))
         self._idle.append({*record["idle"]} | self._not_given(first))
         self._log.take_data(record["log"])
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise FastprofError(f"{folder}: {error.strerror}") from None
+
+
+def _earlier(job: Job) -> Record | None:
+    """The record of a partial that an earlier run has left."""
+    path = _record_of(job)
+    try:
+        if is_url(path):
+            data = remote.read(path)
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+        found: Record = json.loads(data)
+    except (OSError, ValueError, RecursionError, FastprofError):
+        return None
+    return found
 
 
 def _any_view() -> str:

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
+from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.remote import is_url
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import in_store
 from fastprof.symbols import SYMBOLS
@@ -28,8 +30,10 @@ _TOKEN = ".token"
 
 def seen(path: str) -> list[Any]:
     """The fingerprint of a file, equal on machines that see the same file: its size, and a digest of its beginning, its
-    end and blocks in between; for a folder, the names in it.  Errors: OSError."""
+    end and blocks in between; for a folder, the names in it.  Errors: OSError, FastprofError."""
     path, _ = in_store(path) or (path, "")
+    if is_url(path):
+        return [*remote.state(path)]
     if os.path.isdir(path):
         return [0, blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape")).hexdigest()]
     if not stat.S_ISREG(os.stat(path).st_mode):
@@ -50,24 +54,42 @@ def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
     Errors: FastprofError."""
     text = os.urandom(16).hex()
     # a new name: no machine has cached that it does not exist
-    token = os.path.join(os.path.abspath(folder), text + _TOKEN)
+    token = os.path.join(absolute(folder), text + _TOKEN)
+    if is_url(token):
+        remote.put(token, text.encode())
+    else:
+        _write(token, text)
+    files = []
+    for path in [*_samples(jobs), *_named_by_options(jobs)]:
+        with suppress(OSError, ValueError, FastprofError):  # the job reports the error
+            files.append([path, seen(path)])
     try:
-        os.makedirs(folder, exist_ok=True)
+        yield {"version": __version__, "token": token, "text": text, "files": files}
+    finally:
+        with suppress(OSError, FastprofError):
+            remote.remove(token) if is_url(token) else os.unlink(token)
+
+
+def absolute(path: str) -> str:
+    return path if is_url(path) else os.path.abspath(path)
+
+
+def _write(token: str, text: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(token), exist_ok=True)
         with open(token, "x") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise FastprofError(f"{token}: {error.strerror}") from None
-    files = []
-    for path in [*_samples(jobs), *_named_by_options(jobs)]:
-        with suppress(OSError, ValueError):  # the job reports the error
-            files.append([path, seen(path)])
-    try:
-        yield {"version": __version__, "token": token, "text": text, "files": files}
-    finally:
-        with suppress(OSError):
-            os.unlink(token)
+
+
+def _text_of(token: str) -> str:
+    if is_url(token):
+        return remote.read(token).decode("utf-8", "replace")
+    with open(token) as file:
+        return file.read()
 
 
 def _samples(jobs: Sequence[Job]) -> list[str]:
@@ -97,15 +119,18 @@ def why_unproven(proof: Proof) -> str | None:
         return f"it has fastprof {__version__}, expected {proof['version']}"
     folder = os.path.dirname(proof["token"])
     try:
-        with open(proof["token"]) as file:
-            if file.read() != proof["text"]:
-                return f"{folder} is a different folder there"
-    except OSError as error:
-        return f"{folder} is a different folder there, or none: {error.strerror}"
+        if _text_of(proof["token"]) != proof["text"]:
+            return f"{folder} is a different folder there"
+    except (OSError, FastprofError) as error:
+        return f"{folder} is a different folder there, or none: {_why(error)}"
     for path, expected in proof["files"]:
         try:
             if seen(path) != expected:
                 return f"{path} is a different file there"
-        except (OSError, ValueError) as error:
-            return f"{path}: {error.strerror if isinstance(error, OSError) else error}"
+        except (OSError, ValueError, FastprofError) as error:
+            return f"{path}: {_why(error)}"
     return None
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)

@@ -11,8 +11,10 @@ import os
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
+from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
 from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
@@ -70,6 +72,9 @@ class Plan:
         self.digest = digest.hexdigest()
 
     def _lines(self) -> Iterator[bytes]:
+        if is_url(self.path):
+            yield from remote.lines(self.path)
+            return
         try:
             with open(self.path, "rb") as file:
                 yield from file

@@ -8,8 +8,11 @@ from collections import Counter
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
+from fastprof.core.remote import is_url
+from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.manifest import is_locked, lines_at, manifest_of, manifests, placed_lines, shard_of
+from fastprof.verbs.batch.remote_folder import folder_of, readable
 
 DONE, AT_WORK, STOPPED, MISSING, REPLACED = "done", "running", "stopped", "missing", "replaced"
 
@@ -55,12 +58,15 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     {'ok': 1}
     """
     outdir = os.fspath(outdir)
-    found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
-    if not found:
-        raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
-    records = _LastRecords()
-    shards, unread = _shards(found, records)
-    statuses, nbytes, seconds, failed = records.sums(found)
+    folder, _, store = outdir.rpartition("/") if may_be_store(outdir) and is_url(outdir) else (outdir, "", "")
+    with readable(folder_of(folder)) as there:
+        there = os.path.join(there, store) if store else there
+        found = manifests(there) if os.path.isdir(there) else manifest_of(there)
+        if not found:
+            raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
+        records = _LastRecords()
+        shards, unread = _shards(found, records)
+        statuses, nbytes, seconds, failed = records.sums(found)
     return BatchStatus(
         shards,
         Counter({ERROR: len(unread)} if unread else {}) + statuses,

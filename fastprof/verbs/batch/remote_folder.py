@@ -1,0 +1,108 @@
+"""Folders of outputs behind URLs.
+
+An object cannot be appended to, so each piece of a manifest is an object of its own, named after the time:
+
+    s3://b/out/.fastprof/1-of-1.jsonl/01763999999999999999.jsonl
+
+Readers put the pieces together in a temporary folder, in which manifests lie as in a folder of files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from tempfile import TemporaryDirectory
+
+from fastprof.core import remote
+from fastprof.core.ahead import AT_ONCE
+from fastprof.core.errors import UsageError
+from fastprof.core.remote import has_listings, is_url, shown
+from fastprof.core.streams import temporary_failed
+from fastprof.core.workers import Workers
+
+FOLDER = ".fastprof"  # hidden, because a folder of outputs may be the input of another conversion
+_AHEAD = 4 * AT_ONCE
+
+
+def folder_of(outdir: str) -> str:
+    """A folder of outputs: a URL ends in a slash.  Errors: UsageError for a server without listings."""
+    if not is_url(outdir):
+        return outdir
+    folder = outdir.rstrip("/") + "/"
+    if not has_listings(folder):
+        raise UsageError(f"{shown(outdir)}: this server has no listings, which a batch needs; use s3, gs or az")
+    return folder
+
+
+class Pieces:
+    """A manifest behind a URL, to which records are added."""
+
+    most, seconds = 4096, 5.0  # records are written together after so many, or so long
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._last = 0
+
+    def write(self, data: bytes) -> None:
+        """Errors: FastprofError."""
+        self._last = max(time.time_ns(), self._last + 1)  # the names are in the order of the records
+        remote.put(f"{self._path}/{self._last:020d}.jsonl", data)
+
+    def synchronize(self) -> None:
+        """Objects appear when they are complete."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@contextmanager
+def readable(outdir: str, only: str | None = None) -> Iterator[str]:
+    """A folder with the manifests of `outdir`, or `only` this one: a copy if that is a URL.  Errors: FastprofError."""
+    if not is_url(outdir):
+        yield outdir
+        return
+    with TemporaryDirectory(prefix="fastprof-") as copy:
+        os.mkdir(os.path.join(copy, FOLDER))
+        above = f"{outdir}{FOLDER}/"
+        pieces = sorted(piece.url.removeprefix(above) for piece in remote.below(above + f"{only}/" * bool(only)))
+        pieces = [name for name in pieces if name.count("/") == 1 and name.endswith(".jsonl")]
+        for name, data in zip(pieces, fetched([above + name for name in pieces]), strict=True):
+            try:
+                with open(os.path.join(copy, FOLDER, name.partition("/")[0]), "ab") as file:
+                    file.write(data)
+            except OSError as error:
+                raise temporary_failed(error) from None
+        yield copy
+
+
+def fetched(urls: Sequence[str]) -> Iterator[bytes]:
+    """Small objects in this order, requested side by side.  Errors: FastprofError."""
+    workers = Workers(AT_ONCE)
+    try:
+        for i in range(len(urls) + _AHEAD):
+            if i < len(urls):
+                workers.give(partial(remote.read, urls[i]))
+            if i >= _AHEAD:
+                yield workers.result()
+    finally:
+        workers.drop()
+
+
+def sizes(outdir: str, wanted: Container[str]) -> dict[str, int]:
+    """The sizes of these objects below a folder, by name, as far as they exist.  Errors: FastprofError."""
+    named = ((found.url.removeprefix(outdir), found.size) for found in remote.below(outdir))
+    return {name: size for name, size in named if name in wanted}
+
+
+def remove_below(folder: str) -> None:
+    """Remove all objects below a folder.  Errors: FastprofError."""
+    for found in [*remote.below(folder)]:
+        remote.remove(found.url)
+
+
+def size_of(path: str) -> int:
+    """The size of an output.  Errors: OSError, FastprofError if it does not exist."""
+    return remote.state(path)[0] if is_url(path) else os.path.getsize(path)
