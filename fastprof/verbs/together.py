@@ -119,7 +119,7 @@ class Together:
 
     def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
         """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.
-        `rows_of`: the tables whose rows are asked for; the others' losses are not counted."""
+        `rows_of`: the tables whose rows the query reads; only their losses are counted."""
         found = {}
         profile = self.open(number)
         with profile:

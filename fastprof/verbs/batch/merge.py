@@ -184,7 +184,7 @@ class _Tree:
         level = {}
         for kind in (view, "stacks"):
             mine = [file for file in self._files if _kind(views[file], view) == kind]
-            # without a time nothing tells whether a partial is of the current contents
+            # without a time, a partial may be of other contents of the same size
             times = [file.mtime_ns or os.urandom(8).hex() for file in mine]
             level[kind] = [(file.path, f"{file.path} {file.size} {t}") for file, t in zip(mine, times, strict=True)]
         fan_in = self._chosen[FAN_IN]
