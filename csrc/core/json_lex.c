@@ -373,39 +373,115 @@ static int take_off_exponent(struct decimal *d) {
     return 0;
 }
 
-/* The fast path for most numbers: digits, perhaps a point, that fit 63 bits times 10^scale unrounded.  1 if so. */
-static int is_short_number(const uint8_t *p, const uint8_t *end, int scale, uint64_t *value) {
+/* The fast path for most numbers: -12.5 with at most 18 digits, those behind the point counted up to `scale`.  Returns its
+ * end, NULL if the number needs the slow path.  *lost becomes 1 if rounding changed it. */
+static inline const uint8_t *short_number(const uint8_t *p, const uint8_t *end, int scale, int64_t *value, int *lost) {
     enum { MOST = 18 }; /* digits that always fit */
-    if (end - p > MOST + 1) return 0;
-    int left = MOST - (int)(end - p); /* digits that still fit */
+    const int negative = p < end && *p == '-';
+    const uint8_t *digits = p += negative;
     uint64_t v = 0;
     for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
-    if (p < end) {
-        if (*p++ != '.' || p == end) return 0;
-        left++;
-        scale -= (int)(end - p);
-        for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
+    if (p == digits || p - digits + scale > MOST) return NULL;
+    unsigned dropped = 0, more = 0;
+    if (p < end && *p == '.') {
+        digits = ++p;
+        const uint8_t *const kept = end - p > scale ? p + scale : end;
+        for (; p < kept && fp_is_digit(*p); p++, scale--) v = v * 10 + (*p - '0');
+        if (!scale && p < end && fp_is_digit(*p)) {
+            dropped = *p++ - '0';
+            for (; p < end && fp_is_digit(*p); p++) more |= *p - '0';
+        }
+        if (p == digits) return NULL;
     }
-    if (p < end || scale < 0 || scale > left) return 0;
+    if (p < end && (*p | 0x20) == 'e') return NULL;
     for (; scale; scale--) v *= 10;
-    *value = v;
-    return 1;
+    v += dropped >= 5;
+    *lost = (dropped | more) != 0;
+    *value = negative ? -(int64_t)v : (int64_t)v;
+    return p;
 }
 
 int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded) {
     const uint8_t *const end = p + n;
     const int negative = n && *p == '-';
     struct decimal d = {.exponent = scale};
+    int64_t found = 0;
+    int lost = 0;
+    if (scale >= 0 && short_number(p, end, scale, &found, &lost) == end) {
+        if (rounded) *rounded = lost;
+        *value = found;
+        return 0;
+    }
     p += negative;
     if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
-    if (!is_short_number(p, end, scale, &d.v)) {
-        int status = take_digits(&p, end, &d);
-        if (!status) status = take_exponent(&p, end, &d);
-        if (!status && p != end) status = FP_E_MALFORMED;
-        if (!status) status = take_off_exponent(&d);
-        if (status) return status;
-    }
+    int status = take_digits(&p, end, &d);
+    if (!status) status = take_exponent(&p, end, &d);
+    if (!status && p != end) status = FP_E_MALFORMED;
+    if (!status) status = take_off_exponent(&d);
+    if (status) return status;
     if (rounded) *rounded = d.lost;
     *value = negative ? -(int64_t)d.v : (int64_t)d.v;
     return 0;
+}
+
+/* Skips blanks from `at` on, and a comma if one must come first.  NULL if it does not. */
+static const uint8_t *next_element(const struct fp_json *j, const uint8_t *at, const uint8_t *end) {
+    while (at < end && is_blank(*at)) at++;
+    if (j->expects != COMMA) return at;
+    return at < end && *at == ',' ? at + 1 : NULL;
+}
+
+size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
+                       size_t room) {
+    const uint8_t *const end = in->p + in->n, *at = in->p + in->pos, *next;
+    size_t n = 0;
+    if (!fp_json_between(j) || !(next = next_element(j, at, end))) return 0;
+    while (n < room) {
+        const uint8_t *p = next;
+        int lost = 0;
+        while (p < end && is_blank(*p)) p++;
+        if (end - p >= 5 && !memcmp(p, "null", 4)) {
+            to[n] = none;
+            p += 4;
+        } else if (!(p = short_number(p, end, scale, &to[n], &lost)) || (exact && lost)) {
+            break;
+        }
+        while (p < end && is_blank(*p)) p++;
+        if (p == end || *p != ',') break;
+        next = p + 1;
+        n++;
+    }
+    if (!n) return 0;
+    in->pos = (size_t)(next - in->p);
+    j->expects = NEXT_ELEMENT;
+    return n;
+}
+
+/* The end of the scalar at p if it is a number, a word or a text without escapes; otherwise NULL. */
+static const uint8_t *after_scalar(const uint8_t *p, const uint8_t *end) {
+    if (p == end) return NULL;
+    if (*p == '-' || fp_is_digit(*p)) return after_number(p, end);
+    if (*p == '"') {
+        for (p++; p < end && *p != '"'; p++)
+            if (*p == '\\') return NULL;
+        return p < end ? p + 1 : NULL;
+    }
+    if (end - p >= 4 && (!memcmp(p, "null", 4) || !memcmp(p, "true", 4))) return p + 4;
+    return end - p >= 5 && !memcmp(p, "false", 5) ? p + 5 : NULL;
+}
+
+void fp_json_skip(struct fp_json *j, struct fp_in *in) {
+    const uint8_t *const end = in->p + in->n, *p = in->p + in->pos, *next;
+    if (!fp_json_between(j) || !(next = next_element(j, p, end))) return;
+    const uint8_t *const first = next;
+    for (;;) {
+        for (p = next; p < end && is_blank(*p);) p++;
+        if (!(p = after_scalar(p, end))) break;
+        while (p < end && is_blank(*p)) p++;
+        if (p == end || *p != ',') break;
+        next = p + 1;
+    }
+    if (next == first) return;
+    in->pos = (size_t)(next - in->p);
+    j->expects = NEXT_ELEMENT;
 }

@@ -227,66 +227,97 @@ static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
 
 /* n / divisor, half away from 0. */
 static int64_t divided(int64_t n, int64_t divisor) {
+    if (divisor == 1) return n;
     const int64_t half = n < 0 ? -(divisor / 2) : divisor / 2, rest = n % divisor;
-    return n / divisor + (divisor > 1 && (n < 0 ? rest <= half : rest >= half) ? (n < 0 ? -1 : 1) : 0);
+    return n / divisor + ((n < 0 ? rest <= half : rest >= half) ? (n < 0 ? -1 : 1) : 0);
 }
 
-/* The value of a sample's weight.  0, or FP_E_OVERFLOW. */
-static int weight_of(struct fp_firefox_read *r, const struct fp_firefox_table *t, const int64_t *v, int64_t *value,
-                     struct fp_err *err) {
-    *value = 1;
-    if (!(t->has >> FP_FIREFOX_IN_WEIGHT & 1)) {
-        if (t->weights == FP_FIREFOX_MS) *value = 1000000;
-        return 0;
-    }
-    const int64_t whole = v[FP_FIREFOX_IN_WEIGHT], fine = v[FP_FIREFOX_IN_WEIGHT_MS];
-    if (t->weights == FP_FIREFOX_MS && whole != FP_FIREFOX_NONE) {
+/* The value of a sample's weight, from both columns.  0, or FP_E_OVERFLOW. */
+static int weight_of(struct fp_firefox_read *r, const struct fp_firefox_table *t, int64_t whole, int64_t fine,
+                     int64_t *value, struct fp_err *err) {
+    if (whole == FP_FIREFOX_NONE) return 0;
+    if (t->weights == FP_FIREFOX_MS) {
         if (fine == FP_FIREFOX_NONE && !r->lenient)
             return fp_fail(err, FP_E_OVERFLOW, t->at, "a weight in milliseconds exceeds 64 bits of nanoseconds");
         r->bad_values += fine == FP_FIREFOX_NONE;
         *value = fine == FP_FIREFOX_NONE ? 0 : fine;
         return 0;
     }
-    if (whole != FP_FIREFOX_NONE) *value = whole;
-    r->rounded += whole != FP_FIREFOX_NONE && fine != FP_FIREFOX_NONE && fine % 1000000;
+    *value = whole;
+    r->rounded += fine != FP_FIREFOX_NONE && fine % 1000000;
+    return 0;
+}
+
+/* The next numbers of a column; NULL: none is left. */
+static const int64_t *next_of(const struct fp_firefox_read *r, uint32_t column) {
+    return r->windows[column].n ? r->windows[column].p : NULL;
+}
+
+static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, struct fp_err *err) {
+    const int64_t *stacks = next_of(r, FP_FIREFOX_IN_STACK);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t stack = FP_NO_ID, node = 0;
+        if (stacks && look_up(r, stacks[i], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
+            return FP_E_MALFORMED;
+        if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
+        to[i] = node;
+    }
     return 0;
 }
 
 /* Nanoseconds, 0 = none. */
-static uint64_t time_of(struct fp_firefox_read *r, const struct fp_firefox_table *t, const int64_t *v) {
+static void sample_times(struct fp_firefox_read *r, const struct fp_firefox_table *t, uint32_t n, uint64_t *to) {
     const int64_t start = r->threads[t->thread - 1].start_ns;
-    int64_t time = v[FP_FIREFOX_IN_TIME];
-    if (!(t->has >> FP_FIREFOX_IN_TIME & 1)) {
-        const int64_t delta = v[FP_FIREFOX_IN_DELTA];
-        if (delta != FP_FIREFOX_NONE && __builtin_add_overflow(r->clock, delta, &r->clock)) r->clock = INT64_MAX;
-        time = t->has >> FP_FIREFOX_IN_DELTA & 1 ? r->clock : FP_FIREFOX_NONE;
+    const int is_absolute = (int)(t->has >> FP_FIREFOX_IN_TIME & 1);
+    const int64_t *from = next_of(r, is_absolute ? FP_FIREFOX_IN_TIME : FP_FIREFOX_IN_DELTA);
+    const int has_delta = (int)(t->has >> FP_FIREFOX_IN_DELTA & 1);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t time = from ? from[i] : FP_FIREFOX_NONE;
+        if (!is_absolute) {
+            if (time != FP_FIREFOX_NONE && __builtin_add_overflow(r->clock, time, &r->clock)) r->clock = INT64_MAX;
+            time = has_delta ? r->clock : FP_FIREFOX_NONE;
+        }
+        const int has_time =
+            time != FP_FIREFOX_NONE && start != FP_FIREFOX_NONE && !__builtin_add_overflow(time, start, &time);
+        to[i] = has_time && time > 0 ? (uint64_t)time : 0;
     }
-    if (time == FP_FIREFOX_NONE || start == FP_FIREFOX_NONE || __builtin_add_overflow(time, start, &time)) return 0;
-    return time > 0 ? (uint64_t)time : 0;
 }
 
-static int sample_row(struct fp_firefox_read *r, const int64_t *v, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_firefox_table *t = &r->tables[r->table];
-    uint32_t stack, node = 0;
-    int64_t value;
-    if (look_up(r, v[FP_FIREFOX_IN_STACK], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
-        return FP_E_MALFORMED;
-    if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
-    if (weight_of(r, t, v, &value, err)) return FP_E_OVERFLOW;
-    const uint32_t i = out->n++;
-    out->stack[i] = node;
-    out->label[i] = 0;
-    out->thread[i] = r->threads[t->thread - 1].thread;
-    out->time[i] = time_of(r, t, v);
-    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
+/* Where the batch has a value column of the next rows; NULL without that column. */
+static int64_t *values_at(struct fp_batch *out, int32_t column) {
+    return column >= 0 && (uint32_t)column < out->n_values ? out->values + (size_t)column * out->cap + out->n : NULL;
+}
+
+static int sample_values(struct fp_firefox_read *r, const struct fp_firefox_table *t, uint32_t n, struct fp_batch *out,
+                         struct fp_err *err) {
     const int is_native = t->kind == FP_FIREFOX_NATIVE;
-    if (t->value_column >= 0 && (uint32_t)t->value_column < out->n_values)
-        out->values[(size_t)t->value_column * out->cap + i] = is_native && value < 0 ? 0 : value;
-    const int64_t cpu = v[FP_FIREFOX_IN_CPU] == FP_FIREFOX_NONE ? 0 : v[FP_FIREFOX_IN_CPU];
-    if (t->second_column >= 0 && (uint32_t)t->second_column < out->n_values)
-        out->values[(size_t)t->second_column * out->cap + i] =
-            is_native ? value : divided(cpu, t->cpu_divisor > 0 ? t->cpu_divisor : 1);
-    r->rows++;
+    const int64_t *whole = next_of(r, FP_FIREFOX_IN_WEIGHT), *fine = next_of(r, FP_FIREFOX_IN_WEIGHT_MS);
+    const int64_t *cpu = is_native ? NULL : next_of(r, FP_FIREFOX_IN_CPU);
+    const int64_t one = t->weights == FP_FIREFOX_MS && !(t->has >> FP_FIREFOX_IN_WEIGHT & 1) ? 1000000 : 1;
+    const int64_t divisor = t->cpu_divisor > 0 ? t->cpu_divisor : 1;
+    int64_t *const first = values_at(out, t->value_column), *const second = values_at(out, t->second_column);
+    for (uint32_t k = 0; k < out->n_values; k++) memset(values_at(out, (int32_t)k), 0, n * sizeof(int64_t));
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t value = one;
+        if (whole && weight_of(r, t, whole[i], fine ? fine[i] : FP_FIREFOX_NONE, &value, err)) return FP_E_OVERFLOW;
+        if (first) first[i] = is_native && value < 0 ? 0 : value;
+        if (second && is_native) second[i] = value;
+    }
+    if (second && cpu)
+        for (uint32_t i = 0; i < n; i++) second[i] = cpu[i] == FP_FIREFOX_NONE ? 0 : divided(cpu[i], divisor);
+    return 0;
+}
+
+/* Makes rows of the next n samples.  0 or an error. */
+static int sample_rows(struct fp_firefox_read *r, uint32_t n, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    const uint32_t thread = r->threads[t->thread - 1].thread, at = out->n;
+    if (sample_stacks(r, n, out->stack + at, err) || sample_values(r, t, n, out, err)) return err->code;
+    sample_times(r, t, n, out->time + at);
+    memset(out->label + at, 0, n * sizeof *out->label);
+    for (uint32_t i = 0; i < n; i++) out->thread[at + i] = thread;
+    out->n += n;
+    r->rows += n;
     return 0;
 }
 
@@ -352,44 +383,56 @@ void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbyte
         (struct fp_firefox_window){(const int64_t *)(const void *)p, nbytes / sizeof(int64_t)};
 }
 
-/* Copies the numbers of the next row without consuming them.  0 or FP_ASK. */
-static int next_row(struct fp_firefox_read *r, int64_t *v) {
+/* Asks for windows that are empty.  *n becomes the number of rows that all windows have.  0 or FP_ASK. */
+static int next_rows(struct fp_firefox_read *r, uint64_t *n) {
     const struct fp_firefox_table *t = &r->tables[r->table];
+    *n = r->n_rows - r->row_at;
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
-        v[c] = FP_FIREFOX_NONE;
         if (!(t->has >> c & 1) || r->taken[c] >= t->numbers[c]) continue;
-        struct fp_firefox_window *w = &r->windows[c];
-        if (!w->n) {
+        if (!r->windows[c].n) {
             r->requested_column = c;
             r->request = FP_FIREFOX_WINDOW;
             return FP_ASK;
         }
-        v[c] = *w->p;
+        if (r->windows[c].n < *n) *n = r->windows[c].n;
     }
     return 0;
 }
 
-static void take_row(struct fp_firefox_read *r) {
+static void take_rows(struct fp_firefox_read *r, uint64_t n) {
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
         struct fp_firefox_window *w = &r->windows[c];
         if (!w->n) continue;
-        w->p++;
-        w->n--;
-        r->taken[c]++;
+        w->p += n;
+        w->n -= n;
+        r->taken[c] += n;
     }
-    r->row_at++;
+    r->row_at += n;
+}
+
+/* Reads up to n rows of a table that becomes part of the model, or of markers. */
+static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err) {
+    for (; n; n--) {
+        int64_t v[FP_FIREFOX_COLUMNS];
+        for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) v[c] = r->windows[c].n ? *r->windows[c].p : FP_FIREFOX_NONE;
+        const int status = table_row(r, v, err);
+        if (status) return status;
+        take_rows(r, 1);
+    }
+    return 0;
 }
 
 int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
-    const int is_sample = kind >= FP_FIREFOX_SAMPLES && kind <= FP_FIREFOX_NATIVE;
+    const int is_sample = fp_firefox_is_samples(kind);
     while (r->row_at < r->n_rows) {
-        int64_t v[FP_FIREFOX_COLUMNS];
+        uint64_t n;
         if (is_sample && out->n == out->cap) return FP_FULL;
-        int status = next_row(r, v);
-        if (!status) status = is_sample ? sample_row(r, v, out, err) : table_row(r, v, err);
+        int status = next_rows(r, &n);
+        if (is_sample && n > out->cap - out->n) n = out->cap - out->n;
+        if (!status) status = is_sample ? sample_rows(r, (uint32_t)n, out, err) : table_rows(r, n, err);
         if (status) return status;
-        take_row(r);
+        if (is_sample) take_rows(r, n);
     }
     return kind == FP_FIREFOX_MARKERS ? fp_firefox_marker_rows(r, out, err) : FP_DONE;
 }

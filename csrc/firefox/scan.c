@@ -41,17 +41,32 @@ static struct fp_firefox_level *top(struct fp_firefox_read *r) {
     return &r->levels[r->depth - 1];
 }
 
-/* Appends a number to a column of the current table. */
-static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
-    struct fp_firefox_table *t = &r->tables[r->table];
-    struct fp_buf *b = &t->kept[column];
+/* Room for n more numbers of a column of the current table.  NULL when memory ran out. */
+static int64_t *more_room(struct fp_firefox_read *r, uint32_t column, size_t n) {
+    struct fp_buf *b = &r->tables[r->table].kept[column];
     if (!b->n) {
-        if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return FP_E_NOMEM;
+        if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return NULL;
+        if (fp_buf_reserve(b, n * sizeof(int64_t))) return NULL;
         r->dirty[r->n_dirty++] = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
     }
-    t->numbers[column]++;
-    r->kept += sizeof v;
-    return fp_buf_put(b, &v, sizeof v);
+    return fp_buf_reserve(b, n * sizeof(int64_t)) ? NULL : (int64_t *)(void *)(b->p + b->n);
+}
+
+/* n numbers were stored there. */
+static void more_kept(struct fp_firefox_read *r, uint32_t column, size_t n) {
+    struct fp_firefox_table *t = &r->tables[r->table];
+    t->numbers[column] += n;
+    t->kept[column].n += n * sizeof(int64_t);
+    r->kept += n * sizeof(int64_t);
+}
+
+/* Appends a number to a column of the current table. */
+static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
+    int64_t *to = more_room(r, column, 1);
+    if (!to) return FP_E_NOMEM;
+    *to = v;
+    more_kept(r, column, 1);
+    return 0;
 }
 
 void fp_firefox_kept(struct fp_firefox_read *r) {
@@ -105,6 +120,35 @@ static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column,
     if (r->json.token != FP_JSON_NUMBER || fp_json_number(r->json.text, r->json.text_n, 6, &fine, NULL))
         fine = FP_FIREFOX_NONE;
     return keep(r, FP_FIREFOX_IN_WEIGHT_MS, fine) ? fp_no_memory(err) : 0;
+}
+
+/* Half away from 0. */
+static int64_t whole_of(int64_t fine) {
+    return (fine + (fine < 0 ? -500000 : 500000)) / 1000000;
+}
+
+/* Appends elements of a column as long as they are plain numbers, whose order needs no tokens.  0 or FP_E_NOMEM. */
+static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
+    enum { RUN = 4096 };
+    const uint32_t kind = r->tables[r->table].kind, column = top(r)->column;
+    const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
+    const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
+    int64_t *to = more_room(r, into, RUN);
+    if (!to) return FP_E_NOMEM;
+    const size_t n = fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, to, RUN);
+    if (kind == FP_FIREFOX_MARKERS) {
+        r->markers += column == MARKER_NAME ? n : 0;
+        for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += to[i] == 1 || to[i] == 2;
+        if (!is_kept(r)) return 0;
+    }
+    if (is_weight && n) {
+        int64_t *whole = more_room(r, column, n);
+        if (!whole) return FP_E_NOMEM;
+        for (size_t i = 0; i < n; i++) whole[i] = to[i] == FP_FIREFOX_NONE ? to[i] : whole_of(to[i]);
+        more_kept(r, column, n);
+    }
+    more_kept(r, into, n);
+    return 0;
 }
 
 static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
@@ -428,6 +472,10 @@ int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *
             r->request = FP_FIREFOX_SPILL;
             return FP_ASK;
         }
+        if (r->skipped)
+            fp_json_skip(j, in);
+        else if (r->depth && top(r)->kind == COLUMN && column_values(r, in))
+            return fp_no_memory(err);
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
         if (status < 0 && status != FP_E_NOMEM && r->lenient) {
