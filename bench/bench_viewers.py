@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bench.bench_xray import trace
+from bench.inputs import firefox
 from bench.peers import Run, big_profile, fastprof, peer
 from tests.differential.peers import viewer
 
@@ -75,6 +76,11 @@ def test_reading(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> No
     """MB of the JSON."""
     Run(fastprof("convert", "-q", trace, "-o", tmp_path / target))
     record(benchmark, tmp_path / target, fastprof("info", tmp_path / target))
+
+
+def test_reading_firefox(benchmark: Any, tmp_path: Path) -> None:
+    firefox(tmp_path / "in.profile.json", 250_000_000)
+    record(benchmark, tmp_path / "in.profile.json", fastprof("info", tmp_path / "in.profile.json"))
 
 
 @pytest.mark.parametrize("what", ["timeline", "stacks"])

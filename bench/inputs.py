@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.differential.record_xray import ALL_CALLS, Recipe, Recorder, Recording
@@ -102,6 +104,47 @@ def cachegrind(path: Path, nbytes: int, seed: int) -> None:
             out.write(text)
             size += len(text)
         out.write(f"summary: {' '.join(map(str, total))}\n")
+
+
+def firefox(path: Path, nbytes: int, threads: int = 8) -> None:
+    """A profile of the Firefox Profiler as samply writes it: stacks over 20,000 addresses, samples with CPU times."""
+    rng, n_frames, n_stacks = random.Random(7), 20_000, nbytes // 140
+
+    def table(n: int, **columns: Iterable[object]) -> str:
+        texts = (f'"{name}":[{",".join(map(str, items))}]' for name, items in columns.items())
+        return f'{{"length":{n},{",".join(texts)}}}'
+
+    def times(n: int) -> Iterator[str]:
+        now = 0
+        for _ in range(n):
+            now += 1_000_000 + rng.randrange(10_000)
+            yield f"{now // 1_000_000}.{now % 1_000_000:06}"
+
+    with path.open("w") as out:
+        out.write(
+            '{"meta":{"interval":1.0,"preprocessedProfileVersion":60,"processType":0,"startTime":1671458961578.1055,'
+        )
+        out.write(
+            '"sampleUnits":{"time":"ms","threadCPUDelta":"ns"}},"libs":[{"name":"app","path":"/usr/bin/app"}],"shared":{'
+        )
+        out.write(f'"stringArray":[{",".join(json.dumps(hex(4096 + 16 * i)) for i in range(n_frames))}],"frameTable":')
+        numbers, zeros, nulls = range(n_frames), [0] * n_frames, ["null"] * n_frames
+        addresses = range(4096, 4096 + 16 * n_frames, 16)
+        out.write(table(n_frames, address=addresses, category=zeros, func=numbers, line=nulls, column=nulls))
+        out.write(f',"funcTable":{table(n_frames, name=numbers, resource=zeros, source=nulls, lineNumber=nulls)}')
+        prefixes = ["null", *(i - 1 if rng.random() < 0.7 else rng.randrange(i) for i in range(1, n_stacks))]
+        frames = (int(n_frames * rng.random() ** 2) for _ in range(n_stacks))
+        out.write(f',"resourceTable":{table(1, lib=[0], name=[0])}')
+        out.write(f',"stackTable":{table(n_stacks, prefix=prefixes, frame=frames)}}},"threads":[')
+        n = (nbytes - out.tell()) // threads // 35
+        for k in range(threads):
+            stacks, spent = (
+                (rng.randrange(n_stacks) for _ in range(n)),
+                (rng.randrange(900_000, 1_100_000) for _ in range(n)),
+            )
+            samples = table(n, stack=stacks, time=times(n), weight=[1] * n, threadCPUDelta=spent)
+            out.write(f'{"," * (k > 0)}{{"name":"worker {k}","pid":"1","tid":{1 + k},"samples":{samples}}}')
+        out.write("]}")
 
 
 def recorded_xray(folder: Path, mb: int) -> Recording:

@@ -74,8 +74,8 @@ static inline void fp_json_again(struct fp_json *j) {
 int fp_json_between(const struct fp_json *j);
 
 /* The fast path for arrays of numbers: stores elements that are numbers (see fp_json_number) or null (`none`), up to
- * `room` of them, and moves past each and its comma.  `exact`: stops at a number that rounding would change.  Returns how
- * many; 0 also where fp_json_next must read what comes next, as the last element. */
+ * `room` of them, and moves past each and its comma.  `exact`: stops at a number that rounding would change.  Returns
+ * how many; 0 also where fp_json_next must read what comes next, as the last element. */
 size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
                        size_t room);
 
