@@ -79,7 +79,7 @@ int fp_json_between(const struct fp_json *j);
 size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
                        size_t room);
 
-/* The same for elements that nobody reads: moves past scalars in an array. */
+/* Moves past elements of an array that are scalars, without looking at them. */
 void fp_json_skip(struct fp_json *j, struct fp_in *in);
 
 /* Decodes the escapes of a string or key into `scratch`.  0 or FP_E_NOMEM. */
