@@ -373,7 +373,7 @@ static int take_off_exponent(struct decimal *d) {
     return 0;
 }
 
-/* The fast path for most numbers: -12.5 with at most 18 digits, those behind the point counted up to `scale`.  Returns
+/* The fast path for most numbers: -12.5 with at most 18 digits, counting up to `scale` after the point.  Returns
  * its end, NULL if the number needs the slow path.  *lost becomes 1 if rounding changed it. */
 static inline const uint8_t *short_number(const uint8_t *p, const uint8_t *end, int scale, int64_t *value, int *lost) {
     enum { MOST = 18 }; /* digits that always fit */
