@@ -23,6 +23,7 @@ void fp_contexts_free(struct fp_contexts *c) {
     free(c->cut);
     free(c->share);
     free(c->up);
+    free(c->in_graph);
     free(c->function);
     free(c->thread);
     free(c->self);

@@ -68,6 +68,22 @@ static int add(struct taking *t, int64_t *values, uint32_t node, uint64_t ticks,
     return 0;
 }
 
+static double share_of(const struct taking *t, uint32_t i) {
+    const uint64_t *const all = t->all + (size_t)VALUES * i;
+    return (double)all[FP_FOLD_TIME] * t->per[FP_FOLD_TIME] + (double)all[FP_FOLD_CALLS] * t->per[FP_FOLD_CALLS];
+}
+
+enum { AHEAD = 16 }; /* nodes of the stack machine */
+
+/* The place where a later node's row will be looked up, if its caller's is known already. */
+static void prefetch(const struct taking *t, uint32_t i) {
+    const struct fp_fold_arc *const arc = &t->f->arcs[i];
+    const uint32_t parent = arc->caller ? t->node[arc->caller - 1] : 0, function = t->named.named[arc->callee];
+    if (!parent || !function || (parent >= t->n_before && share_of(t, i) < t->least)) return;
+    const uint32_t row[NODE_WIDTH] = {[NODE_PARENT] = parent, [NODE_FUNCTION] = function};
+    fp_table_prefetch(&t->c->nodes, fp_table_hash(row, NODE_WIDTH));
+}
+
 /* Adds a node of the stack machine below `parent`, unless it is new and too small.  FP_DONE, FP_E_NOMEM or
  * FP_E_OVERFLOW. */
 static int take(struct taking *t, uint32_t i, uint32_t parent, struct fp_err *err) {
@@ -77,9 +93,7 @@ static int take(struct taking *t, uint32_t i, uint32_t parent, struct fp_err *er
     const uint32_t function = fp_fold_in_graph(&t->named, arc->callee);
     if (function == FP_NO_ID) return no_memory(err);
     const uint32_t row[NODE_WIDTH] = {[NODE_PARENT] = parent, [NODE_FUNCTION] = function};
-    const double share =
-        (double)all[FP_FOLD_TIME] * t->per[FP_FOLD_TIME] + (double)all[FP_FOLD_CALLS] * t->per[FP_FOLD_CALLS];
-    if (share < t->least && (parent >= t->n_before || !fp_table_find(&c->nodes, row))) {
+    if (share_of(t, i) < t->least && (parent >= t->n_before || !fp_table_find(&c->nodes, row))) {
         c->n_all++;
         return add(t, c->cut, parent, all[FP_FOLD_TIME], all[FP_FOLD_CALLS], err);
     }
@@ -97,6 +111,7 @@ static int take_all(struct taking *t, struct fp_err *err) {
     const struct fp_fold_arc *const arcs = t->f->arcs;
     int status = sum_up(t, err);
     for (uint32_t i = 0; i < t->f->n_arcs && !status; i++) {
+        if (t->f->n_arcs - i > AHEAD) prefetch(t, i + AHEAD);
         const uint64_t *const all = t->all + (size_t)VALUES * i;
         if (!all[FP_FOLD_TIME] && !all[FP_FOLD_CALLS]) continue; /* only carried over */
         const uint32_t parent = arcs[i].caller ? t->node[arcs[i].caller - 1] : root_of(t, arcs[i].group);
@@ -117,14 +132,15 @@ int fp_contexts_take(struct fp_contexts *c, const struct fp_fold *f, struct fp_e
     const uint32_t n_groups = f->groups.n ? f->groups.n : 1;
     t.named.model = f->model;
     t.named.unknown_file = fp_strings_intern(&f->model->strings, "???", 3);
-    t.named.n_named = f->model->functions.n;
-    t.named.named = calloc((size_t)t.named.n_named + 1, sizeof *t.named.named);
+    if (fp_array_zeroed(&c->in_graph, &c->cap_in_graph, f->model->functions.n, sizeof *c->in_graph))
+        return no_memory(err);
+    t.named.named = c->in_graph;
+    t.named.n_named = c->cap_in_graph;
     t.all = calloc((size_t)VALUES * f->n_arcs + 1, sizeof *t.all);
     t.node = calloc((size_t)f->n_arcs + 1, sizeof *t.node);
     t.root = calloc(n_groups, sizeof *t.root);
-    int status = t.named.named && t.all && t.node && t.root && t.named.unknown_file != FP_NO_ID ? 0 : no_memory(err);
+    int status = t.all && t.node && t.root && t.named.unknown_file != FP_NO_ID ? 0 : no_memory(err);
     if (!status) status = take_all(&t, err);
-    free(t.named.named);
     free(t.all);
     free(t.node);
     free(t.root);

@@ -63,8 +63,16 @@ static struct fp_listed_heap *heaps_of(const struct fp_listed *l, uint32_t funct
     return l->heaps + ((size_t)function * 2 + (size_t)into) * FP_LISTED_VALUES;
 }
 
+enum { AHEAD = 12 }; /* rows; callees are in no order */
+
+static void prefetch(const struct fp_listed *l, const struct fp_batch *in, uint32_t i) {
+    if (in->kind[i] == FP_CALL && in->callee[i] < l->cap_heaps / (2 * FP_LISTED_VALUES))
+        __builtin_prefetch(heaps_of(l, in->callee[i], 1));
+}
+
 int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err *err) {
     for (uint32_t i = 0; i < in->n; i++) {
+        if (in->n - i > AHEAD) prefetch(l, in, i + AHEAD);
         if (in->kind[i] != FP_CALL) continue;
         const uint32_t caller = in->function[i], callee = in->callee[i], last = caller > callee ? caller : callee;
         if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "the calls of an arc", FP_NO_COLUMN, "2^63 - 1");

@@ -244,6 +244,13 @@ static void predict(const struct fp_fold *f, const struct fp_fold_thread *t, con
     }
 }
 
+/* Arcs are shorter than a line of the cache, so two lines may have parts of one.  `arc`: its number + 1 or 0: none. */
+FP_INLINE void prefetch_arc(const struct player *p, uint32_t arc) {
+    const char *const at = (const char *)&p->arcs[arc ? arc - 1 : 0];
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + sizeof *p->arcs - 1);
+}
+
 /* The end of the run of equal threads that begins at `from`.  Long runs are compared in blocks, in loops without exits;
  * where threads alternate, only the next row is compared. */
 static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
@@ -440,7 +447,7 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
     for (; i < to; i++) {
         if (predicted && i + FAR < to) {
             __builtin_prefetch(&p.index[predicted[i + FAR] & p.mask]);
-            __builtin_prefetch(&p.arcs[p.index[predicted[i + NEAR] & p.mask]]);
+            prefetch_arc(&p, p.index[predicted[i + NEAR] & p.mask]);
         }
         const uint8_t op = ops[i];
         uint64_t now = time[i];

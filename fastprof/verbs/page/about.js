@@ -3,6 +3,12 @@
 // page: {head, state, events, unitOf(event), shownColumns(), timeText(ticks), labels, sources}
 const aboutPage = page => {
   const {head, state, events, unitOf, shownColumns, timeText, labels, sources} = page;
+  // The totals of both sides; of an event that one side lacks, that of the other.
+  const totals = event => {
+    const sides = [event.old, event.new].filter(k => k >= 0);
+    const only = !head.compared || sides.length === 2 ? "" : event.old < 0 ? " (new only)" : " (old only)";
+    return pair(sides.map(k => head.totals[k]), unitOf(event)).join(" → ") + only;
+  };
   const about = () => {
     if (head.series) drawSeries(head.series);
     const facts = [];
@@ -13,8 +19,7 @@ const aboutPage = page => {
       add(head.compared ? input.side ? "new" : "old" : "input", `${input.name} (${input.format}, ${input.view})`);
     add("program", ...head.programs);
     for (const event of events) {
-      const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
-      add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
+      add(`total ${event.name}`, totals(event) + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
     }
     if (head.compared) add("colours", "red: costs more in the new profile; blue: costs less. Stronger colours are larger shares of " +
       "the zoomed box. The width of a box is the larger of its two costs.");
@@ -25,7 +30,7 @@ const aboutPage = page => {
       add("pruned", `${cut.join(", ")} of the cost is in [pruned]: of ${exact(head.all_contexts)} contexts, the smallest ` +
         "do not fit this page; --prune 0 keeps all. The table is exact.");
     if (head.time && head.time.left_out)
-      add("time order", `${exact(head.time.left_out)} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
+      add("time order", `${plural(head.time.left_out, "call")} shorter than ${timeText(head.time.shortest)} ${head.time.left_out === 1 ? "is shown as part of its caller" : "are shown as part of their callers"}`);
     add("labels", ...labels.facts());
     add("source", ...sources.facts());
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
@@ -42,10 +47,7 @@ const aboutPage = page => {
     : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
   byId("title").textContent = named;
   document.title = `${named} - fastprof report`;
-  const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
-    const sides = pair([event.old, event.new].filter(k => k >= 0).map(k => head.totals[k]), unitOf(event));
-    return `${event.name}: ${sides.join(" → ")}`;
-  }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
+  const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => `${event.name}: ${totals(event)}`).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   const drawSummary = () => {
     const pruned = shownColumns().filter(k => head.cut[k]).map(k => percent(head.cut[k], head.totals[k]));
     byId("summary").textContent = summary + (pruned.length ? ` · ${pruned.join(" → ")} pruned: too small for this page` : "") +

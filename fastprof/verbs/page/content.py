@@ -15,8 +15,10 @@ A value column is a value type of one side; the old profile is side 0, the new o
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from copy import copy
 from itertools import chain, count, repeat
+from operator import sub
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -170,20 +172,19 @@ class Content:
         # the stacks of a timeline have the file ??? if the timeline has none
         places = {f: self._places[f] for f in dict.fromkeys(calls.functions)}
         functions = {f: self._function(place._replace(file=place.file or "???")) for f, place in places.items()}
-        threads: dict[int, int] = {}
-        positions = [threads.setdefault(t, len(threads)) for t in calls.threads]
+        n = len(calls.threads)
+        firsts = dict(zip(reversed(calls.threads), range(n - 1, -1, -1), strict=True))  # calls, by thread
+        threads = {t: i for i, t in enumerate(reversed(firsts))}
         # relative to the previous call of the thread: compresses better
-        before, of = first, -1
-        steps = []
-        for begin, t in zip(calls.begins, positions, strict=True):
-            steps.append(begin - (before if t == of else first))
-            before, of = begin, t
-        columns: tuple[tuple[str, str, list[int]], ...] = (
-            ("thread", "I", positions),
-            ("function", "I", [functions[f] for f in calls.functions]),
-            ("depth", "I", calls.depths.tolist()),
+        steps = [*map(sub, calls.begins, chain((first,), calls.begins))]
+        for at in firsts.values():
+            steps[at] = calls.begins[at] - first
+        columns: tuple[tuple[str, str, Sequence[int]], ...] = (
+            ("thread", "I", [*map(threads.__getitem__, calls.threads)]),
+            ("function", "I", [*map(functions.__getitem__, calls.functions)]),
+            ("depth", "I", calls.depths),
             ("begin", "d", steps),
-            ("duration", "d", calls.durations.tolist()),
+            ("duration", "d", calls.durations),
         )
         for name, type_, items in columns:
             self.columns.add(f"call {name}", type_, items)

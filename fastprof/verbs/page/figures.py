@@ -37,6 +37,7 @@ class Places(dict[int, Place]):
         self._files: dict[int, str] = {}
         self._objects: dict[int, str] = {0: ""}
         self.lines: dict[Place, int] = {}
+        self.are_distinct = True  # no two functions so far have the same place
 
     def __missing__(self, function: int) -> Place:
         model = self._model
@@ -46,8 +47,9 @@ class Places(dict[int, Place]):
         if object_ not in self._objects:
             self._objects[object_] = _decoded(model.string(model.row("objects", object_)[0]))
         place = self[function] = Place(_decoded(model.string(name)), self._files[file], self._objects[object_])
-        line = line or self._shown.first_line(function)
-        self.lines[place] = min(line, self.lines.get(place) or line)
+        line, before = line or self._shown.first_line(function), self.lines.get(place)
+        self.are_distinct &= before is None
+        self.lines[place] = min(line, before or line)
         return place
 
 
@@ -193,7 +195,7 @@ class Table:
         n, both = len(callers) // _LISTED, callers + callees
         places = [self._places[other] for other in both[::_LISTED]]
         arcs = Arcs(places, n, [both[1 + c :: _LISTED] for c in self._kept], [both[3::_LISTED], [0] * len(places)])
-        if len({*places[:n]}) == n and len({*places[n:]}) == len(places) - n:
+        if self._places.are_distinct or (len({*places[:n]}) == n and len({*places[n:]}) == len(places) - n):
             return arcs
         return _merged(arcs, len(self._kept))  # functions with the same place
 

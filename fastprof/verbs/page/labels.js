@@ -106,7 +106,7 @@ class Labels {
   facts() {
     const found = this.keys.filter(key => key.merged).map(({name, merged}) => `${exact(merged)} values of label ${name} merged into [${exact(merged)} other values]: too small for this page`);
     const {left_out: left = [], n_left_out: n} = this.data.head.labels || {};
-    if (left.length) found.push(`${exact(n)} label${n === 1 ? "" : "s"} left out: ${left.slice(0, 5).map(({name, values}) => `${name.slice(0, 80)} (${exact(values)} values)`).join(", ")}${n > 5 ? " …" : ""}`);
+    if (left.length) found.push(`${plural(n, "label")} left out: ${left.slice(0, 5).map(({name, values}) => `${name.slice(0, 80)} (${plural(values, "value")})`).join(", ")}${n > 5 ? " …" : ""}`);
     return found;
   }
   // For the address: KEY=VALUE, KEY alone for samples without it.

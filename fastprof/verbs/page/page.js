@@ -178,7 +178,7 @@ const begin = async () => {
     arcColour: costs => colours.kind === "change" && Math.abs(changeOf(costs)) >= 0.001 ? colours.changed(changeOf(costs))[0] : "currentColor",
     title: ({fn, self, all}) => `${nameOf(fn)}\nself ${costText(self)}\ninclusive ${costText(all)}`,
     arcTitle: (from, to, {costs, calls: counts}) => `${nameOf(from)} → ${nameOf(to)}\n${costText(costs)}` +
-      (counts.some(count => count) ? `\n${(head.compared ? counts : counts.slice(0, 1)).map(exact).join(" → ")} calls` : ""),
+      (counts.some(count => count) ? `\n${head.compared ? `${counts.map(exact).join(" → ")} calls` : plural(counts[0], "call")}` : ""),
   });
   // The total of what the table shows.
   const wholeShown = () => {
@@ -220,7 +220,7 @@ const begin = async () => {
     const width = head.compared ? "its width is the larger of its old and new" : "its width is its";
     if (state.ranged) {
       const [from, to] = flame.range.map(share => beginText(share * head.time.length));
-      return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${exact(state.ranged.n)} calls, ` +
+      return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${plural(state.ranged.n, "call")}, ` +
         `${figure(state.ranged.sum, "ns")} in all threads shown. The table covers this range; Esc clears it.`;
     }
     if (state.order === "graph") return `Each box is a function below its callers with its ${head.compared ? "old and new inclusive" : "self and inclusive"} ` +
@@ -347,8 +347,7 @@ const begin = async () => {
     const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
     const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
     const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
-    byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
-      (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
+    byId("count").textContent = plural(shown, "function") + (nCycles ? ` and ${plural(nCycles, "cycle")}` : "") + rest +
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
   };
 
@@ -399,7 +398,7 @@ const begin = async () => {
       const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
       const found = k < 0 ? 0 : view.tree.matched(state.matches, k);
       byId("matches").textContent =
-        `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${exact(n)} matching function${n === 1 ? "" : "s"}`;
+        `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${plural(n, "matching function")}`;
     }
     flame.draw();
     if (state.order === "graph") graph.draw();

@@ -67,7 +67,7 @@ class Sources {
       element("div", {class: "lines", tabindex: "0", role: "group", "aria-label": "Source lines"}, element("table", {}, element("thead", {}, element("tr", {},
         ...["line", ...titles.slice(0, shown.length).map(title => `${title} ${scale.unit}`.trim()), name.slice(name.lastIndexOf("/") + 1)].map(text => element("th", {scope: "col"}, text)))),
       element("tbody", {}, ...rows))),
-      ...cut > 0 ? [element("p", {class: "place"}, `${exact(cut)} more lines`)] : [], ...toggle,
+      ...cut > 0 ? [element("p", {class: "place"}, plural(cut, "more line"))] : [], ...toggle,
     ];
   }
 }

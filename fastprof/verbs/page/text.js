@@ -46,6 +46,7 @@ const pair = (values, unit) => {
 };
 const exactFormat = new Intl.NumberFormat("en-US");
 const exact = value => exactFormat.format(value);
+const plural = (n, what) => `${exact(n)} ${what}${n === 1 ? "" : "s"}`;
 const percent = (value, total) => total ? (100 * value / total).toFixed(1).replace(/^-0\.0$/, "0.0") + " %" : "-";
 const signed = (value, text) => (value > 0 ? "+" : "") + text;
 
