@@ -76,11 +76,11 @@ for (let i = 0; i < Number(runs); i++)
       }
     }
   });
-console.log('step    CPU: median  most   script: median  most   wall: median  most');
+console.log('step    CPU:  least   median     most  script: least  median    most  wall:  least   median     most');
 for (const [name, figures] of Object.entries(found)) {
   const shown = [0, 1, 2].map(k => {
     const sorted = figures.map(figure => figure[k]).sort((a, b) => a - b);
-    return [sorted[sorted.length >> 1], sorted.at(-1)].map(ms => ms.toFixed(0).padStart(9)).join('');
+    return [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)].map(ms => ms.toFixed(0).padStart(9)).join('');
   });
   console.log(name.padEnd(7), ...shown);
 }

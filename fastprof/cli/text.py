@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 
 from fastprof.core._typing import IO, NamedTuple
+from fastprof.core.elided import elided
 from fastprof.core.errors import printable
 from fastprof.core.units import SIZES, TIMES
 
@@ -31,7 +32,6 @@ _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
 # Compiled on first use, to keep the start fast.
 _SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
-_BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"
 _WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not widen every row.
 
 
@@ -104,8 +104,9 @@ class Scale(NamedTuple):
     each: str | None = None  # the unit of the value type, if each figure has its own
 
     @staticmethod
-    def of(largest: int, unit: str = "", figures: Iterable[int] = ()) -> Scale:
-        """The scale of a column whose largest figure is `largest`.  `unit` is a value type's.
+    def of(largest: int, unit: str = "", figures: Iterable[int] = (), *, lost: float = 0.5) -> Scale:
+        """The scale of a column whose largest figure is `largest`.  `unit` is a value type's.  `lost`: the share of
+        `figures` that may be 0.00.
 
         Scale.of(999, "nanoseconds")(999)               "999"    ns
         Scale.of(41_000_000, "nanoseconds")(1_234_567)  "1.2"    ms
@@ -114,8 +115,8 @@ class Scale(NamedTuple):
         factor, scales = UNITS.get(unit.lower(), (1, _COUNT))
         scale = _scaled(largest, factor, scales)
         counted = [abs(figure) * factor for figure in figures if figure]
-        lost = sum(2 * size * 10**scale.places < scale.divisor for size in counted)
-        return Scale("", factor, 0, each=unit) if 2 * lost > len(counted) else scale
+        n = sum(2 * size * 10**scale.places < scale.divisor for size in counted)
+        return Scale("", factor, 0, each=unit) if n > lost * len(counted) else scale
 
     def __call__(self, value: int) -> str:
         if self.each is not None:
@@ -174,7 +175,7 @@ def cut(text: str, width: int) -> str:
     for bracket in "(<":
         if _wide(text) <= width:
             return text
-        text = _elided(text, bracket)
+        text = elided(text, bracket)
     if _wide(text) <= width:
         return text
     head = text[: _fitting(text, (width - 2) // 2)]
@@ -188,36 +189,9 @@ def short_names(names: Sequence[str]) -> list[str]:
     short_names(["void std::sort<int*>(int*, int*)", "f(int)", "f(long)"])
     ["void std::sort<...>(...)", "f(int)", "f(long)"]
     """
-    bare = {name: _elided(_elided(name, "(", -1), "<", -1) for name in names}
+    bare = {name: elided(elided(name, "(", -1), "<", -1) for name in names}
     taken = Counter(bare.values())
-    return [_elided(_elided(name, "("), "<") if taken[bare[name]] == 1 else name for name in names]
-
-
-def _elided(text: str, bracket: str, longer_than: int = 3) -> str:
-    """`text` with "..." in place of the contents of outermost brackets of this kind that follow a name.  This excludes
-    `operator<` and Go's `main.(*T).f`.  Unmatched brackets change nothing."""
-    pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
-    opened: list[tuple[str, bool]] = []
-    for found in re.finditer(_BRACKET, text):
-        sign = found.group()
-        if sign in "(<":
-            last = text[max(found.start() - 1, 0)]
-            follows = found.start() == after_operator or last in "_>)" or last.isalnum()
-            of_a_name = sign == bracket and not depth and found.start() > 0 and follows
-            opened.append((sign, of_a_name))
-            if of_a_name:
-                start, depth = found.end(), len(opened)
-        elif sign in ")>":
-            if not opened or opened[-1][0] + sign not in ("()", "<>"):
-                return text
-            if opened.pop()[1]:
-                if found.start() - start > longer_than:
-                    pieces += [text[at:start], "..."]
-                    at = found.start()
-                depth = 0
-        elif sign.startswith("o"):
-            after_operator = found.end()
-    return text if opened else "".join([*pieces, text[at:]])
+    return [elided(elided(name, "("), "<") if taken[bare[name]] == 1 else name for name in names]
 
 
 def _fitting(text: Iterable[str], width: int) -> int:

@@ -36,6 +36,7 @@ DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
 functions they call (inclusive).  sum % adds up self %.
 Several inputs are added up, or compared by --matrix."""
+_OPTIONAL = ("sum %", "object", "90 %", "incl. %", "self %", "min", "inclusive", "calls", "median", "99 %")  # columns
 _LEAST = 0.005  # share of a function's inclusive cost below which --tree adds up callers and callees
 EXAMPLES = """\
 examples:
@@ -178,7 +179,7 @@ def _print_rows(found: Top, screen: Screen) -> None:
         times = [row.durations and row.durations[1:] for row in rows]
         for k, title in enumerate(("min", "median", "90 %", "99 %", "max")):
             known = [figures[k] for figures in times if figures]
-            time = Scale.of(max(known, default=0), _unit(found.stats), known)
+            time = Scale.of(max(known, default=0), _unit(found.stats), known, lost=0)
             columns.append((time.title(title), [time(figures[k]) if figures else "" for figures in times]))
     right = range(len(columns))
     columns += names
@@ -186,10 +187,15 @@ def _print_rows(found: Top, screen: Screen) -> None:
         zip(*([title, *cells] for title, cells in columns), strict=True),
         right=right,
         narrow=range(len(right), len(columns)),
-        optional=[i for title in ("sum %", "object") for i, (name, _) in enumerate(columns) if name == title],
+        optional=[i for name in _OPTIONAL for i, (title, _) in enumerate(columns) if _is_titled(title, name)],
         shares=[None, *(row.self_share for row in rows)],
         screen=screen,
     )
+
+
+def _is_titled(title: str, name: str) -> bool:
+    """Whether a title is this name, without its unit."""
+    return title == name or (title.startswith(f"{name} ") and title.count(" ") == name.count(" ") + 1)
 
 
 def _names(found: Top) -> list[tuple[str, list[str]]]:
@@ -256,7 +262,7 @@ def _print_tree(found: Top, screen: Screen) -> None:
         add_calls("  >", row, row.callees)
     head = (cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", "function")
     table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
-    print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4,), shares=shares, screen=screen)
+    print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4, 2), shares=shares, screen=screen)
     print()
 
 

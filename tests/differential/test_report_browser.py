@@ -410,15 +410,22 @@ def test_colours_by_package_and_object(tmp_path: Path) -> None:
         .map(d => [fastprof.view.name(d.fn), fastprof.view.colour(d)[0]])"""
     legend = """[...document.querySelectorAll('#legend span')]
         .map(e => [e.textContent, getComputedStyle(e.firstChild).backgroundColor])"""
-    _, drawn, shown = drive(
-        tmp_path / "page.html", choose("#colours", "package, namespace"), value(colour), value(legend)
-    )
+    _, drawn, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(colour), value(legend))
     by_package: dict[str, set[str]] = {}
     for name, fill in drawn:
         by_package.setdefault(name.split(".")[0], set()).add(fill)
     assert all(len(fills) == 1 for fills in by_package.values())
     assert {"runtime", "main"} <= {name for name, _ in shown} & by_package.keys()
     assert len({fill for _, fill in shown}) == len(shown)
+
+
+def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
+    """What compilers and linkers append to names of C is no package."""
+    (tmp_path / "a.folded").write_text("m.n;sort.part.0;f@@GLIBC_2.34;g.constprop.0.isra.1 3\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
+    _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
+    assert shown == ["m", "others"]
 
 
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:

@@ -28,6 +28,12 @@ def titles(path: Path) -> tuple[list[str], list[str]]:
     ]
 
 
+def test_long_names_lose_their_arguments_first(tmp_path: Path) -> None:
+    fastprof.report(POOL, tmp_path / "graph.svg", symbols=[PROGRAM])
+    root = ElementTree.parse(tmp_path / "graph.svg").getroot()
+    assert "Sorter<int>::quick(...)" in [text.text for text in root.iter(f"{SVG}text")]
+
+
 def test_figures_are_those_of_top(tmp_path: Path) -> None:
     picture = tmp_path / "pool.graph.svg"
     fastprof.report(POOL, picture, symbols=[PROGRAM], time_unit="ticks")  # in nanoseconds each thread would be rounded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,7 @@ def test_no_control_characters(words: str, hostile: Path) -> None:
         other.write_bytes(hostile.read_bytes().replace(b"1 5 2", b"1 7 2"))
         meant["FILE"] = str(other)
     shown = on_terminal(verb, hostile, *(meant.get(word, word) for word in others)).decode()
+    shown = re.sub("\r([^\r\x1b]*)\x1b\\[K", r"\1", shown)  # a slow machine shows progress
     assert shown and [c for c in shown if not c.isprintable() and c != "\n"] == []
     escaped = "\\x1b" in shown or "\\u001b" in shown or "not written to a terminal" in shown
     assert escaped or "no-such" in words or "folded" in words  # folded writes blanks instead

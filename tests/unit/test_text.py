@@ -262,3 +262,21 @@ def test_short_names_stay_distinct() -> None:
         "operator<",
     ]
     assert short_names(["a<int>::f(char*)", "a<...>::f(...)"]) == ["a<int>::f(char*)", "a<...>::f(...)"]
+
+
+def test_statistics_of_calls_fit_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nanoseconds next to milliseconds have a unit each; columns are dropped until the names fit."""
+    words = ["top", str(CORPUS / "xray/good/fdr5-pool-clang19.xray"), "-s", str(CORPUS / "xray/pool-clang19")]
+    for width in (120, 80, 60, 40):
+        assert main([*words, "-q", "--stats", "-n", "4", "--width", str(width)]) == 0
+        head, *rows = capsys.readouterr().out.splitlines()[2:]
+        assert max(map(len, (head, *rows))) <= width
+        assert ("median" in head, "90 %" in head) == (width >= 60, width == 120)
+        assert head.split()[-1] == "function"
+        assert (" ns" in rows[3]) == (width >= 60)
+
+
+def test_statistics_that_would_be_zero_have_their_own_units() -> None:
+    figures = [4_210_000, 342_000, 190]
+    assert [*map(Scale.of(max(figures), "nanoseconds", figures), figures)] == ["4.21", "0.34", "0.00"]
+    assert [*map(Scale.of(max(figures), "nanoseconds", figures, lost=0), figures)] == ["4.21 ms", "342 us", "190 ns"]

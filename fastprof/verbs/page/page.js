@@ -287,14 +287,12 @@ const begin = async () => {
   const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), roomy = matchMedia("(min-width: 1700px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
-    const scale = name => {  // fits the largest rows, which are visible first
-      const largest = shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
-      return scaleOf(Math.max(0, ...largest), unit(), largest);
-    };
+    const largestOf = name => shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
+    const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
     const number = (text, width, value, scale, kind) => ({
       title: text + (scale && scale.unit ? ` ${scale.unit}` : ""), width, value, kind, write: i => scale.write(value(i)),
     });
-    const own = scale("row self"), all = scale("row inclusive");
+    const [own, all] = scales([largestOf("row self"), largestOf("row inclusive")]);  // fit the largest rows, which are visible first
     const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
     const name = {title: "Function", width: 0, value: nameOf, fill: rowName};
     if (head.compared) {
@@ -323,8 +321,8 @@ const begin = async () => {
         .sort((a, b) => ["min", "median", "p90", "p99", "max"].indexOf(a[1]) - ["min", "median", "p90", "p99", "max"].indexOf(b[1]));
       return [...narrow.matches ? [] : [number("ended", 92, figure("ended"), scaleOf(1, ""))],
         ...times.map(([title, name]) => {
-          const largest = [...column(`row ${name}`)].sort((a, b) => b - a).slice(0, 20);
-          return number(title, 96, figure(name), scaleOf(largest[0] || 0, head.durations.unit, largest));
+          const all = column(`row ${name}`), largest = all.reduce((a, b) => Math.max(a, b), 0);
+          return number(title, 96, figure(name), scaleOf(largest, head.durations.unit, [...all], {lost: 0}));
         }), name];
     }
     const found = [
@@ -474,7 +472,7 @@ const begin = async () => {
   };
   byId("flip").addEventListener("click", flip);
   const kinds = byId("colours");
-  const kindTitles = {name: "name", change: "change", package: "package, namespace", object: "object", file: "file"};
+  const kindTitles = {name: "name", change: "change", package: "package", object: "object", file: "file"};
   kinds.replaceChildren(...colours.kinds.map(kind => element("option", {value: kind}, kindTitles[kind])));
   kinds.parentElement.hidden = colours.kinds.length < 2;
   kinds.addEventListener("change", () => {

@@ -24,13 +24,14 @@ const UNITS = new Map(Object.entries({
   bytes: [1, BYTES], byte: [1, BYTES], kilobytes: [1024, BYTES], megabytes: [1048576, BYTES],
 }));
 
-const scaleOf = (largest, unit, figures = [], counts = COUNT) => {
+// lost: the share of figures that may be 0.00; beside: the largest figure of a column beside it, for one unit in both
+const scaleOf = (largest, unit, figures = [], {counts = COUNT, lost = 0.5, beside = 0} = {}) => {
   const [factor, scales] = UNITS.get(unit.toLowerCase()) || [1, counts];
-  const size = Math.abs(largest) * factor;
-  const [name, divisor] = scales.find(([, , below]) => size < below) || scales.at(-1);
+  const size = Math.abs(largest) * factor, larger = Math.max(size, Math.abs(beside) * factor);
+  const [name, divisor] = scales.find(([, , below]) => larger < below) || scales.at(-1);
   const places = divisor === 1 || size >= 99.95 * divisor ? 0 : size >= 9.995 * divisor ? 1 : 2;
   const counted = figures.filter(value => value), least = divisor / 10 ** places / 2;
-  if (2 * counted.filter(value => Math.abs(value) * factor < least).length > counted.length)
+  if (counted.filter(value => Math.abs(value) * factor < least).length > lost * counted.length)
     return {unit: "", write: value => value ? figure(value, unit, COUNT_ALONE) : "0"};
   return {unit: name, write: value => fixed(value * factor / divisor, places)};
 };
@@ -38,7 +39,7 @@ const numberFormat = places => new Intl.NumberFormat("en-US", {minimumFractionDi
 const numberFormats = [];  // by decimal places; making one takes longer than hundreds of numbers
 const fixed = (value, places) => (numberFormats[places] ??= numberFormat(places)).format(value).replace(/^-(?=0(\.0*)?$)/, "");
 const withUnit = (value, scale) => scale.write(value) + (scale.unit && " " + scale.unit);
-const figure = (value, unit, counts) => withUnit(value, scaleOf(value, unit, [], counts));
+const figure = (value, unit, counts) => withUnit(value, scaleOf(value, unit, [], {counts}));
 // Figures to compare, in one unit.
 const pair = (values, unit) => {
   const scale = scaleOf(Math.max(...values.map(Math.abs)), unit);
@@ -75,7 +76,8 @@ const shortName = name => {
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
 // java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
-  const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<( ]/, 1)[0];
+  const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<( ]/, 1)[0]
+    .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$/, "");  // clones, versions of symbols
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));
   if (slash >= 0) return path.slice(0, path.indexOf(".", slash) < 0 ? slash : path.indexOf(".", slash));

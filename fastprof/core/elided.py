@@ -1,0 +1,37 @@
+"""Long names of functions without their arguments or template arguments."""
+
+from __future__ import annotations
+
+import re
+
+_BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"  # compiled on first use, to keep the start fast
+
+
+def elided(text: str, bracket: str, longer_than: int = 3) -> str:
+    """`text` with "..." in place of the contents of outermost brackets of this kind that follow a name.  This excludes
+    `operator<` and Go's `main.(*T).f`.  Unmatched brackets change nothing.
+
+    elided("void sort<int*>(int*, int*)", "(")     "void sort<int*>(...)"
+    """
+    pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
+    opened: list[tuple[str, bool]] = []
+    for found in re.finditer(_BRACKET, text):
+        sign = found.group()
+        if sign in "(<":
+            last = text[max(found.start() - 1, 0)]
+            follows = found.start() == after_operator or last in "_>)" or last.isalnum()
+            of_a_name = sign == bracket and not depth and found.start() > 0 and follows
+            opened.append((sign, of_a_name))
+            if of_a_name:
+                start, depth = found.end(), len(opened)
+        elif sign in ")>":
+            if not opened or opened[-1][0] + sign not in ("()", "<>"):
+                return text
+            if opened.pop()[1]:
+                if found.start() - start > longer_than:
+                    pieces += [text[at:start], "..."]
+                    at = found.start()
+                depth = 0
+        elif sign.startswith("o"):
+            after_operator = found.end()
+    return text if opened else "".join([*pieces, text[at:]])
