@@ -30,7 +30,7 @@ struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
     d->model = model;
     d->lenient = lenient;
     d->version = d->pid = d->end_time = d->peak_time = -1;
-    if (fp_strings_init(&d->texts) || fp_strings_init(&d->stacks)) {
+    if (fp_strings_init(&d->texts) || fp_strings_init(&d->stacks) || fp_table_init(&d->addresses, 2)) {
         fp_valgrind_free(d);
         return NULL;
     }
@@ -41,12 +41,17 @@ void fp_valgrind_free(struct fp_valgrind *d) {
     if (!d) return;
     fp_strings_clear(&d->texts);
     fp_strings_clear(&d->stacks);
+    fp_table_clear(&d->addresses);
     fp_buf_free(&d->scratch);
     free(d->fs);
+    free(d->held.fs);
     free(d->sums);
     free(d->table);
     free(d->places);
+    free(d->text_at);
+    free(d->frame_of);
     free(d->frames);
+    free(d->nodes);
     free(d);
 }
 
@@ -128,15 +133,47 @@ static int field(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err) {
 
 /* ---- points ---- */
 
-static int add(struct fp_valgrind *d, uint32_t stack, struct fp_err *err) {
+/* Adds values to those of a stack, at the given offset.  0 or an error. */
+static int add(struct fp_valgrind *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err) {
     struct fp_valgrind_sums sums = d->sums[stack];
     for (uint32_t k = 0; k < FP_VALGRIND_VALUES; k++) {
-        if (!__builtin_add_overflow(sums.v[k], d->value[k], &sums.v[k])) continue;
-        if (!d->lenient) return fp_fail(err, FP_E_OVERFLOW, d->at, "the sum of a stack's values is 2^63 or more");
+        if (!__builtin_add_overflow(sums.v[k], v[k], &sums.v[k])) continue;
+        if (!d->lenient) return fp_fail(err, FP_E_OVERFLOW, at, "the sum of a stack's values is 2^63 or more");
         d->broken++;
         return 0;
     }
     d->sums[stack] = sums;
+    return 0;
+}
+
+/* Adds the point held, if any, to the sums of its stack. */
+static int add_held(struct fp_valgrind *d, struct fp_err *err) {
+    struct fp_valgrind_held *h = &d->held;
+    if (!h->is_point) return 0;
+    h->is_point = 0;
+    const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->fs, h->n_fs * sizeof *h->fs, h->hash);
+    if (stack == FP_NO_ID || fp_array_zeroed(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
+        return fp_no_memory(err);
+    return add(d, stack, h->value, h->at, err);
+}
+
+/* Adds up the point held and holds the current one, while whose index slot is fetched from memory. */
+static int hold(struct fp_valgrind *d, struct fp_err *err) {
+    const uint32_t hash = fp_strings_hash(d->fs, d->n_fs * sizeof *d->fs);
+    fp_strings_prefetch(&d->stacks, hash);
+    const int status = add_held(d, err);
+    if (status) return status;
+    struct fp_valgrind_held *h = &d->held;
+    uint32_t *const fs = h->fs, cap = h->cap_fs;
+    h->fs = d->fs;
+    h->cap_fs = d->cap_fs;
+    h->n_fs = d->n_fs;
+    d->fs = fs;
+    d->cap_fs = cap;
+    h->hash = hash;
+    h->at = d->at;
+    memcpy(h->value, d->value, sizeof h->value);
+    h->is_point = 1;
     return 0;
 }
 
@@ -157,10 +194,7 @@ static int end_point(struct fp_valgrind *d, struct fp_err *err) {
         d->highest = d->fs[i];
         d->highest_at = d->at;
     }
-    const uint32_t stack = fp_strings_intern(&d->stacks, d->fs, d->n_fs * sizeof *d->fs);
-    if (stack == FP_NO_ID || fp_array_zeroed(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
-        return fp_no_memory(err);
-    return add(d, stack, err);
+    return hold(d, err);
 }
 
 /* Reads an element of "fs". */
@@ -177,17 +211,23 @@ static int frame_index(struct fp_valgrind *d, struct fp_in *in, struct fp_err *e
 
 /* ---- points as Valgrind prints them: without the lexer ---- */
 
-static uint8_t value_key(const uint8_t *key, size_t n) {
-    static const char names[FP_VALGRIND_VALUES][4] = {
-        [FP_VALGRIND_TB] = "tb", [FP_VALGRIND_TBK] = "tbk", [FP_VALGRIND_EB] = "eb", [FP_VALGRIND_EBK] = "ebk",
-        [FP_VALGRIND_GB] = "gb", [FP_VALGRIND_GBK] = "gbk", [FP_VALGRIND_MB] = "mb", [FP_VALGRIND_MBK] = "mbk",
-        [FP_VALGRIND_RB] = "rb", [FP_VALGRIND_WB] = "wb",   [FP_VALGRIND_TL] = "tl"};
+/* The code of a key.  *next is the value that usually follows the last one: Valgrind prints them in one order. */
+static uint8_t value_key(const uint8_t *key, size_t n, uint32_t *next) {
+    static const struct {
+        char name[4];
+        uint8_t value;
+    } keys[] = {{"tb", FP_VALGRIND_TB},   {"tbk", FP_VALGRIND_TBK}, {"tl", FP_VALGRIND_TL},   {"mb", FP_VALGRIND_MB},
+                {"mbk", FP_VALGRIND_MBK}, {"gb", FP_VALGRIND_GB},   {"gbk", FP_VALGRIND_GBK}, {"eb", FP_VALGRIND_EB},
+                {"ebk", FP_VALGRIND_EBK}, {"rb", FP_VALGRIND_RB},   {"wb", FP_VALGRIND_WB}};
     uint8_t text[4] = {0};
     if (n > 3) return OTHER;
     memcpy(text, key, n);
     if (n == 2 && text[0] == 'f' && text[1] == 's') return FRAMES;
-    for (uint8_t k = 0; k < FP_VALGRIND_VALUES; k++)
-        if (fp_u32(text) == fp_u32((const uint8_t *)names[k])) return (uint8_t)(VALUE + k);
+    for (uint32_t tried = 0; tried < FP_VALGRIND_VALUES; tried++) {
+        const uint32_t k = (*next)++;
+        if (*next == FP_VALGRIND_VALUES) *next = 0;
+        if (fp_u32(text) == fp_u32((const uint8_t *)keys[k].name)) return (uint8_t)(VALUE + keys[k].value);
+    }
     return OTHER;
 }
 
@@ -196,9 +236,11 @@ static const uint8_t *skip_blanks(const uint8_t *p) {
     return p;
 }
 
-/* A list of numbers, after its bracket; its end, or NULL.  `keep`: they are the point's frames. */
-static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, int keep) {
+/* A list of numbers, after its bracket and before `end`; its end, or NULL.  `keep`: they are the point's frames. */
+static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, const uint8_t *end, int keep) {
     uint64_t v;
+    /* at most a number for 2 bytes: `1,` */
+    if (keep && fp_array_room(&d->fs, &d->cap_fs, (uint64_t)(end - p) / 2 + 1, sizeof *d->fs)) return NULL;
     p = skip_blanks(p);
     if (*p == ']') return p + 1;
     for (;; p++) {
@@ -206,9 +248,10 @@ static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, int ke
         p += *p == '-' && !keep;
         if (!(p = fp_decimal(p, &v))) return NULL;
         if (keep) {
-            if (v >= FP_NO_ID || fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs)) return NULL;
+            if (v >= FP_NO_ID) return NULL;
             d->fs[d->n_fs++] = (uint32_t)v;
         }
+        if (*p == ',') continue;
         p = skip_blanks(p);
         if (*p == ']') return p + 1;
         if (*p != ',') return NULL;
@@ -220,6 +263,7 @@ static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, int ke
  * brace at the end. */
 static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const uint8_t *end) {
     const uint8_t *const brace = memchr(p, '}', (size_t)(end - p));
+    uint32_t next = 0;
     if (!brace) return NULL;
     for (;;) {
         p = skip_blanks(p + 1); /* after the opening brace or a comma */
@@ -227,7 +271,7 @@ static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const
         const uint8_t *const key = ++p;
         while (p < brace && *p != '"' && *p != '\\') p++;
         if (*p != '"') return NULL;
-        const uint8_t code = value_key(key, (size_t)(p - key));
+        const uint8_t code = value_key(key, (size_t)(p - key), &next);
         p = skip_blanks(p + 1);
         if (*p != ':') return NULL;
         p = skip_blanks(p + 1);
@@ -235,7 +279,7 @@ static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const
             if (code >= VALUE) return NULL;
             if (code == FRAMES) d->n_fs = 0;
             d->has_frames |= code == FRAMES;
-            p = plain_list(d, p + 1, code == FRAMES);
+            p = plain_list(d, p + 1, brace, code == FRAMES);
         } else {
             uint64_t v;
             if (code == FRAMES) return NULL;
@@ -303,6 +347,7 @@ static int table_token(struct fp_valgrind *d, struct fp_in *in, struct fp_err *e
         return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "an entry of the frame table is not a string");
     if (string == FP_NO_ID || fp_array_room(&d->table, &d->cap_table, (uint64_t)d->n_table + 1, sizeof *d->table))
         return fp_no_memory(err);
+    d->has_empty |= !string;
     d->table[d->n_table++] = string;
     return 0;
 }
@@ -318,7 +363,18 @@ uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i) {
 int fp_valgrind_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
     if (fp_array_zeroed(&d->places, &d->cap_places, d->texts.n, sizeof *d->places)) return FP_E_NOMEM;
     d->places[string] = (struct fp_valgrind_place){.address = address, .function = function, .line = line};
+    const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
+    if (id == FP_NO_ID || fp_array_zeroed(&d->text_at, &d->cap_text_at, (uint64_t)id + 1, sizeof *d->text_at))
+        return FP_E_NOMEM;
+    d->text_at[id] = d->text_at[id] && d->text_at[id] != string ? FP_NO_ID : string;
     return 0;
+}
+
+/* Whether no other place has the address of this one: it is a frame of its own. */
+static int is_alone(const struct fp_valgrind *d, uint32_t string) {
+    const uint64_t address = d->places[string].address;
+    const uint32_t id = fp_table_find(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
+    return !address || d->text_at[id] == string;
 }
 
 /* ---- the text ---- */
@@ -372,7 +428,8 @@ int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err
     }
     in->pos = in->n;
     if (!in->eof) return FP_MORE;
-    const int status = check(d, err);
+    int status = add_held(d, err);
+    if (!status) status = check(d, err);
     return status ? status : FP_ASK;
 }
 
@@ -380,84 +437,139 @@ int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err
 
 /* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
  * caller.  A function that occurs again at the same address is recursive. */
-static uint32_t frame_end(const struct fp_valgrind *d, uint32_t first, uint32_t n) {
-    const uint32_t text = d->table[d->fs[first]];
+static uint32_t frame_end(const struct fp_valgrind *d, const uint32_t *fs, uint32_t first, uint32_t n) {
+    const uint32_t text = d->table[fs[first]];
     const uint64_t address = d->places[text].address;
     uint32_t end = first + 1;
-    for (; address && end < n && d->table[d->fs[end]] != text; end++)
-        if (d->places[d->table[d->fs[end]]].address != address) break;
+    for (; address && end < n && d->table[fs[end]] != text; end++)
+        if (d->places[d->table[fs[end]]].address != address) break;
     return end;
 }
 
 /* The frame of the places [first, last) of a stack, which share an address.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
-    struct fp_valgrind_place *p = &d->places[d->table[*first]];
-    if (last - first == 1 && p->frame) return p->frame;
+static uint32_t new_frame(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
     uint32_t chain = 0;
     for (const uint32_t *i = last; i > first; i--) {
         const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
         if (place->function) chain = fp_model_line(d->model, place->function, place->line, 0, chain);
         if (chain == FP_NO_ID) return FP_NO_ID;
     }
-    const uint32_t frame = fp_model_frame(d->model, 0, p->address, 0, chain);
-    if (last - first == 1 && frame != FP_NO_ID) p->frame = frame;
+    const uint32_t text = d->table[*first];
+    const uint32_t frame = fp_model_frame(d->model, 0, d->places[text].address, 0, chain);
+    if (frame != FP_NO_ID && is_alone(d, text)) d->frame_of[*first] = frame;
     return frame;
+}
+
+/* Copies the indices to d->fs, without those beyond the frame table (lenient); returns how many these are. */
+static uint32_t drop_bad_frames(struct fp_valgrind *d, const uint32_t *fs, uint32_t n) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (fs[i] < d->n_table && d->table[fs[i]])
+            d->fs[kept++] = fs[i];
+        else
+            d->bad_frames++;
+    }
+    return kept;
 }
 
 /* Appends the frames of a stack of the file to d->frames, of which there are *n.  0 or FP_E_NOMEM. */
 static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
-    const uint32_t most = (uint32_t)(nbytes / sizeof *fs);
-    if (fp_array_room(&d->fs, &d->cap_fs, most, sizeof *d->fs) ||
-        fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + most, sizeof *d->frames))
+    uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
+    if (fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + n_fs, sizeof *d->frames) ||
+        fp_array_zeroed(&d->frame_of, &d->cap_frame_of, d->n_table, sizeof *d->frame_of))
         return FP_E_NOMEM;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < most; i++) {
-        if (fs[i] < d->n_table && d->table[fs[i]])
-            d->fs[kept++] = fs[i];
-        else
-            d->bad_frames++;
+    if (d->lenient || d->has_empty) {
+        if (fp_array_room(&d->fs, &d->cap_fs, n_fs, sizeof *d->fs)) return FP_E_NOMEM;
+        n_fs = drop_bad_frames(d, fs, n_fs);
+        fs = d->fs;
     }
-    for (uint32_t i = 0, end; i < kept; i = end) {
-        end = frame_end(d, i, kept);
-        const uint32_t frame = frame_of(d, d->fs + i, d->fs + end);
-        if (frame == FP_NO_ID) return FP_E_NOMEM;
+    for (uint32_t i = 0, end; i < n_fs; i = end) {
+        uint32_t frame = d->frame_of[fs[i]];
+        end = i + 1;
+        if (FP_UNLIKELY(!frame)) {
+            end = frame_end(d, fs, i, n_fs);
+            frame = new_frame(d, fs + i, fs + end);
+            if (frame == FP_NO_ID) return FP_E_NOMEM;
+        }
         d->frames[(*n)++] = frame;
     }
     return 0;
 }
 
-/* Enters the next stacks, as many whatever the room of the batch, so that their ids do not depend on it.  0 or
- * FP_E_NOMEM. */
+/* Enters all stacks into the model.  0 or FP_E_NOMEM. */
 static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
-    uint32_t depths[FP_MODEL_STACKS], n = 0, n_frames = 0;
-    for (; n < FP_MODEL_STACKS && d->next + n < n_stacks; n++) {
-        const uint32_t before = n_frames;
-        if (frames_of(d, d->next + n, &n_frames)) return FP_E_NOMEM;
-        depths[n] = n_frames - before;
+    uint32_t depths[FP_MODEL_STACKS];
+    if (fp_array_room(&d->nodes, &d->cap_nodes, n_stacks, sizeof *d->nodes)) return FP_E_NOMEM;
+    for (uint32_t first = 0, n; first < n_stacks; first += n) {
+        uint32_t n_frames = 0;
+        for (n = 0; n < FP_MODEL_STACKS && first + n < n_stacks; n++) {
+            const uint32_t before = n_frames;
+            if (frames_of(d, first + n, &n_frames)) return FP_E_NOMEM;
+            depths[n] = n_frames - before;
+        }
+        if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
+        if (fp_model_stacks(d->model, d->frames, depths, n, d->nodes + first)) return FP_E_NOMEM;
     }
-    d->node = 0;
-    d->n_nodes = n;
-    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
-    return fp_model_stacks(d->model, d->frames, depths, n, d->nodes);
+    return 0;
+}
+
+/* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
+ * node FP_NO_ID.  0 or an error. */
+static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
+    uint32_t *first = NULL, cap = 0; /* by node: its first stack, plus 1 */
+    int status = fp_array_zeroed(&first, &cap, d->model->stacks.n, sizeof *first) ? fp_no_memory(err) : 0;
+    for (uint32_t i = 0; i < n_stacks && !status; i++) {
+        if (d->nodes[i] == FP_NO_ID) continue;
+        uint32_t *const known = &first[d->nodes[i]];
+        if (!*known) {
+            *known = i + 1;
+            continue;
+        }
+        status = add(d, *known - 1, d->sums[i].v, 0, err);
+        d->nodes[i] = FP_NO_ID;
+    }
+    free(first);
+    return status;
+}
+
+/* Whether two of the stacks have the same node, by a bit for each node; FP_E_NOMEM when memory ran out. */
+static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
+    uint64_t *seen = calloc(d->model->stacks.n / 64 + 1, sizeof *seen);
+    int found = seen ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; i < n_stacks && !found; i++) {
+        if (d->nodes[i] == FP_NO_ID) continue;
+        uint64_t *const word = &seen[d->nodes[i] / 64];
+        const uint64_t bit = (uint64_t)1 << d->nodes[i] % 64;
+        found = (*word & bit) != 0;
+        *word |= bit;
+    }
+    free(seen);
+    return found;
+}
+
+static int end_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
+    if (enter_stacks(d, n_stacks)) return fp_no_memory(err);
+    if (n_stacks && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK])
+        d->nodes[0] = FP_NO_ID; /* stack 0: no point without frames */
+    const int equal = has_equal_stacks(d, n_stacks);
+    return equal < 0 ? fp_no_memory(err) : equal ? merge_stacks(d, n_stacks, err) : 0;
 }
 
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
     const uint32_t n_stacks = d->stacks.n < d->cap_sums ? d->stacks.n : d->cap_sums;
-    if (!d->next && n_stacks && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK])
-        d->next = 1; /* stack 0: no point without frames */
-    while (d->next < n_stacks) {
-        if (d->node == d->n_nodes && enter_stacks(d, n_stacks)) return fp_no_memory(err);
-        for (; d->node < d->n_nodes; d->node++) {
-            if (out->n == out->cap) return FP_FULL;
-            const struct fp_valgrind_sums *sums = &d->sums[d->next++];
-            const uint32_t i = out->n++;
-            out->stack[i] = d->nodes[d->node];
-            out->time[i] = 0;
-            out->thread[i] = out->label[i] = 0;
-            for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
-        }
+    const int status = d->nodes ? 0 : end_stacks(d, n_stacks, err);
+    if (status) return status;
+    for (; d->next < n_stacks; d->next++) {
+        if (d->nodes[d->next] == FP_NO_ID) continue;
+        if (out->n == out->cap) return FP_FULL;
+        const struct fp_valgrind_sums *sums = &d->sums[d->next];
+        const uint32_t i = out->n++;
+        out->stack[i] = d->nodes[d->next];
+        out->time[i] = 0;
+        out->thread[i] = out->label[i] = 0;
+        for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
     }
     return FP_DONE;
 }

@@ -73,20 +73,30 @@ struct fp_valgrind {
     int32_t has_frames, bad;
     uint64_t at; /* its offset */
     uint32_t *fs, n_fs, cap_fs;
+    struct fp_valgrind_held { /* the previous point, which is not added up yet */
+        uint32_t *fs, n_fs, cap_fs, hash;
+        int32_t is_point;
+        int64_t value[FP_VALGRIND_VALUES];
+        uint64_t at;
+    } held;
     uint32_t highest; /* the highest index of a frame, and the offset of its point */
     uint64_t highest_at;
     struct fp_strings stacks; /* indices of frames, innermost first */
     struct fp_valgrind_sums *sums;
     uint32_t cap_sums;
+    int32_t has_empty;                   /* the frame table has an empty entry */
     uint32_t *table, n_table, cap_table; /* the frame table: strings of `texts` */
     struct fp_valgrind_place {
         uint64_t address;
-        uint32_t function, line, frame;
+        uint32_t function, line;
     } *places; /* by string of `texts` */
     uint32_t cap_places;
-    uint32_t *frames, cap_frames;      /* of these stacks */
-    uint32_t next;                     /* the next stack that becomes a row */
-    uint32_t nodes[32], node, n_nodes; /* FP_MODEL_STACKS of them as stacks of the model, and the next one */
+    struct fp_table addresses;        /* of places */
+    uint32_t *text_at, cap_text_at;   /* by address: the only string with it, FP_NO_ID for several */
+    uint32_t *frame_of, cap_frame_of; /* by index of the frame table: the frame, if it is alone at its address */
+    uint32_t *frames, cap_frames;     /* of the stacks that are being entered */
+    uint32_t *nodes, cap_nodes;       /* by stack of `stacks`: the model's; FP_NO_ID: no row */
+    uint32_t next;                    /* the next stack that becomes a row */
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */

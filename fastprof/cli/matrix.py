@@ -30,6 +30,12 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
     _print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
 
 
+def other_values(top: Top) -> str:
+    """The end of the first line: which other value types there are."""
+    *names, last = top.other_values or [""]
+    return f"; --value shows {' or '.join(filter(None, (', '.join(names), last)))}" if last else ""
+
+
 def as_json(found: Matrix) -> dict[str, Any]:
     columns = [column._asdict() for column in found.columns]
     rows = [row._asdict() | {"shares": found.shares(row)} for row in found.rows]
@@ -44,7 +50,7 @@ def _print_csv(found: Matrix) -> None:
 def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
     inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
     functions = counted(found.n_rows, "function")
-    print(printable(f"{inputs}: {functions} by {counted(len(found.columns), 'value')} of {found.key}"))
+    print(printable(f"{inputs}: {functions} by {counted(len(found.columns), 'value')} of {found.key}{other_values(top)}"))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
         print()

@@ -145,7 +145,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
+    print(printable(f"{inputs}: {' '.join(filter(None, words))}{matrix.other_values(found)}"))
     if found.rows:
         print()
         (_print_tree if tree else _print_rows)(found, screen)

@@ -31,6 +31,7 @@ cdef extern from "core/fp.h" nogil:
         uint64_t base
         int32_t eof
 
+    uint64_t fp_u64(const void *p)
     int fp_fail(fp_err *err, int code, uint64_t offset, const char *what)
     int fp_fail_text(fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
                      const void *text, size_t n, const char *want)
@@ -98,10 +99,6 @@ cdef extern from "core/model.h" nogil:
     int fp_table_init(fp_table *t, uint32_t width)
     void fp_table_clear(fp_table *t)
     uint32_t fp_table_intern(fp_table *t, const uint32_t *row)
-    uint32_t fp_table_hash(const uint32_t *row, uint32_t width)
-    void fp_table_prefetch(const fp_table *t, uint32_t hash)
-    uint32_t fp_table_guess(const fp_table *t, uint32_t hash)
-    uint32_t fp_table_intern_hashed(fp_table *t, const uint32_t *row, uint32_t hash)
     uint32_t fp_table_find(const fp_table *t, const uint32_t *row)
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
     uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,

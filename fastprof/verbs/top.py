@@ -194,6 +194,7 @@ class Top(NamedTuple):
 
     stats: ValueType | None = None  # with --stats: the value type of durations
     matrix: Matrix | None = None  # with --matrix
+    other_values: Sequence[str] = ()  # the names of the inputs' other value types, which `value` chooses
 
 
 @cache
@@ -281,10 +282,14 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
         cells = matrix(key, model, _cells(model, costs), matches, chosen[THRESHOLD] or 0, chosen[N])
         total = costs.sum("self")
         top_ = Top(chosen[BY], value.known(model), None, total, [], cells.n_rows, 0, 0.0, log, names)
-        return top_._replace(matrix=cells)
+        return top_._replace(matrix=cells, other_values=_others(value))
     finder = Finder(model, costs, chosen, patterns, value.known(model), second.known(model) if second else None)
-    found = finder.found(log, names)
+    found = finder.found(log, names)._replace(other_values=_others(value))
     return found._replace(stats=model.parts[-1].value_types[0]) if chosen[STATS] else found
+
+
+def _others(value: Column) -> list[str]:
+    return [name for name in dict.fromkeys(t.name for t in value.others) if value.type and name != value.type.name]
 
 
 def _cells(model: Model, costs: Costs) -> Iterator[tuple[str, int, int]]:

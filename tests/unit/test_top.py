@@ -256,7 +256,7 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> st
 
 def test_text(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(graph), "-n", "2") == (
-        f"{graph}: 950 Ir in 4 functions\n"
+        f"{graph}: 950 Ir in 4 functions; --value shows Dr\n"
         "\n"
         "self  self %  sum %  inclusive  incl. %  calls  object  function\n"
         " 600    63.2   63.2        800     84.2      2  app     work\n"
@@ -270,7 +270,7 @@ def test_text(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(graph), "--tree", "both", "-n", "1") == (
-        f"{graph}: 950 Ir in 4 functions\n"
+        f"{graph}: 950 Ir in 4 functions; --value shows Dr\n"
         "\n"
         "self  inclusive  incl. %  calls  object  function\n"
         "\n"

@@ -52,12 +52,6 @@ cdef struct Counts:
     bint open_end  # no newline at the end
 
 
-# An address of the current row, as the table of addresses stores it.
-cdef struct Address:
-    uint32_t row[ADDRESS_WORDS]
-    uint32_t hash
-
-
 # A closed row.  It is added up after the next one is closed, so that its index slot is prefetched meanwhile.
 cdef struct Held:
     bint is_row
@@ -97,8 +91,7 @@ cdef class Lexer:
     cdef uint64_t row_line, row_at
     cdef uint32_t *pcs  # KEY_WORDS words, then its addresses, leaf first
     cdef uint32_t n_pcs, cap_pcs
-    cdef Address *raw  # its addresses; the first n_pcs have ids
-    cdef uint32_t n_raw, cap_raw
+    cdef size_t word_n  # bytes of the previous address's text
     cdef Held held
     cdef Name names[MOST_NAMES]
     cdef uint32_t n_names
@@ -118,7 +111,6 @@ cdef class Lexer:
         store_clear(&self.store)
         free(self.pcs)
         free(self.held.key)
-        free(self.raw)
 
     # ---- for the reader ---------------------------------------------------------
 
@@ -340,46 +332,45 @@ cdef class Lexer:
     cdef int stack(self, const uint8_t *p, const uint8_t *stop, bint *overflows) noexcept nogil:
         """Read addresses to the end of the line into the row.  OK, BAD or FP_E_NOMEM."""
         cdef int status = OK
-        self.n_pcs = self.n_raw = 0
+        cdef const uint8_t *q
+        self.n_pcs = 0
         p = skip_blanks(p, stop)
+        # at most one address for 4 bytes: `0x1 `
+        if fp_array_room(&self.pcs, &self.cap_pcs, KEY_WORDS + <uint64_t>(stop - p) // 4 + 1, sizeof(uint32_t)):
+            return FP_E_NOMEM
         while p != stop and status == OK:
-            status = self.address(&p, stop, overflows)
-            if status == OK and p != stop and not is_blank(p[0]):
-                status = BAD
-            p = skip_blanks(p, stop)
-        return status if status != OK else self.resolve()
+            q = store_word(&self.store, p, stop, self.word_n, &self.pcs[KEY_WORDS + self.n_pcs])
+            if q != NULL:
+                self.n_pcs += 1
+            else:
+                q = p
+                status = self.address(&q, stop, overflows)
+                if status == OK and q != stop and not is_blank(q[0]):
+                    status = BAD
+                if status == OK and not overflows[0]:
+                    self.word_n = q - p
+                    status = store_set_word(&self.store, p, q - p, self.pcs[KEY_WORDS + self.n_pcs - 1])
+            p = skip_blanks(q, stop)
+        return status
 
     cdef int address(self, const uint8_t **p, const uint8_t *stop, bint *overflows) noexcept nogil:
-        """Read an address and move *p past it.  OK, BAD or FP_E_NOMEM."""
+        """Read an address into the row and move *p past it.  OK, BAD or FP_E_NOMEM."""
         cdef uint64_t address = 0
-        cdef Address *to
+        cdef uint32_t row[ADDRESS_WORDS]
+        cdef uint32_t id_
         cdef const uint8_t *q = hex_number(p[0], stop, &address, overflows)
         if q == NULL:
             return BAD
-        if fp_array_room(&self.raw, &self.cap_raw, <uint64_t>self.n_raw + 1, sizeof(Address)):
+        if fp_array_room(&self.pcs, &self.cap_pcs, KEY_WORDS + <uint64_t>self.n_pcs + 1, sizeof(uint32_t)):
             return FP_E_NOMEM
-        to = &self.raw[self.n_raw]
-        to.row[0], to.row[1] = <uint32_t>address, <uint32_t>(address >> 32)
-        to.row[2] = self.mode == M_THREADS and self.n_raw == 0
-        to.hash = fp_table_hash(to.row, ADDRESS_WORDS)
-        fp_table_prefetch(&self.store.addresses, to.hash)
-        self.n_raw += 1
+        row[0], row[1] = <uint32_t>address, <uint32_t>(address >> 32)
+        row[2] = self.mode == M_THREADS and self.n_pcs == 0
+        id_ = store_address(&self.store, row)
+        if id_ == FP_NO_ID:
+            return FP_E_NOMEM
+        self.pcs[KEY_WORDS + self.n_pcs] = id_
+        self.n_pcs += 1
         p[0] = q
-        return OK
-
-    cdef int resolve(self) noexcept nogil:
-        """Look up the ids of the addresses, all at once to overlap cache misses.  OK or FP_E_NOMEM."""
-        cdef uint32_t k, id_
-        if fp_array_room(&self.pcs, &self.cap_pcs, <uint64_t>self.n_raw + KEY_WORDS, sizeof(uint32_t)):
-            return FP_E_NOMEM
-        for k in range(self.n_pcs, self.n_raw):
-            fp_table_guess(&self.store.addresses, self.raw[k].hash)
-        for k in range(self.n_pcs, self.n_raw):
-            id_ = store_address(&self.store, self.raw[k].row, self.raw[k].hash)
-            if id_ == FP_NO_ID:
-                return FP_E_NOMEM
-            self.pcs[KEY_WORDS + k] = id_
-        self.n_pcs = self.n_raw
         return OK
 
     cdef int jemalloc_line(self, const uint8_t *p, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
@@ -448,7 +439,7 @@ cdef class Lexer:
                 return self.bad(err, whole, p, stop, b"--- Thread 7f794ab90940 (name: main/14748) stack: ---")
             self.seen.thread_names += 1
             self.begin_row()
-            self.n_pcs = self.n_raw = 0
+            self.n_pcs = 0
             self.values[0] = 1
             return OK
         if not self.open_row:
@@ -472,8 +463,8 @@ cdef class Lexer:
             p = skip_blanks(q + 1, stop)
         while p != stop:
             status = self.address(&p, stop, &overflows)
-            if status == OK:
-                status = BAD if p != stop and p[0] != c':' and not is_blank(p[0]) else self.resolve()
+            if status == OK and p != stop and p[0] != c':' and not is_blank(p[0]):
+                status = BAD
             if status == BAD:
                 return self.bad(err, whole, self.line_p, stop, b"addresses, as 0x7fbd1344524a")
             if status == OK and p != stop and p[0] == c':':

@@ -84,10 +84,19 @@ cdef inline const uint8_t *pair(const uint8_t *p, const uint8_t *stop, int64_t *
 
 cdef inline const uint8_t *two_pairs(const uint8_t *p, const uint8_t *stop, int64_t *v, bint *overflows) noexcept nogil:
     """`64: 6434272 [ 64: 6434272]`: in use, and allocated, which is never negative."""
-    p = pair(p, stop, &v[0], &v[1], overflows)
+    cdef const uint8_t *first = skip_blanks(p, stop)
+    cdef const uint8_t *q
+    cdef size_t n
+    p = pair(first, stop, &v[0], &v[1], overflows)
+    if p == NULL:
+        return NULL
+    n = p - first
+    p = expect(p, stop, c'[')
     if p != NULL:
-        p = expect(p, stop, c'[')
-    if p != NULL:
+        q = skip_blanks(p, stop)
+        if <size_t>(stop - q) > n and memcmp(q, first, n) == 0 and q[n] == c']' and v[0] >= 0 and v[1] >= 0:
+            v[2], v[3] = v[0], v[1]  # the same text
+            return q + n + 1
         p = pair(p, stop, &v[2], &v[3], overflows)
     if p == NULL or v[2] < 0 or v[3] < 0:
         return NULL

@@ -3,9 +3,10 @@
 #   addresses   1: 0x43742b   2: 0x461481                      distinct, with a line chain where a name is known
 #   keys        1: (no labels, objects of 96 bytes, 1, 2)      a stack, leaf first, with the sums of its values
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from fastprof.core.blanks cimport is_blank
 from fastprof.core.fp cimport *
 from fastprof.formats.heap.lines cimport fp_heap_add
 
@@ -14,6 +15,13 @@ cdef enum:
     N_VALUES = 4  # in-use objects and bytes, allocated objects and bytes
     KEY_WORDS = 3  # before the addresses
     ADDRESS_WORDS = 3
+    WORD_BITS = 16
+
+
+# The text of an address and its id.
+cdef struct Word:
+    uint64_t first, last  # its first and last 8 bytes
+    uint32_t n, id  # bytes
 
 
 cdef struct Sums:
@@ -31,6 +39,7 @@ cdef struct Store:
     bint java  # addresses are numbers of names
     uint64_t unmapped  # addresses in no mapped object
     fp_table addresses  # two words, and whether it is not a return address
+    Word *words  # by hash; NULL: none yet
     uint32_t *lines  # by address
     uint32_t cap_lines
     uint32_t *frames  # by address
@@ -68,6 +77,7 @@ cdef inline void store_clear(Store *s) noexcept nogil:
     fp_table_clear(&s.named)
     fp_strings_clear(&s.keys)
     fp_strings_clear(&s.texts)
+    free(s.words)
     free(s.lines)
     free(s.frames)
     free(s.named_lines)
@@ -77,12 +87,45 @@ cdef inline void store_clear(Store *s) noexcept nogil:
     free(s.labels)
 
 
-cdef inline uint32_t store_address(Store *s, const uint32_t *row, uint32_t hash) noexcept nogil:
+cdef inline uint32_t store_address(Store *s, const uint32_t *row) noexcept nogil:
     """The id of an address, FP_NO_ID when memory ran out."""
-    cdef uint32_t id_ = fp_table_intern_hashed(&s.addresses, row, hash)
+    cdef uint32_t id_ = fp_table_intern(&s.addresses, row)
     if id_ != FP_NO_ID and fp_array_zeroed(&s.lines, &s.cap_lines, <uint64_t>id_ + 1, sizeof(uint32_t)):
         return FP_NO_ID
     return id_
+
+
+cdef inline Word *word_of(Store *s, const uint8_t *p, size_t n) noexcept nogil:
+    """The place of a text of 8 to 16 bytes.  Two loads cover it: 0x55cb1f|98|000020."""
+    return &s.words[(fp_u64(p) * 0x9e3779b97f4a7c15UL + fp_u64(p + n - 8) * 0xc2b2ae3d27d4eb4fUL) >> (64 - WORD_BITS)]
+
+
+cdef inline const uint8_t *store_word(Store *s, const uint8_t *p, const uint8_t *stop, size_t n,
+                                      uint32_t *id_) noexcept nogil:
+    """Look up the text of an address with n bytes, which most have.  Returns its end, NULL if it is not known."""
+    cdef const Word *word
+    if n < 8 or n > 16 or <size_t>(stop - p) < n or p + n != stop and not is_blank(p[n]):
+        return NULL
+    word = word_of(s, p, n)
+    if word.n != n or word.first != fp_u64(p) or word.last != fp_u64(p + n - 8):
+        return NULL
+    id_[0] = word.id
+    return p + n
+
+
+cdef inline int store_set_word(Store *s, const uint8_t *p, size_t n, uint32_t id_) noexcept nogil:
+    """Remember the text of an address in place of another one.  0 or FP_E_NOMEM."""
+    cdef Word *word
+    if n < 8 or n > 16:
+        return 0
+    if s.words == NULL:
+        s.words = <Word *>calloc(1 << WORD_BITS, sizeof(Word))
+        if s.words == NULL:
+            return FP_E_NOMEM
+    word = word_of(s, p, n)
+    word.first, word.last = fp_u64(p), fp_u64(p + n - 8)
+    word.n, word.id = <uint32_t>n, id_
+    return 0
 
 
 cdef inline uint32_t store_find(const Store *s, uint64_t address) noexcept nogil:

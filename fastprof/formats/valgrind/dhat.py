@@ -10,7 +10,7 @@ from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.formats.valgrind.places import enter
+from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class DhatReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self.distinct = not options[LENIENT]  # points become equal when their bad frames are dropped
+        self.distinct = True
         self._d = owned(
             lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
         )
@@ -66,6 +66,16 @@ class DhatReader(Reader):
         start = strings.start[string]
         return bytes(ffi.buffer(strings.bytes + start, strings.start[string + 1] - start))
 
+    def _enter_places(self) -> None:
+        """Set the place of each text of the frame table."""
+        d, places = self._d, Places(self.model)
+        starts = ffi.unpack(d.texts.start, d.texts.n + 1)
+        texts = ffi.buffer(d.texts.bytes, starts[-1])[:]
+        for i in range(lib.fp_valgrind_n_table(d)):
+            string = lib.fp_valgrind_table(d, i)
+            if lib.fp_valgrind_place(d, string, *places.enter(texts[starts[string] : starts[string + 1]])):
+                raise MemoryError("no memory for frames")
+
     def _describe(self) -> None:
         """At the end of the input, set the part and the places of frames."""
         d, log = self._d, self.log
@@ -81,10 +91,7 @@ class DhatReader(Reader):
         for k, (name, _) in enumerate(names):
             d.columns[k] = _FIRST[name]
         d.n_columns = len(names)
-        for i in range(lib.fp_valgrind_n_table(d)):
-            string = lib.fp_valgrind_table(d, i)
-            if lib.fp_valgrind_place(d, string, *enter(self.model, self._bytes(string))):
-                raise MemoryError("no memory for frames")
+        self._enter_places()
         mode = self._text(lib.FP_VALGRIND_MODE)
         extra: dict[str, Any] = {"default_sample_type": "at_gmax_bytes" if d.lifetimes else "total_bytes"}
         command = self._bytes(d.text[lib.FP_VALGRIND_CMD])

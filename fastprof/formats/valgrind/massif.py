@@ -15,7 +15,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.source import Source
 from fastprof.formats.valgrind import SNAPSHOT
 from fastprof.formats.valgrind._massif import Lexer
-from fastprof.formats.valgrind.places import enter
+from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class MassifReader(Reader):
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._header: dict[bytes, bytes] = {}
         self._part = -1
+        self._places = Places(model)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         yield 0, None
@@ -97,7 +98,7 @@ class MassifReader(Reader):
         batch.part = max(self._part, 0)
         while (status := lexer.feed(address_of(in_), address_of(batch), address_of(err))) == lib.FP_ASK:
             if lexer.is_place:
-                lexer.place(*enter(self.model, lexer.text))
+                lexer.place(*self._places.enter(lexer.text))
             else:
                 key, _, value = lexer.text.partition(b": ")
                 self._header[key] = self._header[key] + b" " + value if key in self._header else value

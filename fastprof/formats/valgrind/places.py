@@ -32,11 +32,20 @@ def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
     return address, name, place, b"", 0  # heaptrack writes only the object
 
 
-def enter(model: Model, text: bytes) -> tuple[int, int, int]:
-    """Add a frame to the model.  Returns (address, function, line); function 0: only an address is known."""
-    address, name, object_, file, line = split(text)
-    unknown = name in (b"???", b"")
-    if unknown and address and not object_:
-        return address, 0, 0
-    object_id = model.object(object_) if object_ else 0
-    return address, model.function(name or b"???", file, object_id), line
+class Places:
+    """Adds frames to a model.  Most functions have several frames, so their ids are kept."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._functions: dict[tuple[bytes, bytes, bytes], int] = {}
+
+    def enter(self, text: bytes) -> tuple[int, int, int]:
+        """Add a frame.  Returns (address, function, line); function 0: only an address is known."""
+        address, name, object_, file, line = split(text)
+        if name in (b"???", b"") and address and not object_:
+            return address, 0, 0
+        key = name, object_, file
+        if key not in self._functions:
+            object_id = self._model.object(object_) if object_ else 0
+            self._functions[key] = self._model.function(name or b"???", file, object_id)
+        return address, self._functions[key], line
