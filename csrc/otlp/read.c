@@ -37,6 +37,7 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r) {
     free(r->lines);
     free(r->links);
     free(r->stacks);
+    free(r->nodes);
     free(r->stack_locations);
     free(r->path);
     fp_strings_clear(&r->label_sets);

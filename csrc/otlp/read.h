@@ -150,6 +150,8 @@ struct fp_otlp_reader {
     struct fp_otlp_stack *stacks;
     uint32_t n_mappings, cap_mappings, n_functions, cap_functions, n_locations, cap_locations, n_lines, cap_lines;
     uint32_t n_links, cap_links, n_stacks, cap_stacks;
+    uint32_t *nodes; /* by stack: of the model; FP_NO_ID: not created yet, or bad */
+    uint32_t cap_nodes;
     uint32_t *stack_locations;
     uint32_t n_stack_locations, cap_stack_locations;
     uint32_t n_emptied; /* of the model: when this changes, nodes of stacks are invalid */

@@ -7,7 +7,7 @@
 #include "otlp/read.h"
 
 /* Fields of containers. */
-enum { FP_OTLP_RESOURCE = 1, FP_OTLP_SCOPE = 1, FP_OTLP_SAMPLE = 2, FP_OTLP_SCHEMA_URL = 3 };
+enum { FP_OTLP_RESOURCE = 1, FP_OTLP_SCOPE = 1, FP_OTLP_SCHEMA_URL = 3 };
 
 struct fp_otlp_resource {
     uint32_t first, n; /* in r->own */
@@ -49,7 +49,6 @@ struct fp_otlp_link {
 struct fp_otlp_stack {
     uint64_t at;
     uint32_t first, n; /* in r->stack_locations */
-    uint32_t node;     /* of the model; FP_NO_ID: not created yet */
     uint32_t bad;      /* one of its locations does not exist (lenient) */
 };
 

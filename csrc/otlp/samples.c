@@ -119,8 +119,10 @@ static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, stru
         return new_labels(r, s, labels, err);
     }
     r->key.n = 0;
-    if (fp_buf_put(&r->key, head, sizeof head) || (n && fp_buf_put(&r->key, s->attributes.p, n)))
-        return fp_no_memory(err);
+    if (fp_buf_reserve(&r->key, sizeof head + n)) return fp_no_memory(err);
+    memcpy(r->key.p, head, sizeof head);
+    if (n) memcpy(r->key.p + sizeof head, s->attributes.p, n);
+    r->key.n = sizeof head + n;
     uint32_t set = r->last_set; /* most samples have the labels of the previous one */
     if (set) {
         size_t had;
@@ -145,28 +147,35 @@ static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, stru
 
 /* ---- stacks ---- */
 
+/* Adds a stack to the model.  The leaf is the first of its locations. */
+static int new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack, uint32_t *node, struct fp_err *err) {
+    uint32_t at = 0;
+    for (uint32_t i = stack->n; i-- > 0;) {
+        struct fp_otlp_location *l = &r->locations[r->stack_locations[stack->first + i]];
+        if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
+        at = l->frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, at, l->frame);
+        if (at == FP_NO_ID) return fp_no_memory(err);
+    }
+    *node = at;
+    return 0;
+}
+
 static int stack_of(struct fp_otlp_reader *r, const struct seen_sample *s, uint32_t *node, struct fp_err *err) {
     *node = 0;
     if (!s->stack && !r->n_stacks) return 0;
     const int known = fp_otlp_check_index(r, s->stack, r->n_stacks, s->at, "the stack of a sample", err);
     if (known < 0) return known;
-    if (!known || r->stacks[s->stack].bad) return FP_E_MALFORMED;
+    if (!known) return FP_E_MALFORMED;
     if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) {
         r->n_emptied = r->model->n_emptied;
-        for (uint32_t i = 0; i < r->n_stacks; i++) r->stacks[i].node = FP_NO_ID;
+        for (uint32_t i = 0; i < r->n_stacks; i++) r->nodes[i] = FP_NO_ID;
     }
-    struct fp_otlp_stack *stack = &r->stacks[s->stack];
-    if (FP_UNLIKELY(stack->node == FP_NO_ID)) {
-        uint32_t at = 0;
-        for (uint32_t i = stack->n; i-- > 0;) { /* the leaf is the first */
-            struct fp_otlp_location *l = &r->locations[r->stack_locations[stack->first + i]];
-            if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
-            at = l->frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, at, l->frame);
-            if (at == FP_NO_ID) return fp_no_memory(err);
-        }
-        stack->node = at;
+    if (FP_UNLIKELY(r->nodes[s->stack] == FP_NO_ID)) {
+        if (r->stacks[s->stack].bad) return FP_E_MALFORMED;
+        const int status = new_stack(r, &r->stacks[s->stack], &r->nodes[s->stack], err);
+        if (status) return status;
     }
-    *node = stack->node;
+    *node = r->nodes[s->stack];
     return 0;
 }
 

@@ -359,7 +359,7 @@ static int add_locations(struct fp_otlp_reader *r, const struct fp_wire_field *f
 }
 
 static int take_stack(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_stack e = {.at = at, .first = r->n_stack_locations, .node = FP_NO_ID};
+    struct fp_otlp_stack e = {.at = at, .first = r->n_stack_locations};
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind, status = 0;
@@ -376,7 +376,10 @@ static int take_stack(struct fp_otlp_reader *r, const struct fp_wire_field *entr
         e.bad = 1;
         if ((status = listed(r, status, at, "a stack is malformed", err))) return status;
     }
-    if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)r->n_stacks + 1, sizeof e)) return fp_no_memory(err);
+    if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)r->n_stacks + 1, sizeof e) ||
+        fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)r->n_stacks + 1, sizeof *r->nodes))
+        return fp_no_memory(err);
+    r->nodes[r->n_stacks] = FP_NO_ID;
     r->stacks[r->n_stacks++] = e;
     return 0;
 }

@@ -53,8 +53,8 @@ struct fp_otlp_walk {
 
 /* cffi-end */
 
-/* The field number of a message of the file, in grouped form. */
-enum { FP_OTLP_MESSAGE_FIELD = 15 };
+/* The field numbers of a message of the file, in grouped form, and of a profile's samples. */
+enum { FP_OTLP_MESSAGE_FIELD = 15, FP_OTLP_SAMPLE = 2 };
 
 /* The container in a field of another container; FP_OTLP_FILE: none. */
 static inline unsigned fp_otlp_container(unsigned of, uint32_t number) {
