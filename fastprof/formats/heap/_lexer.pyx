@@ -76,7 +76,7 @@ cdef class Lexer:
     """
 
     cdef fp_model *model
-    cdef bint lenient, described, java, swapped, sized
+    cdef bint lenient, described, merge, java, swapped, sized
     cdef Mode mode
     cdef uint32_t n_values  # of a row
     cdef int64_t rate, period, hertz
@@ -199,6 +199,7 @@ cdef class Lexer:
         for i, label in enumerate(labels):
             s.labels[i] = label
         s.bytes_key, s.java, s.next = bytes_key, self.java, 1
+        self.merge = self.java or len(set(labels)) < len(labels)
         if store_frames(s) or store_stacks(s):
             raise MemoryError("no memory for stacks")
         self.described = True
@@ -210,9 +211,14 @@ cdef class Lexer:
         """
         cdef int status
         with nogil:
-            status = store_drain(&self.store, <fp_batch *>batch, <fp_err *>err) if self.described \
+            status = self.drain(<fp_batch *>batch, <fp_err *>err) if self.described \
                 else self.window(<fp_in *>in_, <fp_err *>err)
         return status
+
+    cdef int drain(self, fp_batch *b, fp_err *err) noexcept nogil:
+        cdef int status = store_merge(&self.store, self.lenient, err) if self.merge else 0
+        self.merge = False
+        return status if status != 0 else store_drain(&self.store, b, err)
 
     cdef int window(self, fp_in *in_, fp_err *err) noexcept nogil:
         cdef const uint8_t *p

@@ -58,7 +58,7 @@ class HeapReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self.distinct = not source.head.startswith(b"--- ")  # Java's: two ids may have the same name
+        self.distinct = True
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._maps = MapsText()
         self._take = self._first

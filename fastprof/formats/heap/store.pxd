@@ -4,7 +4,7 @@
 #   keys        1: (no labels, objects of 96 bytes, 1, 2)      a stack, leaf first, with the sums of its values
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastprof.core.blanks cimport is_blank
 from fastprof.core.fp cimport *
@@ -295,12 +295,47 @@ cdef inline int store_stacks(Store *s) noexcept nogil:
     return status
 
 
+cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
+    """Add up keys that became one row: of labels with equal texts, or of Java's ids with equal names.  All but the first
+    get the node FP_NO_ID.  0 or an error."""
+    cdef fp_table rows
+    cdef uint32_t *firsts = NULL
+    cdef uint32_t cap = 0, id_, i, depth, before
+    cdef uint32_t row[4]
+    cdef const uint32_t *key
+    cdef int status = 0
+    memset(&rows, 0, sizeof(rows))
+    if fp_table_init(&rows, 4):
+        return fp_fail(err, FP_E_NOMEM, 0, "memory")
+    for i in range(1, s.keys.n):
+        key = key_of(s, i, &depth)
+        row[0], row[1], row[2], row[3] = s.nodes[i], s.labels[key[0]], key[1], key[2]
+        before = rows.n
+        id_ = fp_table_intern(&rows, row)
+        if id_ == FP_NO_ID or fp_array_room(&firsts, &cap, <uint64_t>id_ + 1, sizeof(uint32_t)):
+            status = fp_fail(err, FP_E_NOMEM, 0, "memory")
+        elif id_ == before:
+            firsts[id_] = i
+        elif store_add(s, firsts[id_], s.sums[i].v, N_VALUES):
+            s.nodes[i] = FP_NO_ID
+        elif not lenient:  # else both rows stay
+            status = fp_fail(err, FP_E_OVERFLOW, 0, "the sum of the values of equal samples is 2^63 or more")
+        if status:
+            break
+    fp_table_clear(&rows)
+    free(firsts)
+    return status
+
+
 cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
     """Rows, as many as the batch has room for: FP_FULL, FP_DONE or an error."""
     cdef const uint32_t *key
     cdef uint32_t k, label, depth
     cdef size_t cap = b.cap
     while s.next < s.keys.n:
+        if s.nodes[s.next] == FP_NO_ID:
+            s.next += 1
+            continue
         if b.n == b.cap:
             return FP_FULL
         key = key_of(s, s.next, &depth)
